@@ -121,7 +121,7 @@ class Synchronizer:
 
     def _list_unpushed(self) -> UnpushedTips:
         """Return the synchronized branches whose tips differ from the last known tips on the remote."""
-        from workspace.sync.branches import list_branches_to_sync, tracking_ref
+        from workspace.sync.branches import format_tracking_ref, list_branches_to_sync
 
         git, served_branch = self._workspace.git, self._workspace.branch
         remote = self._workspace.sync_status().find_remote()
@@ -134,7 +134,7 @@ class Synchronizer:
         return frozenset(
             (branch, tip)
             for branch, tip in tips
-            if tip is not None and tip != git.commit_at(tracking_ref(remote, branch))
+            if tip is not None and tip != git.commit_at(format_tracking_ref(remote, branch))
         )
 
     def _exchange(
@@ -174,7 +174,7 @@ class Synchronizer:
         `round_error` is the error of the synchronization of pull requests.
         """
         errors = [branch.error for branch in result.other_branches if branch.error is not None]
-        if any(branch.is_discussion and branch.needs_decision for branch in result.other_branches):
+        if any(branch.is_discussion and branch.needs_resolution for branch in result.other_branches):
             errors.append(
                 WorkspaceError(
                     "the remote removed events of the discussion; this repository has them and does not "

@@ -210,8 +210,8 @@ MUTATIONS = (
     Mutation(
         "a proposal that changes during its merge is evaluated again",
         "workspace/proposals/actions/merge.py",
-        "        if (current.tip, current.content, current.unread) != (tip, ",
-        "        if False and (tip, ",
+        "        if (current.tip, current.content, current.unread_count) != (\n            tip,",
+        "        if False and (\n            tip,",
         ("tests/workspace/proposals/actions",),
     ),
     Mutation(
@@ -288,7 +288,7 @@ MUTATIONS = (
     Mutation(
         "the result of an edit is parsed and compared",
         "workspace/document/splices.py",
-        "    _check_structure(document, changed, splices, edit.renamed_position)\n",
+        "    _check_structure(document, edited_document, splices, edit.renamed_position)\n",
         "",
         ("tests/workspace/edits/test_introduction.py", "tests/workspace/edits/test_rewrite_text.py"),
     ),

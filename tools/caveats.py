@@ -44,7 +44,7 @@ def build_sync_fields(workspace: Workspace) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if tracked_state is not None and tracked_state.unpushed is not None:
         fields["unpushed"] = {
-            "commits": tracked_state.unpushed.commits,
+            "commits": tracked_state.unpushed.commit_count,
             "since": _format_time(tracked_state.unpushed.since),
         }
         if tracked_state.unpushed.has_more:

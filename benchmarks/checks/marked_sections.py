@@ -33,7 +33,7 @@ def add_marks(documents: Mapping[str, bytes]) -> dict[str, bytes]:
     marked_documents: dict[str, bytes] = {}
     for path, data in documents.items():
         document = Document.parse(data, path)
-        line_end = document.ending
+        line_end = document.line_ending
         parts, position = [], 0
         for section in document.sections:
             line = b"Section-mark-%d." % number + line_end

@@ -117,7 +117,7 @@ def find_disagreements(path: str, data: bytes) -> Iterator[str]:
             (item.first for item in later_headings if _ends_section(item, entry.level, text)), len(lines)
         )
         expected_bytes = b"".join(lines[headings[number].first : end])
-        if data[entry.tree] != expected_bytes:
+        if data[entry.tree_range] != expected_bytes:
             yield f"{path}: {entry.address}: different bytes"
 
 

@@ -16,7 +16,7 @@ from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
 from workspace.validation.fixes.change import FixedBytes
 from workspace.validation.fixes.files import fix_files
 from workspace.validation.fixes.files import write_document as write_file
-from workspace.validation.fixes.fix import FIXABLE_RULES, LINKS, FixFinder, fix_documents
+from workspace.validation.fixes.fix import FIXABLE_RULES, LINK_RULES, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
 from workspace.writing.plan import Mode, StepStatus
@@ -181,7 +181,7 @@ def _fix_documents(
     """Return the fixes in order of paths; `snapshot` is the commit that the files are based on."""
     selection = Selection(files.config.validation, request.rules)
     history = MoveHistory(snapshot, request.workspace.moves())
-    needs_history = not LINKS.isdisjoint(FIXABLE_RULES if request.rules is None else request.rules)
+    needs_history = not LINK_RULES.isdisjoint(FIXABLE_RULES if request.rules is None else request.rules)
     renamed_documents = history.documents if needs_history else RenamedDocuments({})
     quick_finder = FixFinder(files=files, selection=selection, moves=renamed_documents)
     results = process_in_blocks(
@@ -190,11 +190,11 @@ def _fix_documents(
     # The number of history lookups is limited, so one process makes all lookups, in a fixed order.
     history_finder = FixFinder(files=files, selection=selection, moves=history)
     completed_results = fix_documents(
-        history_finder, sorted(result.path for result in results if result.is_open)
+        history_finder, sorted(result.path for result in results if result.needs_history_search)
     )
     if progress:
         progress(len(paths), len(paths), "Following links and writing")
-    finished_results = [result for result in results if not result.is_open]
+    finished_results = [result for result in results if not result.needs_history_search]
     return sorted([*finished_results, *completed_results], key=lambda result: result.path)
 
 

@@ -115,13 +115,13 @@ class RecentCommits:
         from workspace.diff.renames import Renames
 
         renames = Renames(self._git, parent_tree, commit.tree, self._snapshot.config.is_document)
-        new_paths = {path: renames.find_new_path(path) for path in renames.removed}
+        new_paths = {path: renames.find_new_path(path) for path in renames.removed_blobs}
         old_paths = {new_path: path for path, new_path in new_paths.items() if new_path is not None}
         changes = [
             DocumentChange("removed", path) for path, new_path in new_paths.items() if new_path is None
         ]
-        changes += [DocumentChange("changed", path) for path in renames.changed]
-        for path in renames.added:
+        changes += [DocumentChange("changed", path) for path in renames.changed_blobs]
+        for path in renames.added_blobs:
             kind = "renamed" if path in old_paths else "created"
             changes.append(DocumentChange(kind, path, old_paths.get(path)))
         return tuple(sorted(changes, key=lambda change: change.path))

@@ -183,7 +183,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
         except (UnreadableFile, LimitExceeded):
             continue
         for section in document.sections:
-            if section.heading and section.heading.below and not section.heading.text.name:
+            if section.heading and section.heading.names_below and not section.heading.text.name:
                 next_line_count += 1
             elif section.form:
                 counts[section.form] += 1

@@ -10,17 +10,17 @@ import click
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.sync.branches import SyncedBranch
-    from workspace.sync.status import Unpushed
+    from workspace.sync.status import UnpushedCommits
     from workspace.sync.sync import SyncResult
 
 _MAX_CONFLICT_NAMES = 10
 _SYNC_COMMAND = "docyard sync"
 
 
-def needs_decision(result: SyncResult) -> bool:
+def needs_resolution(result: SyncResult) -> bool:
     """Return True if a local branch and its remote branch stay diverged until a user decides."""
     return result.state.value in ("diverged", "rewound") or any(
-        branch.needs_decision for branch in result.other_branches
+        branch.needs_resolution for branch in result.other_branches
     )
 
 
@@ -35,15 +35,15 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
         "state": result.state.value,
         "commit": result.commit,
         "remote_commit": result.theirs,
-        "fetched": result.fetched,
+        "fetched": result.has_fetched,
         "followed": result.is_fast_forwarded,
         "followed_from": result.old_commit,
-        "merged": result.merged,
-        "pushed": result.pushed,
+        "merged": result.merge_commit,
+        "pushed": result.pushed_count,
         "unpushed": None
         if unpushed_info is None
         else {
-            "commits": unpushed_info.commits,
+            "commits": unpushed_info.commit_count,
             "more": unpushed_info.has_more,
             "since": unpushed_info.since.isoformat(),
         },
@@ -68,7 +68,7 @@ def _branch_to_data(synced: SyncedBranch) -> dict[str, object]:
         "state": synced.state.value,
         "commit": synced.commit,
         "there": synced.is_on_remote,
-        "done": list(synced.done),
+        "done": list(synced.actions),
         "conflicts": list(synced.conflicts),
         "error": None if synced.error is None else _error_to_data(synced.error),
     }
@@ -84,12 +84,13 @@ def _format_lines(result: SyncResult) -> list[str]:
         lines.append(
             f"{result.branch} was fast-forwarded to {result.remote} at {_shorten_id(result.commit)}."
         )
-    if result.merged is not None:
+    if result.merge_commit is not None:
         lines.append(
-            f"{result.branch} was merged with the branch on {result.remote}: {_shorten_id(result.merged)}."
+            f"{result.branch} was merged with the branch on {result.remote}: "
+            f"{_shorten_id(result.merge_commit)}."
         )
-    if result.pushed:
-        lines.append(f"Pushed {_format_commit_count(result.pushed)} to {result.remote}, {result.url}.")
+    if result.pushed_count:
+        lines.append(f"Pushed {_format_commit_count(result.pushed_count)} to {result.remote}, {result.url}.")
     return [*lines, *_describe_status(result), *_list_other_branches(result)]
 
 
@@ -153,14 +154,14 @@ def _list_other_branches(result: SyncResult) -> list[str]:
     """Return lines about the branches of proposals and the branch of their discussions."""
     counts = {
         "updated": sum(
-            "followed" in synced.done or "merged" in synced.done for synced in result.other_branches
+            "followed" in synced.actions or "merged" in synced.actions for synced in result.other_branches
         ),
-        "pushed": sum("pushed" in synced.done for synced in result.other_branches),
+        "pushed": sum("pushed" in synced.actions for synced in result.other_branches),
     }
     parts = [f"{verb} {_format_branch_count(count)}" for verb, count in counts.items() if count]
     lines = [f"Proposals and their discussion: {', '.join(parts)}."] if parts else []
     for synced in result.other_branches:
-        if synced.needs_decision:
+        if synced.needs_resolution:
             lines += _describe_diverged(synced, result.remote)
     return lines
 
@@ -191,10 +192,12 @@ def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
     ]
 
 
-def _describe_unpushed(unpushed_info: Unpushed, remote: str) -> str:
+def _describe_unpushed(unpushed_info: UnpushedCommits, remote: str) -> str:
     since = unpushed_info.since.strftime("%Y-%m-%d %H:%M UTC")
     prefix = "more than " if unpushed_info.has_more else ""
-    return f"{prefix}{_format_commit_count(unpushed_info.commits)} not pushed to {remote}, since {since}."
+    return (
+        f"{prefix}{_format_commit_count(unpushed_info.commit_count)} not pushed to {remote}, since {since}."
+    )
 
 
 def _format_commit_count(count: int) -> str:

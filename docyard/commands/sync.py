@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.sync_report import needs_decision, print_sync, sync_to_data
+from docyard.cli.sync_report import needs_resolution, print_sync, sync_to_data
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
@@ -97,7 +97,7 @@ def command(
             progress=progress,
         )
         rounds = ForgeRounds(workspace, environment.read_forge_access)
-        forge_round = rounds.import_changes(result) if result.fetched and remote is None else None
+        forge_round = rounds.import_changes(result) if result.has_fetched and remote is None else None
         if forge_round is not None and forge_round.wrote_events and (push or is_bidirectional):
             # Push the events that were imported from the forge.
             sync(workspace, environment.read_remote_access(), remote=remote, fetch=False, restore=False)
@@ -108,7 +108,7 @@ def command(
         for line in format_round(forge_round) if forge_round is not None else ():
             click.echo(escape_invisible(line))
     has_failed = forge_round is not None and forge_round.error is not None
-    return Exit.PROBLEMS if needs_decision(result) or has_failed else Exit.DONE
+    return Exit.PROBLEMS if needs_resolution(result) or has_failed else Exit.DONE
 
 
 def _build_conflict_resolver(

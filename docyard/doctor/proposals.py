@@ -30,7 +30,7 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
 
     yield from _check_tokens(git.common_dir)
     log = EventLog(git).read()
-    unreadable_ids = [id for id in log.proposals if log.events_of(id).unreadable]
+    unreadable_ids = [id for id in log.proposals if log.events_of(id).unreadable_count]
     if unreadable_ids:
         yield Finding(
             Severity.WARNING,
@@ -121,11 +121,11 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
         )
     if (unpushed_info := tracked_state.unpushed) is not None:
         more_text = " or more" if unpushed_info.has_more else ""
-        commits_text = "commit was" if unpushed_info.commits == 1 and not more_text else "commits were"
+        commits_text = "commit was" if unpushed_info.commit_count == 1 and not more_text else "commits were"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed_info.commits:,}{more_text} {commits_text} not pushed to "
+            f"{unpushed_info.commit_count:,}{more_text} {commits_text} not pushed to "
             f"'{tracked_state.remote}' yet, since {unpushed_info.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )

@@ -62,13 +62,13 @@ class GitLab:
         """Return the open merge requests into a target, the last changed first; 2,000 at most."""
         return tuple(self._list_pull_requests("opened", target))
 
-    def open(self, new: NewPullRequest) -> PullRequest:
+    def open(self, new_request: NewPullRequest) -> PullRequest:
         """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
         body = {
-            "title": new.title,
-            "description": _escape_commands(new.body),
-            "source_branch": new.head_branch,
-            "target_branch": new.target,
+            "title": new_request.title,
+            "description": _escape_commands(new_request.body),
+            "source_branch": new_request.head_branch,
+            "target_branch": new_request.target,
         }
         return self._parse_response(self._http.send("POST", self._requests_path, body))
 
@@ -98,7 +98,7 @@ class GitLab:
         """Return the current merge request. Raises ForgeNotFound."""
         return self._parse_response(self._http.get(self._build_path(number)))
 
-    def reviews(self, number: int) -> tuple[ForgeReview, ...]:
+    def list_reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the current approvals and requests for changes, the oldest first."""
         merge_request = Fields(TITLE, self._http.get(self._build_path(number)))
         verdict_entries = [*self._list_approvers(number), *self._list_requesters(number)]
@@ -109,7 +109,7 @@ class GitLab:
         ]
         return tuple(sorted(reviews, key=lambda review: review.time))
 
-    def comments(self, number: int) -> tuple[ForgeComment, ...]:
+    def list_comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first, without internal notes."""
         return tuple(
             ForgeComment(

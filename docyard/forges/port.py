@@ -87,7 +87,7 @@ class Forge(Protocol):
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target; if there are too many, those that changed last."""
 
-    def open(self, new: NewPullRequest) -> PullRequest:
+    def open(self, new_request: NewPullRequest) -> PullRequest:
         """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
 
     def update(
@@ -103,10 +103,10 @@ class Forge(Protocol):
     def get(self, number: int) -> PullRequest:
         """Return the current pull request. Raises ForgeNotFound."""
 
-    def reviews(self, number: int) -> tuple[ForgeReview, ...]:
+    def list_reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the decisive reviews, the oldest first, without drafts and review requests."""
 
-    def comments(self, number: int) -> tuple[ForgeComment, ...]:
+    def list_comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""
 
     def comment(self, number: int, text: str) -> None:

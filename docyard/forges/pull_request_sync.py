@@ -26,7 +26,7 @@ from docyard.forges.relay import format_forge_name
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
 from workspace.proposals.proposal import ProposalState
-from workspace.sync.branches import tracking_ref
+from workspace.sync.branches import format_tracking_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,12 +267,14 @@ class PullRequestImporter:
         """Import the reviews and comments of a pull request, in order."""
         proposal_actions = self._workspace.proposal_actions()
         earlier_events = proposal_actions.list_events(proposal)
-        forge_reviews = forge.reviews(pull_request.number)
+        forge_reviews = forge.list_reviews(pull_request.number)
         review_events = relay.reviews_to_events(
             forge.name, forge_reviews, pull_request, proposal, earlier_events
         )
         reviews = proposal_actions.relay(proposal.id, review_events)
-        comment_events = relay.comments_to_events(forge.name, forge.comments(pull_request.number), proposal)
+        comment_events = relay.comments_to_events(
+            forge.name, forge.list_comments(pull_request.number), proposal
+        )
         comments = proposal_actions.relay(proposal.id, comment_events)
         has_conflict = pull_request.state == "open" and pull_request.mergeable is False
         self._cache_state(pull_request, has_conflict)
@@ -365,7 +367,7 @@ class PullRequestImporter:
 
     def _is_on_remote(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git
-        remote_tip = git.commit_at(tracking_ref(remote, target))
+        remote_tip = git.commit_at(format_tracking_ref(remote, target))
         return remote_tip is not None and commit is not None and git.is_descendant(remote_tip, commit)
 
     def _find_cached_state(self, pull_request: PullRequest) -> _CachedState | None:

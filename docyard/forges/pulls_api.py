@@ -37,9 +37,14 @@ class PullsApi(ABC):
         """Close the connection to the forge."""
         self._http.close_connections()
 
-    def open(self, new: NewPullRequest) -> PullRequest:
+    def open(self, new_request: NewPullRequest) -> PullRequest:
         """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
-        body = {"title": new.title, "body": new.body, "head": new.head_branch, "base": new.target}
+        body = {
+            "title": new_request.title,
+            "body": new_request.body,
+            "head": new_request.head_branch,
+            "base": new_request.target,
+        }
         return self._parse_response(self._http.send("POST", f"{self._repo_path}/pulls", body))
 
     def update(
@@ -61,7 +66,7 @@ class PullsApi(ABC):
         """Return the current pull request. Raises ForgeNotFound."""
         return self._parse_response(self._http.get(self._build_path(number)))
 
-    def reviews(self, number: int) -> tuple[ForgeReview, ...]:
+    def list_reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the decisive reviews, without those that contain only comments on lines."""
         items = self._http.get_list(f"{self._build_path(number)}/reviews", **self._page_query)
         reviews = (self._parse_review(Fields(self._title, item)) for item in items)
@@ -69,7 +74,7 @@ class PullsApi(ABC):
             review for review in reviews if review and (review.text or review.verdict != "commented")
         )
 
-    def comments(self, number: int) -> tuple[ForgeComment, ...]:
+    def list_comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""
         items = self._http.get_list(
             f"{self._repo_path}/issues/{number}/comments", **self._comments_page_query

@@ -80,7 +80,7 @@ class ForgeRounds:
             forge_round = self._importer.import_changes(
                 forge,
                 sync_result.remote,
-                was_pushed=sync_result.pushed > 0,
+                was_pushed=sync_result.pushed_count > 0,
                 branches=branches,
                 numbers=numbers,
             )

@@ -150,7 +150,7 @@ class ForgeTransport:
     def _attempt(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, deadline: float
     ) -> tuple[ForgeResponse | ForgeError, bool]:
-        """Return the response or error of one attempt, and whether a retry may succeed."""
+        """Return the response or error of one attempt, and True if a retry may succeed."""
         try:
             response = self._follow_redirects(method, url, body, deadline)
         except httpx2.HTTPError as error:
@@ -320,7 +320,7 @@ class Fields:
         return value if isinstance(value, str) and _SHA.fullmatch(value) else None
 
     def url(self, name: str) -> str:
-        """Return a link to the web that is safe in Markdown too; "" for anything else."""
+        """Return a link to the web that is safe in Markdown too; "" for other values."""
         value = self._data.get(name)
         if (
             not isinstance(value, str)

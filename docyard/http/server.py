@@ -372,9 +372,9 @@ def _print_url(url: str) -> None:
 
 
 def _check_math() -> None:
-    from workspace.rendering.sanitizer import is_installed
+    from workspace.rendering.sanitizer import can_convert_formulas
 
-    if not is_installed():
+    if not can_convert_formulas():
         from docyard.doctor.installation import format_extra_command
 
         raise CommandError(

@@ -323,7 +323,9 @@ def _build_section_view(
 ) -> SectionView:
     first_change = group[0]
     is_task = first_change.kind.startswith("task_")
-    parent_titles = first_change.place.below[:-1] if is_task else first_change.place.below
+    parent_titles = (
+        first_change.location.parent_titles[:-1] if is_task else first_change.location.parent_titles
+    )
     return SectionView(
         format_element_id(document.path, first_change.section),
         first_change.section,

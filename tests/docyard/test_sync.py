@@ -280,7 +280,7 @@ def test_commits_removed_by_force_push_are_not_pushed_again(
     server.synchronizer.close()
     assert tip(remote_repo) == old_tip
     assert server.call("list_documents")["sync"]["state"] == "rewound"
-    assert sync(server.workspace, Access(), fetch=False).pushed == 2
+    assert sync(server.workspace, Access(), fetch=False).pushed_count == 2
 
 
 @pytest.mark.process

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.cli.sync_report import needs_decision
+from docyard.cli.sync_report import needs_resolution
 from docyard.commands.doctor import check_all
 from docyard.sync import Synchronizer
 from index.service import SearchIndex
@@ -71,7 +71,7 @@ def test_proposals_show_prints_unreviewed_changes(
     shown = capsys.readouterr().out
     assert "Changes from main that a merge would add without a review" in shown
     assert "Nobody has read this." in shown
-    assert "the merge would bring changes of main into specs/guide.md, made to guide.md" in shown
+    assert "the merge would add changes of main to specs/guide.md, made to guide.md" in shown
     assert f"next: docyard proposals refresh {proposal.id}" in shown
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -131,6 +131,6 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
     assert (scene.repo.head(), remote.git("rev-parse", "main").strip()) == (ours, theirs)
     assert main(["sync", "--theirs", "specs/guide.md", "-C", str(scene.repo.path)]) == 0
     assert "Nobody" not in scene.show("specs/guide.md")
-    assert not needs_decision(sync(Workspace.open(scene.repo.path, durable=False), Access()))
+    assert not needs_resolution(sync(Workspace.open(scene.repo.path, durable=False), Access()))
     assert "protected" not in findings(scene.repo.path)
     index.close()

@@ -50,7 +50,7 @@ def check_repository(repo: Repo) -> bool:
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
     events = EventLog(GitReader(repo.path)).read().events_of(PROPOSAL_ID)
-    assert events.unreadable == 0
+    assert events.unreadable_count == 0
     kinds = [type(event.body) for event in events.events]
     assert kinds in ([], [Opened, Commented])
     assert not kinds or events.events[1].body == Commented(COMMENT_TEXT)

@@ -39,7 +39,7 @@ def read_snapshot(repo: Repo, action_name: str) -> ProposalSnapshot:
     proposal = proposals.get(id)
     if proposal is None:
         return ProposalSnapshot(_read_branch(repo, "main"), ("", ""), ())
-    assert proposal.unreadable == 0
+    assert proposal.unreadable_count == 0
     assert proposal.tip is not None
     log_events = EventLog(GitReader(repo.path)).read().events_of(id).events
     kinds = tuple(sorted(event.body.kind for event in log_events))

@@ -42,7 +42,7 @@ def check_in_sync(folder: Path, tips: dict[str, set[str]]) -> None:
         assert len(clone.git("rev-list", *(f"^{commit}" for commit in commits), branch).split()) == 1
     log = EventLog(GitReader(clone.path)).read().events_of(PROPOSAL_ID)
     texts = sorted(event.body.text for event in log.events if isinstance(event.body, Commented))
-    assert (texts, log.unreadable) == (["ours.md", "theirs.md"], 0)
+    assert (texts, log.unreadable_count) == (["ours.md", "theirs.md"], 0)
 
 
 @parametrize_step(200, 9)

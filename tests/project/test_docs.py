@@ -15,7 +15,7 @@ from tests.loops import loop_over
 from tools.toolsets import all_tools
 from workspace.config.config import WorkspaceConfig
 from workspace.config.taxonomy import Taxonomy, read_manifest
-from workspace.frontmatter.reader import read
+from workspace.frontmatter.reader import parse_front_matter
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -87,7 +87,7 @@ def test_example_of_a_manifest_is_valid() -> None:
     settings, manifest = find_code_blocks("docs/taxonomy.md", "toml")
     config = WorkspaceConfig.read(settings.encode())
     [front_matter] = find_code_blocks("docs/taxonomy.md", "markdown")
-    values = read(front_matter.strip("-\n"))
+    values = parse_front_matter(front_matter.strip("-\n"))
     taxonomy = Taxonomy(
         config.taxonomy_keys,
         {"docs": read_manifest(manifest.encode(), ".taxonomy.toml", tuple(config.taxonomy_keys))}.get,

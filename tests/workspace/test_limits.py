@@ -13,7 +13,7 @@ from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSecti
 from workspace.edits.operation import Operation
 from workspace.errors import LimitExceeded
 from workspace.frontmatter.editor import set_keys
-from workspace.frontmatter.reader import InvalidFrontMatter, read
+from workspace.frontmatter.reader import InvalidFrontMatter, parse_front_matter
 from workspace.git.reader import GitReader
 from workspace.markdown import parser
 from workspace.markdown.parser import MAX_LINES
@@ -121,7 +121,7 @@ MERGES = "a: &a0 {k: v}\n" + "".join(f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}
 )  # fmt: skip
 def test_recursive_front_matter_is_refused(source: str) -> None:
     with pytest.raises(InvalidFrontMatter) as caught:
-        read(source)
+        parse_front_matter(source)
     assert caught.value.fix
     document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "bomb.md")
     assert document.title == "T"
@@ -141,7 +141,11 @@ def test_front_matter_number_out_of_range_does_not_fail(value: str) -> None:
 
 
 def test_finite_yaml_aliases_are_read() -> None:
-    assert read("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {"a": ["x"], "b": ["x"], "c": {"d": 1}}
+    assert parse_front_matter("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {
+        "a": ["x"],
+        "b": ["x"],
+        "c": {"d": 1},
+    }
 
 
 def test_call_that_parses_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,8 +51,8 @@ def describe_proposal(proposal: Proposal) -> Data:
         hints.append("the branch was deleted: create it again at one of its commits, or close the proposal")
     if proposal.is_ahead:
         hints.append("the branch has new commits since it was merged; open another proposal for them")
-    if proposal.unreadable:
-        hints.append(f"{proposal.unreadable} files of its discussion could not be read")
+    if proposal.unreadable_count:
+        hints.append(f"{proposal.unreadable_count} files of its discussion could not be read")
     if proposal.content.unknown_events:
         hints.append(f"{proposal.content.unknown_events} events of a later version are not shown")
     record = proposal.merge_record

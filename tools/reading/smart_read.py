@@ -210,7 +210,7 @@ def _read_summary(
             "size_tokens": summary.original_tokens,
         },
         "confidence": {
-            "completeness": wording.estimate_confidence(summary),
+            "completeness": wording.compute_confidence(summary),
             "recommended_for": wording.list_recommended_uses(summary),
             "not_recommended_for": wording.list_discouraged_uses(summary),
         },
@@ -221,18 +221,18 @@ def _read_summary(
 
 def _describe_named_sections(summary: Summary) -> Data:
     """Return the addresses of the sections that the summary names, up to a maximum."""
-    headers = [get_section_name(entry) for entry in summary.named[:MAX_ADDRESSES_LISTED]]
-    named_count = len(summary.named)
-    if named_count == summary.sections:
+    headers = [get_section_name(entry) for entry in summary.named_entries[:MAX_ADDRESSES_LISTED]]
+    named_count = len(summary.named_entries)
+    if named_count == summary.section_count:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
     else:
         note = (
-            f"'content' names {named_count:,} of {summary.sections:,} sections, the shallowest first, "
+            f"'content' names {named_count:,} of {summary.section_count:,} sections, the shallowest first, "
             "because the budget is too small for more; list_sections lists all of them"
         )
     if len(headers) < named_count:
         note += f". These are the first {len(headers):,} of its {named_count:,} addresses"
-    return {"count": summary.sections, "headers": headers, "note": note}
+    return {"count": summary.section_count, "headers": headers, "note": note}
 
 
 def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, summary: Summary) -> NextStep:
@@ -241,7 +241,7 @@ def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, s
     if len(outline.entries) == 1:
         full_call = read_context.call("smart_read", file_path=text.path, mode="full")
         return NextStep("Read it in full with ", full_call)
-    longest_entry = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
+    longest_entry = max(summary.named_entries or outline.entries, key=lambda entry: entry.end - entry.start)
     section = read_context.call(
         "read_section", file_path=text.path, section_heading=get_section_name(longest_entry)
     )

@@ -39,9 +39,9 @@ class PartVersion(NamedTuple):
     """The location and the text of a part in one version.
 
     `address` is the address of a section or a task in its document, or a key of front matter. `line` counts
-    from 1. `below` are the titles of the parent sections, outermost first, without the document's title.
-    `after` is the title of the previous sibling section, or None for the first sibling. `text` has LF line
-    ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
+    from 1. `parent_titles` are the titles of the parent sections, outermost first, without the document's
+    title. `previous_title` is the title of the previous sibling section, or None for the first sibling.
+    `text` has LF line ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
     """
 
     path: str
@@ -49,8 +49,8 @@ class PartVersion(NamedTuple):
     title: str
     line: int
     text: str
-    below: tuple[str, ...] = ()
-    after: str | None = None
+    parent_titles: tuple[str, ...] = ()
+    previous_title: str | None = None
 
 
 class SectionChange(NamedTuple):
@@ -75,24 +75,24 @@ class SectionChange(NamedTuple):
     field: str | None = None
 
     @property
-    def place(self) -> PartVersion:
+    def location(self) -> PartVersion:
         """The location after the change, or before it for a removed part."""
-        location = self.after or self.before
-        assert location is not None  # a change has at least one version
-        return location
+        version = self.after or self.before
+        assert version is not None  # a change has at least one version
+        return version
 
     @property
     def section(self) -> str:
         """The address of the section that contains the change; "" for metadata."""
         if self.kind is ChangeKind.METADATA:
             return ""
-        address = self.place.address
+        address = self.location.address
         return address.rpartition("[")[0] if self.kind in TASK_KINDS else address
 
     @property
     def heading(self) -> str:
         """The title of the changed section, or of the section that contains the task."""
-        return self.place.below[-1] if self.kind in TASK_KINDS else self.place.title
+        return self.location.parent_titles[-1] if self.kind in TASK_KINDS else self.location.title
 
 
 TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
@@ -112,7 +112,7 @@ class DocumentChange(NamedTuple):
     """A document that differs between two versions of a workspace, and its changes.
 
     `sections` is empty if only blank lines, line ends or bytes that are not text differ. It is also empty if
-    a version cannot be read as a document; `unread` is the code of that error. `path` is the new path, or the
+    a version cannot be read as a document; `unread` is the code of the error. `path` is the new path, or the
     old path of a removed document.
     """
 
@@ -136,7 +136,7 @@ WHOLE_FRONT_MATTER = "front matter"
 def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
     """Yield a change for each key whose value differs, in the order of the new, then of the old version.
 
-    The full front matter is one change if it cannot be read, or if only comments, order or style differ.
+    The full front matter is one change if a version is invalid, or if only comments, order or style differ.
     """
     texts = _read_source(old), _read_source(new)
     if texts[0] == texts[1]:

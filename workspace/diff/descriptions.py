@@ -1,7 +1,7 @@
 """Descriptions of changes: a sentence of styled segments, and the rows of text that differ.
 
-A style names the meaning of a segment; the caller chooses its look. Invisible characters, and those that
-would change the display of a line (controls, bidirectional marks), are replaced by U+FFFD.
+A style names the meaning of a segment; the caller chooses its look. Invisible characters, and characters that
+change the display of a line (controls, bidirectional marks), are replaced by U+FFFD.
 
 `truncate_to_budget` limits the number of characters and counts the omitted changes.
 """
@@ -58,7 +58,7 @@ class DiffRow(NamedTuple):
 
 
 class ChangeDescription(NamedTuple):
-    """A description of a change: the rows that differ, and a sentence, which is empty if the rows suffice."""
+    """A description of a change: a sentence, which is empty if the rows suffice, and the rows that differ."""
 
     sentence: tuple[Segment, ...]
     rows: tuple[DiffRow, ...] = ()
@@ -69,7 +69,7 @@ def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
     if change.unread:
         return (Segment(f"{change.kind.capitalize()}; the document cannot be read ({change.unread})."),)
     if change.kind in (DocumentKind.ADDED, DocumentKind.REMOVED):
-        titles = [item.place.title for item in change.sections if item.place.address != "_preamble"]
+        titles = [item.location.title for item in change.sections if item.location.address != "_preamble"]
         section_count = f" with {len(titles):,} section{'s' * (len(titles) != 1)}" if titles else ""
         text = f"{change.kind.capitalize()}{section_count}"
         titles_list = _format_list(titles)
@@ -87,19 +87,19 @@ def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
 
 def describe_change(change: SectionChange, path: str) -> ChangeDescription:
     """Return the description of a change, for a reader of the document at a path."""
-    before, after, place = change.before, change.after, change.place
+    before, after, location = change.before, change.after, change.location
     texts = before.text if before else "", after.text if after else ""
     if change.kind is ChangeKind.METADATA:
         return ChangeDescription(
             (
                 Segment("Front matter, "),
-                Segment(format_one_line(place.title), "address"),
+                Segment(format_one_line(location.title), "address"),
                 *_describe_values(*texts),
             )
         )
     if change.kind is ChangeKind.ADDED:
         return ChangeDescription(
-            (Segment("Added"), *_describe_place(place), Segment(".")), _make_rows(*texts)
+            (Segment("Added"), *_describe_location(location), Segment(".")), _make_rows(*texts)
         )
     if change.kind is ChangeKind.REMOVED:
         return ChangeDescription((Segment("Removed."),), _make_rows(*texts))
@@ -121,7 +121,7 @@ def describe_change(change: SectionChange, path: str) -> ChangeDescription:
             "The heading changed." if change.field == "heading" else "" if rows else "The text changed."
         )
         return ChangeDescription((Segment(sentence),) if sentence else (), rows)
-    return _describe_task(change, place, texts)
+    return _describe_task(change, location, texts)
 
 
 def format_one_line(text: str, max_chars: int = _MAX_TITLE_CHARACTERS) -> str:
@@ -141,8 +141,8 @@ def _replace_white_space(text: str) -> str:
     return visible_text if visible_text.strip() else _OTHER_SPACE.sub("\ufffd", visible_text)
 
 
-def _describe_task(change: SectionChange, place: PartVersion, texts: tuple[str, str]) -> ChangeDescription:
-    title = Segment(format_one_line(place.title), "title")
+def _describe_task(change: SectionChange, location: PartVersion, texts: tuple[str, str]) -> ChangeDescription:
+    title = Segment(format_one_line(location.title), "title")
     if change.kind is ChangeKind.TASK_CHANGED:
         name = "" if change.field == "text" else f"{change.field} of the "
         subject = Segment(f"{name}task ".capitalize()), title
@@ -151,7 +151,7 @@ def _describe_task(change: SectionChange, place: PartVersion, texts: tuple[str, 
         return ChangeDescription((*subject, *_describe_values(*texts)))
     sentence = (Segment(_TASK_SENTENCES[change.kind]), title)
     if change.kind is ChangeKind.TASK_MOVED and change.before and change.after:
-        old_parents, new_parents = change.before.below, change.after.below
+        old_parents, new_parents = change.before.parent_titles, change.after.parent_titles
         if old_parents != new_parents and old_parents:
             return ChangeDescription(
                 (
@@ -162,7 +162,7 @@ def _describe_task(change: SectionChange, place: PartVersion, texts: tuple[str, 
                 )
             )
     has_more_lines = (
-        change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED) and place.text.count("\n") > 1
+        change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED) and location.text.count("\n") > 1
     )
     return ChangeDescription((*sentence, Segment(".")), _make_rows(*texts) if has_more_lines else ())
 
@@ -177,11 +177,11 @@ def _format_list(titles: list[str]) -> tuple[Segment, ...]:
     return tuple(parts)
 
 
-def _describe_place(place: PartVersion) -> tuple[Segment, ...]:
-    if place.after is not None:
-        return Segment(" after "), Segment(format_one_line(place.after), "title")
-    if place.below:
-        return Segment(" below "), Segment(format_one_line(place.below[-1]), "title")
+def _describe_location(location: PartVersion) -> tuple[Segment, ...]:
+    if location.previous_title is not None:
+        return Segment(" after "), Segment(format_one_line(location.previous_title), "title")
+    if location.parent_titles:
+        return Segment(" below "), Segment(format_one_line(location.parent_titles[-1]), "title")
     return ()
 
 
@@ -191,8 +191,12 @@ def _describe_move(before: PartVersion, after: PartVersion, path: str) -> tuple[
             return Segment("Moved to "), Segment(format_one_line(after.path), "address"), Segment(".")
         origin = Segment(format_one_line(before.path), "address")
         return Segment("Moved here from "), origin, Segment(".")
-    position = (Segment(" after "), Segment(format_one_line(after.after), "title")) if after.after else ()
-    if before.below != after.below:
+    position = (
+        (Segment(" after "), Segment(format_one_line(after.previous_title), "title"))
+        if after.previous_title
+        else ()
+    )
+    if before.parent_titles != after.parent_titles:
         return (
             Segment("Moved from "),
             _make_parent_segment(before),
@@ -204,8 +208,12 @@ def _describe_move(before: PartVersion, after: PartVersion, path: str) -> tuple[
     return Segment("Moved"), *(position or (Segment(" to the front"),)), Segment(".")
 
 
-def _make_parent_segment(place: PartVersion) -> Segment:
-    return Segment(format_one_line(place.below[-1]), "title") if place.below else Segment("the top level")
+def _make_parent_segment(location: PartVersion) -> Segment:
+    return (
+        Segment(format_one_line(location.parent_titles[-1]), "title")
+        if location.parent_titles
+        else Segment("the top level")
+    )
 
 
 def _describe_values(before: str, after: str) -> tuple[Segment, ...]:

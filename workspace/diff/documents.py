@@ -44,9 +44,9 @@ class DocumentVersion:
             document = self.document
             sibling_lists = (document.children(parent) for parent in (None, *document.sections))
             self._previous_siblings = {
-                section.position: previous
+                section.position: previous_sibling
                 for siblings in sibling_lists
-                for previous, section in pairwise(siblings)
+                for previous_sibling, section in pairwise(siblings)
             }
         return self._previous_siblings
 
@@ -54,7 +54,7 @@ class DocumentVersion:
 class Comparison:
     """The comparison of two versions of a document; one of them may be missing.
 
-    `removed` and `added` are the sections that only one version has.
+    `removed_sections` and `added_sections` are the sections that only one version has.
     """
 
     def __init__(self, old: Document | None, new: Document | None) -> None:
@@ -63,12 +63,14 @@ class Comparison:
         self._new_positions = {
             old_position: new_position for new_position, old_position in self._pairs.items()
         }
-        self.removed = (
+        self.removed_sections = (
             [item for item in old.sections if item.position not in self._new_positions] if old else []
         )
-        self.added = [item for item in new.sections if item.position not in self._pairs] if new else []
+        self.added_sections = (
+            [item for item in new.sections if item.position not in self._pairs] if new else []
+        )
 
-    def changes(
+    def list_changes(
         self,
         arrived_changes: Mapping[int, list[SectionChange]],
         departed_changes: Mapping[int, list[SectionChange]],
@@ -84,11 +86,11 @@ class Comparison:
             yield from compare_metadata(self.old.document, self.new.document)
             moved_positions = _find_moved_positions(self.old.document, self.new.document, self._pairs)
             matched_changes = compare_matched_sections(
-                self.old, self.new, self._pairs, moved_positions, self.removed, self.added
+                self.old, self.new, self._pairs, moved_positions, self.removed_sections, self.added_sections
             )
         removed_changes: dict[int | None, list[SectionChange]] = {}
         last_position: int | None = None
-        removed_positions = {item.position for item in self.removed}
+        removed_positions = {item.position for item in self.removed_sections}
         for item in self.old.document.sections if self.old else ():
             if item.position not in removed_positions:
                 last_position = self._new_positions[item.position]
@@ -172,16 +174,16 @@ def compare_matched_sections(
         + [item for section in added_sections for item in tasks.list_tasks(new_document, section, None)],
     )
     changes_by_position: dict[int, list[SectionChange]] = {}
-    carried_positions: set[int | None] = set()
+    moved_tree_positions: set[int | None] = set()
     for position, (old_section, new_section) in matched_sections.items():
-        if position in moved_positions or new_section.parent in carried_positions:
-            carried_positions.add(position)
+        if position in moved_positions or new_section.parent in moved_tree_positions:
+            moved_tree_positions.add(position)
         changes: list[SectionChange] = []
         if position in moved_positions:
             changes.append(
                 SectionChange(ChangeKind.MOVED, old.make_part(old_section), new.make_part(new_section))
             )
-        changes += _compare_headings(old, old_section, new, new_section, position in carried_positions)
+        changes += _compare_headings(old, old_section, new, new_section, position in moved_tree_positions)
         if position in rewritten_positions:
             texts = (
                 _read_text_without_tasks(old_document, old_section, old_tasks[position]),
@@ -243,4 +245,4 @@ def compare_documents(old: Document | None, new: Document | None) -> tuple[Secti
     """
     if old is not None and new is not None and old.data == new.data:
         return ()
-    return tuple(Comparison(old, new).changes({}, {}))
+    return tuple(Comparison(old, new).list_changes({}, {}))

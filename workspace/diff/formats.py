@@ -88,12 +88,12 @@ def _make_document(document: DocumentChange) -> Data:
 
 
 def _make_change(change: SectionChange, path: str) -> Data:
-    before, after, place = change.before, change.after, change.place
+    before, after, location = change.before, change.after, change.location
     data: Data = {
         "kind": change.kind.value,
-        "address": place.address,
-        "title": place.title,
-        "line": place.line,
+        "address": location.address,
+        "title": location.title,
+        "line": location.line,
     }
     if change.field:
         data["field"] = change.field
@@ -118,7 +118,7 @@ def _format_values(before: PartVersion, after: PartVersion, kind: ChangeKind, pa
     if kind is ChangeKind.MOVED and before.path != after.path:
         data |= {"path": after.path} if path == before.path else {"old_path": before.path}
     if kind in (ChangeKind.MOVED, ChangeKind.TASK_MOVED):
-        data |= {"below": list(after.below), "old_below": list(before.below)}
+        data |= {"below": list(after.parent_titles), "old_below": list(before.parent_titles)}
     return data
 
 
@@ -277,9 +277,9 @@ def _format_segment(segment: Segment) -> str:
         return f"“{_escape(text)}”"
     if style == "plain":
         return _escape(text)
-    leading, text_without_padding, trailing = _split_padding(text)
+    leading_space, text_without_padding, trailing_space = _split_padding(text)
     mark = "~~" if style == "removed" else "**"
-    return f"{leading}{mark}{_escape(text_without_padding)}{mark}{trailing}"
+    return f"{leading_space}{mark}{_escape(text_without_padding)}{mark}{trailing_space}"
 
 
 def _split_padding(text: str) -> tuple[str, str, str]:
@@ -298,10 +298,10 @@ def _format_changed_words(row: DiffRow) -> str:
     for index, segment in enumerate(row.segments):
         marker = _MARKER.match(segment.text) if index == 0 else None
         text = segment.text[marker.end() :] if marker else segment.text
-        formatted = _format_segment(segment._replace(text=text)) if text.strip() else text
-        if parts and parts[-1].endswith(("~~", "**")) and formatted.startswith(("~~", "**")):
+        segment_text = _format_segment(segment._replace(text=text)) if text.strip() else text
+        if parts and parts[-1].endswith(("~~", "**")) and segment_text.startswith(("~~", "**")):
             parts.append(" ")
-        parts.append(formatted)
+        parts.append(segment_text)
     return "".join(parts).strip()
 
 

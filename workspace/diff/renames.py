@@ -35,20 +35,20 @@ class Renames:
 
     def __init__(self, git: GitReader, old: str, new: str, is_document: Callable[[str], bool]) -> None:
         self._git = git
-        self.removed: BlobsByPath = {}
-        self.added: BlobsByPath = {}
-        self.changed: dict[str, tuple[str, str]] = {}
+        self.removed_blobs: BlobsByPath = {}
+        self.added_blobs: BlobsByPath = {}
+        self.changed_blobs: dict[str, tuple[str, str]] = {}
         for change in trees.diff_trees(git, old, new):
             old_blob = change.old.id if change.old and change.old.is_blob else None
             new_blob = change.new.id if change.new and change.new.is_blob else None
             if old_blob == new_blob or not is_document(change.path):
                 continue
             if old_blob is None and new_blob is not None:
-                self.added[change.path] = new_blob
+                self.added_blobs[change.path] = new_blob
             elif old_blob is not None and new_blob is None:
-                self.removed[change.path] = old_blob
+                self.removed_blobs[change.path] = old_blob
             elif old_blob is not None and new_blob is not None:
-                self.changed[change.path] = (old_blob, new_blob)
+                self.changed_blobs[change.path] = (old_blob, new_blob)
         self._lines: dict[str, Counter[bytes] | None] = {}
         self._remaining_bytes = _MAX_BYTES
         self._similarities: dict[frozenset[str], float] = {}
@@ -60,17 +60,19 @@ class Renames:
 
     def find_new_path(self, path: str) -> str | None:
         """Return the new path of a missing document; None if it was removed, or the match is ambiguous."""
-        blob = self.removed.get(path)
+        blob = self.removed_blobs.get(path)
         if blob is None or blob == _EMPTY_BLOB:
             return None
-        equal_paths = [other for other, id in self.added.items() if id == blob]
+        equal_paths = [other for other, id in self.added_blobs.items() if id == blob]
         return _find_nearest_name(path, equal_paths) if equal_paths else self._find_most_similar(path)
 
     def _find_most_similar(self, path: str) -> str | None:
         """Return the most similar added document, if each of the two is most similar to the other."""
-        unchanged_blobs = {*self.removed.values()} & {*self.added.values()}
-        removed_blobs = {other: blob for other, blob in self.removed.items() if blob not in unchanged_blobs}
-        added_blobs = {other: blob for other, blob in self.added.items() if blob not in unchanged_blobs}
+        unchanged_blobs = {*self.removed_blobs.values()} & {*self.added_blobs.values()}
+        removed_blobs = {
+            other: blob for other, blob in self.removed_blobs.items() if blob not in unchanged_blobs
+        }
+        added_blobs = {other: blob for other, blob in self.added_blobs.items() if blob not in unchanged_blobs}
         best_path = self._find_best_path(path, removed_blobs[path], added_blobs)
         if (
             best_path is None

@@ -95,10 +95,10 @@ def check_not_newer(tip: Document, address: str) -> None:
 
 def _find_successor(match: SectionMatch, section: Section) -> Section:
     """Return the section of the new version that matches. Raises SectionNotFound, ConcurrentChange."""
-    counterpart = match.successor(section)
+    counterpart = match.find_successor(section)
     if counterpart is not None:
         return counterpart
-    candidates = match.ambiguous.get(section.position)
+    candidates = match.ambiguous_candidates.get(section.position)
     if candidates is None:
         raise _make_removed_error(match.new, section)
     raise ConcurrentChange(

@@ -44,15 +44,15 @@ class Evidence(IntEnum):
 class SectionMatch:
     """The matched sections of two versions of a document.
 
-    `pairs` maps positions in `new` to positions in `old`. `ambiguous` maps a position in `old` to the
-    sections of `new` that match it equally well by name.
+    `pairs` maps positions in `new` to positions in `old`. `ambiguous_candidates` maps a position in `old`
+    to the sections of `new` that match it equally well by name.
     """
 
     def __init__(self, old: Document, new: Document, evidence: Evidence) -> None:
         self.old, self.new = old, new
         self.pairs: dict[int, int] = {}
         self._new_positions: dict[int, int] = {}
-        self.ambiguous: dict[int, Sequence[Section]] = {}
+        self.ambiguous_candidates: dict[int, Sequence[Section]] = {}
         if old.data == new.data:
             for item in old.sections:
                 self._add_pair(item, item)
@@ -66,12 +66,12 @@ class SectionMatch:
             self._match_similar_sections()
             self._match_remaining_siblings()  # the children of newly matched parents
 
-    def origin(self, section: Section) -> Section | None:
+    def find_origin(self, section: Section) -> Section | None:
         """Return the matching section of the old version; None if no match is unambiguous."""
         position = self.pairs.get(section.position)
         return None if position is None else self.old.sections[position]
 
-    def successor(self, section: Section) -> Section | None:
+    def find_successor(self, section: Section) -> Section | None:
         """Return the matching section of the new version; None if no match is unambiguous."""
         position = self._new_positions.get(section.position)
         return None if position is None else self.new.sections[position]
@@ -149,7 +149,7 @@ class SectionMatch:
             for old, new in zip(remaining_sections, new_group, strict=True):
                 self._add_pair(old, new)
         elif new_group:
-            self.ambiguous.update((item.position, new_group) for item in remaining_sections)
+            self.ambiguous_candidates.update((item.position, new_group) for item in remaining_sections)
 
     def _find_pinned_section(self, section: Section) -> Section | None:
         """Return the new section whose anchor is the derived address of an old section, as after a rename."""
@@ -237,7 +237,7 @@ def find_moved_section(
         ]
         if namesakes and old_version is not None:
             match = SectionMatch(other_document, old_version, Evidence.NAME)
-            namesakes = [item for item in namesakes if match.successor(item) is None]
+            namesakes = [item for item in namesakes if match.find_successor(item) is None]
         candidates += [(other_document, item) for item in namesakes]
     if len(candidates) > _MAX_CANDIDATES:
         return None

@@ -36,15 +36,15 @@ class LinkedList(Generic[Id]):
         self._next[item] = self._next[previous_item]
         self._next[previous_item] = item
 
-    def after(self, previous_item: Id | None) -> Id | None:
+    def find_next(self, previous_item: Id | None) -> Id | None:
         """Return the item after `previous_item`, or the first item if `previous_item` is None."""
         return self._next[previous_item]
 
     def __iter__(self) -> Iterator[Id]:
-        item = self.after(None)
+        item = self.find_next(None)
         while item is not None:
             yield item
-            item = self.after(item)
+            item = self.find_next(item)
 
 
 def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
@@ -139,11 +139,11 @@ def match_similar(
     old_owners, new_owners = _find_unique_parts(old_texts), _find_unique_parts(new_texts)
     candidates = {(old, new_owners[part]) for part, old in old_owners.items() if part in new_owners}
     similarities = {
-        (old, new): share
+        (old, new): similarity
         for old, new in candidates
-        if (share := measure_similarity(old_texts[old], new_texts[new])) >= min_similarity
+        if (similarity := measure_similarity(old_texts[old], new_texts[new])) >= min_similarity
     }
-    best_new, best_old = _find_best(similarities, 0), _find_best(similarities, 1)
+    best_new, best_old = _find_most_similar_texts(similarities, 0), _find_most_similar_texts(similarities, 1)
     return {old: new for old, new in similarities if best_new[old] == new and best_old[new] == old}
 
 
@@ -153,14 +153,16 @@ def _find_unique_parts(texts: Sequence[Counter[Part]]) -> dict[Part, int]:
     return {part: index for index, parts in enumerate(texts) for part in parts if counts[part] == 1}
 
 
-def _find_best(similarities: Mapping[tuple[int, int], float], side: int) -> dict[int, int | None]:
+def _find_most_similar_texts(
+    similarities: Mapping[tuple[int, int], float], side: int
+) -> dict[int, int | None]:
     """Return the most similar counterpart of each text of a side; None if several tie."""
-    best: dict[int, tuple[float, int | None]] = {}
+    best_matches: dict[int, tuple[float, int | None]] = {}
     for pair, similarity in similarities.items():
-        highest = best.get(pair[side], (0.0, None))[0]
-        if similarity >= highest:
-            best[pair[side]] = similarity, None if similarity == highest else pair[1 - side]
-    return {index: other for index, (_, other) in best.items()}
+        max_similarity = best_matches.get(pair[side], (0.0, None))[0]
+        if similarity >= max_similarity:
+            best_matches[pair[side]] = similarity, None if similarity == max_similarity else pair[1 - side]
+    return {index: other for index, (_, other) in best_matches.items()}
 
 
 def _measure_size(parts: Counter[Part]) -> int:

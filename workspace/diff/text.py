@@ -159,8 +159,8 @@ def decode_trimmed(data: bytes) -> str:
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.rstrip(" \t\n").split("\n")
     first_line = next((index for index, line in enumerate(lines) if line.strip(" \t")), len(lines))
-    trimmed = "\n".join(lines[first_line:])
-    return trimmed + "\n" if trimmed else ""
+    trimmed_text = "\n".join(lines[first_line:])
+    return trimmed_text + "\n" if trimmed_text else ""
 
 
 def read_source(document: Document, section: Section) -> str:
@@ -385,16 +385,18 @@ def expand_to_word_boundaries(before: str, after: str, step: DiffStep) -> list[T
         max_end = step.words[index + 1].start if index + 1 < len(step.words) else step.end
         expansion_before = _measure_expansion_before(before, after, edit, min_start)
         expansion_after = _measure_expansion_after(before, after, edit, max_end)
-        expanded = TextEdit(
+        expanded_edit = TextEdit(
             edit.start - expansion_before,
             edit.end + expansion_after,
             edit.new_start - expansion_before,
             edit.new_end + expansion_after,
         )
-        if edits and expanded.start <= edits[-1].end:
-            edits[-1] = TextEdit(edits[-1].start, expanded.end, edits[-1].new_start, expanded.new_end)
+        if edits and expanded_edit.start <= edits[-1].end:
+            edits[-1] = TextEdit(
+                edits[-1].start, expanded_edit.end, edits[-1].new_start, expanded_edit.new_end
+            )
         else:
-            edits.append(expanded)
+            edits.append(expanded_edit)
         min_start = edit.end
     return edits
 

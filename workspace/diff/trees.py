@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 class CrossDocumentMoves(NamedTuple):
     """The changes of sections that moved to or from a document.
 
-    `removed` maps the old positions of sections that departed to their changes. `added` maps the new
-    positions of sections that arrived to their changes.
+    `departed_changes` maps the old positions of sections that moved to another document to their changes.
+    `arrived_changes` maps the new positions of sections that moved from another document to their changes.
     """
 
-    removed: dict[int, list[SectionChange]]
-    added: dict[int, list[SectionChange]]
+    departed_changes: dict[int, list[SectionChange]]
+    arrived_changes: dict[int, list[SectionChange]]
 
 
 class _SectionOfDocument(NamedTuple):
-    """A section of a version of one of the documents, with the index of that document."""
+    """A section of a version of one of the documents, and the index of that document."""
 
-    number: int
+    document_index: int
     version: DocumentVersion
     section: Section
 
@@ -63,8 +63,8 @@ def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> lis
         }
         changes = compare_matched_sections(old.old, new.new, pairs, moved_positions)
         for new_position, old_position in pairs.items():
-            moves[new_index].added[new_position] = changes.get(new_position, [])
-            moves[old_index].removed[old_position] = (
+            moves[new_index].arrived_changes[new_position] = changes.get(new_position, [])
+            moves[old_index].departed_changes[old_position] = (
                 changes.get(new_position, [])[:1] if new_position in moved_positions else []
             )
     return moves
@@ -89,10 +89,10 @@ def _match_across_documents(
         if len(removed_sections) != 1 or len(added_sections) != 1:
             continue
         old, new = removed_sections[0], added_sections[0]
-        if old.number != new.number and have_same_name(old.section, new.section):
-            pairs = moves.setdefault((old.number, new.number), {})
+        if old.document_index != new.document_index and have_same_name(old.section, new.section):
+            pairs = moves.setdefault((old.document_index, new.document_index), {})
             pairs[new.section.position] = old.section.position
-            matched_positions |= {(old.number, old.section.position)}
+            matched_positions |= {(old.document_index, old.section.position)}
     for (old_index, new_index), pairs in moves.items():
         _add_subsections(comparisons[old_index], comparisons[new_index], old_index, pairs, matched_positions)
     return moves
@@ -101,7 +101,7 @@ def _match_across_documents(
 def _add_subsections(
     old: Comparison | None,
     new: Comparison | None,
-    number: int,
+    document_index: int,
     pairs: dict[int, int],
     matched_positions: set[tuple[int, int]],
 ) -> None:
@@ -109,8 +109,8 @@ def _add_subsections(
     if old is None or new is None or old.old is None or new.new is None:
         return
     old_document, new_document = old.old.document, new.new.document
-    removed_positions = {item.position for item in old.removed}
-    added_positions = {item.position for item in new.added}
+    removed_positions = {item.position for item in old.removed_sections}
+    added_positions = {item.position for item in new.added_sections}
     queue = list(pairs.items())
     paired_positions = {*pairs.values()}
     while queue:
@@ -126,24 +126,28 @@ def _add_subsections(
             if (
                 old_position in removed_positions
                 and old_position not in paired_positions
-                and (number, old_position) not in matched_positions
+                and (document_index, old_position) not in matched_positions
             ):
                 pairs[item.position] = old_position
                 paired_positions.add(old_position)
-                matched_positions.add((number, old_position))
+                matched_positions.add((document_index, old_position))
                 queue.append((item.position, old_position))
 
 
 def _list_removed(comparisons: Sequence[Comparison | None]) -> Iterator[_SectionOfDocument]:
-    for number, item in enumerate(comparisons):
+    for document_index, item in enumerate(comparisons):
         if item and item.old:
-            yield from (_SectionOfDocument(number, item.old, section) for section in item.removed)
+            yield from (
+                _SectionOfDocument(document_index, item.old, section) for section in item.removed_sections
+            )
 
 
 def _list_added(comparisons: Sequence[Comparison | None]) -> Iterator[_SectionOfDocument]:
-    for number, item in enumerate(comparisons):
+    for document_index, item in enumerate(comparisons):
         if item and item.new:
-            yield from (_SectionOfDocument(number, item.new, section) for section in item.added)
+            yield from (
+                _SectionOfDocument(document_index, item.new, section) for section in item.added_sections
+            )
 
 
 def _group_by_text(sections: Iterator[_SectionOfDocument]) -> dict[bytes, list[_SectionOfDocument]]:
@@ -171,6 +175,8 @@ class _PathPair(NamedTuple):
 
 
 class _ComparedDocument(NamedTuple):
+    """A document with its comparison; `unread` is the code of the error if a version cannot be read."""
+
     pair: _PathPair
     comparison: Comparison | None
     title: str
@@ -282,5 +288,9 @@ def _make_change(item: _ComparedDocument, moves: CrossDocumentMoves) -> Document
         if old != new
         else DocumentKind.CHANGED
     )
-    changes = tuple(item.comparison.changes(moves.added, moves.removed)) if item.comparison else ()
+    changes = (
+        tuple(item.comparison.list_changes(moves.arrived_changes, moves.departed_changes))
+        if item.comparison
+        else ()
+    )
     return DocumentChange(kind, old, new or old or "", item.title, changes, item.unread)

@@ -102,7 +102,7 @@ def resolve_section(document: Document, slug: str) -> Section:
     if len(matches) > 1:
         raise _make_ambiguous_error(document, name, matches)
     if not matches:
-        raise section_not_found(document, name)
+        raise make_section_not_found_error(document, name)
     return matches[0]
 
 
@@ -163,13 +163,15 @@ def format_full_address(path: str, section: Section) -> str:
     return f"{path}#{section.address}"
 
 
-def section_not_found(document: Document, slug: str) -> SectionNotFound:
+def make_section_not_found_error(document: Document, slug: str) -> SectionNotFound:
     """Return the error for a slug that matches no section, with the most similar addresses."""
     addresses = [section.address for section in document.sections]
-    by_title = [section for section in document.sections if _derive_title_address(document, section) == slug]
-    nearest = [section.key for section in by_title] or find_nearest(slug, addresses)
+    sections_by_title = [
+        section for section in document.sections if _derive_title_address(document, section) == slug
+    ]
+    nearest = [section.key for section in sections_by_title] or find_nearest(slug, addresses)
     among = None
-    if by_title:
+    if sections_by_title:
         fix = f"Use '{nearest[0]}': the section with that title has this address."
     elif nearest:
         fix = f"Did you mean '{nearest[0]}'?"

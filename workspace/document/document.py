@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from workspace.document.sections import Section, build_breadcrumb, build_sections, derive_title
 from workspace.document.tasks import Task, read_tasks
-from workspace.frontmatter.reader import InvalidFrontMatter, format_value, read
+from workspace.frontmatter.reader import InvalidFrontMatter, format_value, parse_front_matter
 from workspace.markdown.lines import Lines, detect_line_ending
 from workspace.markdown.outline import read_outline
-from workspace.markdown.parser import MAX_LINES, check_lines, may_have_too_many_blocks
+from workspace.markdown.parser import MAX_LINES, check_line_count, may_have_too_many_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -46,8 +46,10 @@ class Document:
     front_matter_lines: int
     front_matter_end: int
     sections: tuple[Section, ...]
-    _parsed: tuple[Lines, BlockOutline] | None = field(default=None, compare=False, repr=False)
-    _derived: dict[Hashable, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _parse_result: tuple[Lines, BlockOutline] | None = field(default=None, compare=False, repr=False)
+    _derived_values: dict[Hashable, object] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
@@ -59,11 +61,11 @@ class Document:
         from workspace.document.headings import scan_layout
 
         if len(data) > MAX_LINES:  # a line has at least one byte, which ends it
-            check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
+            check_line_count(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
         layout = scan_layout(data)
         if layout is None:
             return cls.parse_fully(data, path)
-        if may_have_too_many_blocks(data, layout.lines):
+        if may_have_too_many_blocks(data, layout.line_count):
             return cls.parse_fully(data, path)
         return cls._from_layout(data, path, layout)
 
@@ -78,13 +80,17 @@ class Document:
 
     @classmethod
     def _from_layout(
-        cls, data: bytes, path: str, layout: DocumentLayout, parsed: tuple[Lines, BlockOutline] | None = None
+        cls,
+        data: bytes,
+        path: str,
+        layout: DocumentLayout,
+        parse_result: tuple[Lines, BlockOutline] | None = None,
     ) -> Document:
         metadata, error = {}, None
         if layout.front_matter_lines:
             start, end = layout.front_matter
             try:
-                metadata = dict(read(data[start:end].decode("utf-8", "replace")))
+                metadata = dict(parse_front_matter(data[start:end].decode("utf-8", "replace")))
             except InvalidFrontMatter as invalid:
                 error = invalid
         sections, title = build_sections(data, layout, format_value(metadata.get("title")))
@@ -96,27 +102,27 @@ class Document:
             front_matter=MappingProxyType(metadata),
             front_matter_error=error,
             front_matter_lines=layout.front_matter_lines,
-            front_matter_end=layout.body,
+            front_matter_end=layout.body_start,
             sections=sections,
-            _parsed=parsed,
+            _parse_result=parse_result,
         )
 
     @cached_property
     def lines(self) -> Lines:
         """The offsets of the document's lines."""
-        return self._parsed[0] if self._parsed else Lines(self.data)
+        return self._parse_result[0] if self._parse_result else Lines(self.data)
 
     @cached_property
     def outline(self) -> BlockOutline:
         """The document's headings and list items, as the parser reads them."""
-        return self._parsed[1] if self._parsed else _parse_outline(self.lines)
+        return self._parse_result[1] if self._parse_result else _parse_outline(self.lines)
 
     def derive(self, compute: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the result of a function of the document, computed once because a document is immutable."""
         key = (compute, args, *kwargs.items())
-        if key not in self._derived:
-            self._derived[key] = compute(self, *args, **kwargs)
-        return cast("T", self._derived[key])
+        if key not in self._derived_values:
+            self._derived_values[key] = compute(self, *args, **kwargs)
+        return cast("T", self._derived_values[key])
 
     @property
     def type(self) -> str | None:
@@ -150,7 +156,7 @@ class Document:
         )
 
     @property
-    def ending(self) -> bytes:
+    def line_ending(self) -> bytes:
         """The line ending that the document uses."""
         return detect_line_ending(self.data)
 
@@ -175,10 +181,10 @@ class Document:
 
     @cached_property
     def _by_address(self) -> Mapping[str, tuple[Section, ...]]:
-        by_address: dict[str, list[Section]] = {}
+        section_lists: dict[str, list[Section]] = {}
         for section in self.sections:
-            by_address.setdefault(section.address, []).append(section)
-        return {address: tuple(sections) for address, sections in by_address.items()}
+            section_lists.setdefault(section.address, []).append(section)
+        return {address: tuple(sections) for address, sections in section_lists.items()}
 
     def sections_by_address(self, address: str) -> tuple[Section, ...]:
         """Return the sections with this address: several if headings have the same anchor."""

@@ -42,12 +42,12 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
     ]
     levels, parents = [section.level for section in sections], [section.parent for section in sections]
     addresses = assign_addresses(names, levels, parents)
-    by_address: dict[str, list[Section]] = {}
+    sections_by_address: dict[str, list[Section]] = {}
     for section, address, key in zip(sections, addresses, assign_keys(addresses), strict=True):
         for name in dict.fromkeys((address, key)):
             if not section.is_preamble and name not in (section.address, section.key):
-                by_address.setdefault(name, []).append(section)
-    by_slug: dict[str, list[Section]] = {}
+                sections_by_address.setdefault(name, []).append(section)
+    sections_by_slug: dict[str, list[Section]] = {}
     for section, heading in zip(sections, headings, strict=True):
         if heading is None:
             continue
@@ -55,14 +55,14 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
         if not section.is_preamble:
             other_names |= {heading.slug} - {section.slug}
         for other_name in other_names:
-            by_slug.setdefault(other_name or "", []).append(section)
-    return {**by_slug, **by_address}
+            sections_by_slug.setdefault(other_name or "", []).append(section)
+    return {**sections_by_slug, **sections_by_address}
 
 
 def _is_read_differently(heading: AnchoredHeading) -> bool:
     """Return True if 0.1.0 read a heading differently."""
     source = heading.block.source
-    if heading.below:
+    if heading.names_below:
         return True
     if not source.endswith(("}", ">")) or anchors.is_plain_braces_heading(source):
         return False
@@ -75,7 +75,7 @@ def _read_as_0_1_0(section: Section) -> AnchoredHeading | None:
         return heading
     text = _read_heading(heading.block.source)
     title = to_plain_text(text.title)
-    return heading._replace(text=text, title=title, slug=make_heading_slug(title), below=())
+    return heading._replace(text=text, title=title, slug=make_heading_slug(title), names_below=())
 
 
 def _read_heading(source: str) -> anchors.HeadingText:
@@ -83,14 +83,14 @@ def _read_heading(source: str) -> anchors.HeadingText:
     source = source.strip()
     title, suffix, name = source, "", None
     form: AnchorForm | None = None
-    for pattern, opening, candidate in (
+    for pattern, opening, anchor_form in (
         (_BRACES_LIST, "{#", AnchorForm.BRACES),
         (_ANGLE_LIST, "<#", AnchorForm.ANGLE),
     ):
         start = source.rfind(opening)
         match = pattern.fullmatch(source, start) if start >= 0 else None
         if match and not is_escaped(source, start):
-            title, name, form = source[:start].rstrip(" \t"), match["name"], candidate
+            title, name, form = source[:start].rstrip(" \t"), match["name"], anchor_form
             suffix = source[len(title) :]
             break
     prefix, title, html_suffix = anchors.split_html(title)

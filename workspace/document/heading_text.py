@@ -36,8 +36,8 @@ def rewrite_heading(
 ) -> list[Splice]:
     """Return the splices that set the level of a section's heading, and add an `anchor`.
 
-    `names` maps anchors of the heading to their new names. A heading with an underline keeps the underline at
-    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if their number equals that of the
+    `names` maps anchors of the heading to new names. A heading with an underline keeps the underline at
+    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if they are as many as the
     opening #s. `title_splices` are splices of the title, which are part of the result. Raises InvalidAddress
     for an anchor that cannot be written.
     """
@@ -61,12 +61,12 @@ def rewrite_heading(
         return [*splices, *_change_marks(document, heading, level, end)]
     first = heading.heading_start
     inner_splices = [splice for splice in splices if splice.start >= first]
-    underline = document.lines.offset(heading.block.end - 1)
-    heading_end = underline + len(document.lines.line_bytes(heading.block.end - 1))
+    underline_start = document.lines.offset(heading.block.end - 1)
+    heading_end = underline_start + len(document.lines.line_bytes(heading.block.end - 1))
     splices_above = [splice for splice in splices if splice.start < first]
     if level in _UNDERLINE_MARKS:
-        title = _apply_within(document.data, first, underline, inner_splices)
-        marks = document.data[underline:heading_end].replace(
+        title = _apply_within(document.data, first, underline_start, inner_splices)
+        marks = document.data[underline_start:heading_end].replace(
             _UNDERLINE_MARKS[section.level], _UNDERLINE_MARKS[level]
         )
         return [*splices_above, Splice(first, heading_end, title + marks)]
@@ -138,19 +138,21 @@ def _rename_anchors(document: Document, section: Section, names: Mapping[str, st
         return []
     splices: list[Splice] = []
     text = document.data[section.start : section.body]
-    for start, end in _find_listed_names(document, heading):
-        new = names.get(document.text(start, end))
-        if new is not None:
-            splices.append(Splice(start, end, new.encode()))
-    for name, new in names.items():
+    for start, end in _find_name_spans(document, heading):
+        new_name = names.get(document.text(start, end))
+        if new_name is not None:
+            splices.append(Splice(start, end, new_name.encode()))
+    for name, new_name in names.items():
         pattern = re.escape(name.encode())
         tags = re.finditer(rb"""<a[ \t][^<>]*=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
         spans = (item.span("name") for item in tags)
-        splices += (Splice(section.start + start, section.start + end, new.encode()) for start, end in spans)
+        splices += (
+            Splice(section.start + start, section.start + end, new_name.encode()) for start, end in spans
+        )
     return splices
 
 
-def _find_listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
+def _find_name_spans(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
     """Yield the bytes [start, end) of each id in a heading's lists and angle brackets, and below it."""
     _, end = find_inline_span(document.lines, heading.block)
     source = heading.block.source

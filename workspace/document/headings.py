@@ -15,7 +15,7 @@ from workspace.markdown.attribute_lists import AnchorForm, read_attribute_line
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK, Lines
 from workspace.markdown.outline import read_outline
-from workspace.markdown.scanner import may_hold_list, scan
+from workspace.markdown.scanner import may_contain_list, scan_headings
 from workspace.markdown.slugs import PREAMBLE, make_heading_slug
 
 if TYPE_CHECKING:
@@ -34,42 +34,43 @@ class AnchoredHeading(NamedTuple):
     """A heading with its text and anchors, its title as plain text, and the slug of the title.
 
     `first_line`, counted from 0, is the first line with its anchors. Offsets are bytes: `start` is the start
-    of that line, and `heading_start` that of the heading's own line. `below_start` is the end of its own
-    lines. `body` is the end of the attribute lists below them, whose ids are `below`.
+    of that line, and `heading_start` the start of the heading's own line. `below_start` is the end
+    of the heading's own lines. `body` is the end of the attribute lists below them, whose ids are
+    `names_below`.
     """
 
     block: Heading
     text: HeadingText
-    above: tuple[str, ...]
+    names_above: tuple[str, ...]
     first_line: int
     title: str
     slug: str
     start: int
     heading_start: int
     body: int
-    below: tuple[str, ...] = ()
+    names_below: tuple[str, ...] = ()
     below_start: int = 0
 
     @property
     def anchor(self) -> str | None:
         """The anchor in the heading, else the nearest anchor. `_preamble` is reserved and ignored."""
-        nearby_names = () if self.text.name else self.below or self.above
+        nearby_names = () if self.text.name else self.names_below or self.names_above
         name = self.text.name or (nearby_names[-1] if nearby_names else None)
         return None if name == PREAMBLE else name
 
     @property
     def form(self) -> AnchorForm | None:
         """The form of the anchor."""
-        if self.text.form or not (self.above or self.below):
+        if self.text.form or not (self.names_above or self.names_below):
             return self.text.form
         # The list `{: #id}` below a heading corresponds to `{#id}` in the heading.
-        return AnchorForm.BRACES if self.below else AnchorForm.HTML
+        return AnchorForm.BRACES if self.names_below else AnchorForm.HTML
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """The other anchors of the heading."""
         own_names = (self.text.name,) if self.text.name else ()
-        names = dict.fromkeys((*self.text.aliases, *self.above, *self.below, *own_names))
+        names = dict.fromkeys((*self.text.aliases, *self.names_above, *self.names_below, *own_names))
         return tuple(name for name in names if name not in (self.anchor, PREAMBLE))
 
 
@@ -83,21 +84,21 @@ def read_headings(lines: Lines, outline: BlockOutline, first_line: int = 0) -> l
         while item and item.line < heading.line:
             floor = max(floor, item.end)
             item = next(items, None)
-        first, above = find_anchors_above(lines, heading.line, floor)
+        first, names_above = find_anchors_above(lines, heading.line, floor)
         floor = heading.end
         span = lines.offset(heading.line), lines.offset(heading.end)
-        headings.append(parse_anchored_heading(heading, above, first, lines.offset(first), span))
+        headings.append(parse_anchored_heading(heading, names_above, first, lines.offset(first), span))
     return add_lists_below(lines.data, headings)
 
 
 def parse_anchored_heading(
-    heading: Heading, above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
+    heading: Heading, names_above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
 ) -> AnchoredHeading:
     """Return a heading with the anchors above it, which begin on line `first` at offset `start`."""
     text = anchors.read_heading(heading.source)
     title = to_plain_text(text.title)
     slug = make_heading_slug(title)
-    return AnchoredHeading(heading, text, above, first, title, slug, start, *span, (), span[1])
+    return AnchoredHeading(heading, text, names_above, first, title, slug, start, *span, (), span[1])
 
 
 def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
@@ -118,7 +119,7 @@ def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchore
             break
         names += (name.name for name in attributes.names)
         position = line.end()
-    return heading if position == heading.body else heading._replace(below=tuple(names), body=position)
+    return heading if position == heading.body else heading._replace(names_below=tuple(names), body=position)
 
 
 def find_anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
@@ -186,64 +187,66 @@ class DocumentLayout(NamedTuple):
     """The spans of a document's front matter and headings.
 
     `front_matter` is the span of bytes between the two marks, and `front_matter_lines` counts its lines.
-    `body` is the byte after the front matter. `lines` is the number of lines of the document.
+    `body_start` is the byte after the front matter. `line_count` is the number of lines of the document.
     """
 
     front_matter: tuple[int, int]
     front_matter_lines: int
-    body: int
-    lines: int
+    body_start: int
+    line_count: int
     headings: list[AnchoredHeading]
 
 
 def scan_layout(data: bytes) -> DocumentLayout | None:
     """Return the layout as the scanner reads it, or None if the document needs a full parse."""
-    scan_result = scan(data)
+    scan_result = scan_headings(data)
     headings = _add_anchors(data, scan_result) if scan_result else None
     if scan_result is None or headings is None:
         return None
     return DocumentLayout(
         scan_result.front_matter,
         scan_result.front_matter_lines,
-        scan_result.body,
-        scan_result.lines,
+        scan_result.body_start,
+        scan_result.line_count,
         headings,
     )
 
 
 def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
     """Return the layout as the parser reads it."""
-    marks = outline.front_matter_lines
+    front_matter_lines = outline.front_matter_lines
     return DocumentLayout(
-        front_matter=(lines.offset(1), lines.offset(marks - 1)) if marks else (0, 0),
-        front_matter_lines=marks,
-        body=lines.offset(marks),
-        lines=len(lines),
-        headings=read_headings(lines, outline, marks),
+        front_matter=(lines.offset(1), lines.offset(front_matter_lines - 1))
+        if front_matter_lines
+        else (0, 0),
+        front_matter_lines=front_matter_lines,
+        body_start=lines.offset(front_matter_lines),
+        line_count=len(lines),
+        headings=read_headings(lines, outline, front_matter_lines),
     )
 
 
 def _add_anchors(data: bytes, scan_result: ScannedHeadings) -> list[AnchoredHeading] | None:
     """Return the scanner's headings with their anchors, or None if an anchor line may be in a list."""
     headings: list[AnchoredHeading] = []
-    floor, position = scan_result.front_matter_lines, scan_result.body
+    floor, position = scan_result.front_matter_lines, scan_result.body_start
     lines: Lines | None = None
     has_tags = b"<a" in data or b"<A" in data
     for heading, span in zip(scan_result.headings, scan_result.spans, strict=True):
         start, first = span[0], heading.line
-        above: tuple[str, ...] = ()
-        if has_tags and _may_be_anchored_above(data, start):
+        names_above: tuple[str, ...] = ()
+        if has_tags and _may_have_anchor_above(data, start):
             lines = lines or Lines(data)
-            first, above = find_anchors_above(lines, heading.line, floor)
+            first, names_above = find_anchors_above(lines, heading.line, floor)
             start = lines.offset(first)
-            if above and may_hold_list(data, position, start):
+            if names_above and may_contain_list(data, position, start):
                 return None
-        headings.append(parse_anchored_heading(heading, above, first, start, span))
+        headings.append(parse_anchored_heading(heading, names_above, first, start, span))
         floor, position = heading.end, span[1]
     return add_lists_below(data, headings)
 
 
-def _may_be_anchored_above(data: bytes, start: int) -> bool:
+def _may_have_anchor_above(data: bytes, start: int) -> bool:
     """Return True if the line above a heading is blank or may end with HTML."""
-    above = data[max(0, start - _BYTES_READ_ABOVE) : start].rstrip()
-    return not above or above[-1] not in _BYTES_THAT_END_NO_TAG
+    bytes_above = data[max(0, start - _BYTES_READ_ABOVE) : start].rstrip()
+    return not bytes_above or bytes_above[-1] not in _BYTES_THAT_END_NO_TAG

@@ -28,7 +28,7 @@ class Section(NamedTuple):
     """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
     Offsets are bytes. [start, end) is the section's own text with its heading and the HTML anchors on lines
-    just above it. [body, end) is the same without heading and anchors. [start, tree_end) includes the
+    just above it. [body, end) is the own text without heading and anchors. [start, tree_end) includes the
     subsections; a preamble has none.
     `heading_start` is the start of the heading's own line. Lines count from 1 and are inclusive; `line` is
     the heading's line. `key` is the address made unique in the file. If several headings have one address,
@@ -80,53 +80,57 @@ class Section(NamedTuple):
 def build_sections(
     data: bytes, layout: DocumentLayout, metadata_title: str | None
 ) -> tuple[tuple[Section, ...], str | None]:
-    """Return the sections of a document in order, and its title: the first H1, else front matter's.
+    """Return the sections of a document in order, and its title: the first H1, else `metadata_title`.
 
     The first H1 is the preamble, even after other headings. But if there is text before the first heading,
     that text is the preamble; the H1 is then a section, and still gives the title.
     """
-    headings, body = layout.headings, layout.body
+    headings, body = layout.headings, layout.body_start
     levels = [heading.block.level for heading in headings]
-    h1 = levels.index(1) if 1 in levels else None
-    title = (None if h1 is None else headings[h1].title) or metadata_title
+    h1_index = levels.index(1) if 1 in levels else None
+    title = (None if h1_index is None else headings[h1_index].title) or metadata_title
     has_text = bool(data[body : headings[0].start if headings else None].strip(BLANK))
-    if h1 is not None and (h1 == 0 or not has_text):
-        levels[h1] = 0
-        if title and not headings[h1].title:
-            titled_heading = headings[h1]._replace(title=title, slug=make_heading_slug(title))
-            headings = [*headings[:h1], titled_heading, *headings[h1 + 1 :]]
-    elif has_text or (h1 is None and metadata_title):
+    if h1_index is not None and (h1_index == 0 or not has_text):
+        levels[h1_index] = 0
+        if title and not headings[h1_index].title:
+            titled_heading = headings[h1_index]._replace(title=title, slug=make_heading_slug(title))
+            headings = [*headings[:h1_index], titled_heading, *headings[h1_index + 1 :]]
+    elif has_text or (h1_index is None and metadata_title):
         headings = [_make_empty_heading(title or "", layout), *headings]
         levels.insert(0, 0)
     starts = [heading.start for heading in headings]
     if levels and levels[0] == 0:
         starts[0] = body
-    return _make_sections(headings, levels, starts, len(data), layout.lines), title
+    return _make_sections(headings, levels, starts, len(data), layout.line_count), title
 
 
 def _make_empty_heading(title: str, layout: DocumentLayout) -> AnchoredHeading:
     """Return a heading of level 0 and of no bytes, for a preamble without a heading."""
-    line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
+    line, body = max(0, min(layout.front_matter_lines, layout.line_count - 1)), layout.body_start
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
     return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), body, body, body)
 
 
 def _make_sections(
-    headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
+    headings: Sequence[AnchoredHeading],
+    levels: Sequence[int],
+    starts: Sequence[int],
+    document_size: int,
+    line_count: int,
 ) -> tuple[Section, ...]:
     """Return the sections of these headings. Each section ends at the start of the next one."""
-    parents, tree_ends = find_parents_and_ends(levels, starts, size)
+    parents, tree_ends = find_parents_and_ends(levels, starts, document_size)
     names = [(heading.anchor, heading.slug) for heading in headings]
     # `## Errors { .wide }` had another address in 0.1.0. So a later `## Errors` keeps its unnumbered address.
-    last = {
+    numbered_last = {
         position
         for position, (anchor, _) in enumerate(names)
         if anchor is None and headings[position].text.suffix
     }
-    addresses = assign_addresses(names, levels, parents, last)
+    addresses = assign_addresses(names, levels, parents, numbered_last)
     keys = assign_keys(addresses)
-    ends = (*starts[1:], size)
-    end_lines = (*(heading.first_line for heading in headings[1:]), lines)
+    ends = (*starts[1:], document_size)
+    end_lines = (*(heading.first_line for heading in headings[1:]), line_count)
     sections: list[Section] = []
     for position, heading in enumerate(headings):
         block, _, _, _, title, slug, _, heading_start, body, _, _ = heading
@@ -154,14 +158,15 @@ def _make_sections(
 
 
 def find_parents_and_ends(
-    levels: Sequence[int], starts: Sequence[int], size: int
+    levels: Sequence[int], starts: Sequence[int], document_size: int
 ) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each section, and the end of its subtree. `size` is the end of the document.
+    """Return the parent of each section, and the end of its subtree.
 
-    A preamble (level 0) closes all sections before it, and has no subsections.
+    `document_size` is the end of the last section. A preamble (level 0) closes all sections before it, and
+    has no subsections.
     """
     parents: list[int | None] = []
-    tree_ends = [size] * len(levels)
+    tree_ends = [document_size] * len(levels)
     open_sections: list[tuple[int, int]] = []
     for position, level in enumerate(levels):
         while open_sections and open_sections[-1][0] >= level:
@@ -186,7 +191,7 @@ def assign_addresses(
     siblings. Sections at the positions `numbered_last` are numbered after their siblings.
     """
     anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
-    explicit = {PREAMBLE, *filter(None, anchors)}
+    explicit_anchors = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, UniqueNames] = {}
     addresses = [PREAMBLE] * len(names)
     for position in _sort_for_numbering(parents, numbered_last) if numbered_last else range(len(names)):
@@ -194,11 +199,11 @@ def assign_addresses(
         if anchor:
             addresses[position] = anchor
         elif levels[position]:
-            unique = siblings.get(parent)
-            if unique is None:
-                unique = siblings[parent] = UniqueNames("-", 1, explicit)
+            unique_names = siblings.get(parent)
+            if unique_names is None:
+                unique_names = siblings[parent] = UniqueNames("-", 1, explicit_anchors)
             slug = names[position][1]
-            addresses[position] = unique.make_unique(
+            addresses[position] = unique_names.make_unique(
                 slug if parent is None else f"{addresses[parent]}/{slug}"
             )
     return addresses
@@ -219,8 +224,8 @@ def assign_keys(addresses: list[str]) -> list[str]:
     if len(set(addresses)) == len(addresses):
         return addresses
     counts = Counter(addresses)
-    numbered = UniqueNames("~", 1, counts)
-    return [address if counts[address] == 1 else numbered.make_unique(address) for address in addresses]
+    unique_keys = UniqueNames("~", 1, counts)
+    return [address if counts[address] == 1 else unique_keys.make_unique(address) for address in addresses]
 
 
 def build_breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]:

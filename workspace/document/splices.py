@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
-from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, decode_with_newlines, encode_with_ending
+from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, encode_with_ending, normalize_line_endings
 from workspace.markdown.outline import read_closed_outline, would_absorb_headings
 
 if TYPE_CHECKING:
@@ -91,15 +91,15 @@ def apply_edit(document: Document, edit: Edit) -> Document:
     Raises StructureChanged if a section that the edit does not target would change.
     """
     splices = _sort_splices(edit.splices)
-    changed = Document.parse(apply_splices(document.data, splices), document.path)
-    if changed.front_matter_lines != document.front_matter_lines and not edit.may_change_front_matter:
+    edited_document = Document.parse(apply_splices(document.data, splices), document.path)
+    if edited_document.front_matter_lines != document.front_matter_lines and not edit.may_change_front_matter:
         raise StructureChanged(
             f"the new text would be read as front matter of {document.path}",
             fix="Begin the text with another line than `---`.",
             section=None,
         )
-    _check_structure(document, changed, splices, edit.renamed_position)
-    return changed
+    _check_structure(document, edited_document, splices, edit.renamed_position)
+    return edited_document
 
 
 def _check_structure(
@@ -111,25 +111,27 @@ def _check_structure(
     """
     _check_preamble(old, new, splices, renamed_position)
     old_headings = [item for item in old.sections if item.has_heading]
-    replaced = _ReplacedSpans(splices)
-    before = [item for item in old_headings if not replaced.contains(item.heading_start)]
-    inserted = _find_replacements(splices)
+    replaced_spans = _ReplacedSpans(splices)
+    before = [item for item in old_headings if not replaced_spans.contains(item.heading_start)]
+    inserted_spans = _find_replacements(splices)
     after = [
-        item for item in new.sections if item.has_heading and not _contains(inserted, item.heading_start)
+        item
+        for item in new.sections
+        if item.has_heading and not _contains(inserted_spans, item.heading_start)
     ]
     if len(before) != len(after):
         raise _make_structure_error(old, before[len(after)] if len(before) > len(after) else None)
     positions = {item.position: match.position for item, match in zip(before, after, strict=True)}
-    nothing_removed = len(before) == len(old_headings)
+    has_all_sections = len(before) == len(old_headings)
     for item, match in zip(before, after, strict=True):
         parent = None if item.parent is None else positions.get(item.parent)
         if (
-            replaced.new_offset(item.heading_start) != match.heading_start
+            replaced_spans.new_offset(item.heading_start) != match.heading_start
             or item.level != match.level
             or parent != match.parent
             or (item.title != match.title and item.position != renamed_position)
-            or (item.address != match.address and nothing_removed)
-            or (not replaced.touches(item) and old.source(item).rstrip() != new.source(match).rstrip())
+            or (item.address != match.address and has_all_sections)
+            or (not replaced_spans.touches(item) and old.source(item).rstrip() != new.source(match).rstrip())
         ):
             raise _make_structure_error(old, item)
 
@@ -140,15 +142,15 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
     Unlike `apply_edit`, this also compares sections within the splices, where a title may change. A preamble
     without a heading may be added or removed.
     """
-    replaced = _ReplacedSpans(_sort_splices(splices))
+    replaced_spans = _ReplacedSpans(_sort_splices(splices))
     before = [item for item in old.sections if item.has_heading]
     after = [item for item in new.sections if item.has_heading]
     for item, match in zip(before, after, strict=False):
-        is_moved = replaced.new_offset(item.heading_start) != match.heading_start
+        is_moved = replaced_spans.new_offset(item.heading_start) != match.heading_start
         if (
             (item.level, item.address) != (match.level, match.address)
-            or (is_moved and not replaced.contains(item.heading_start))
-            or (item.title != match.title and not replaced.touches(item))
+            or (is_moved and not replaced_spans.contains(item.heading_start))
+            or (item.title != match.title and not replaced_spans.touches(item))
         ):
             raise _make_structure_error(old, item)
     if len(before) != len(after) or old.front_matter_lines != new.front_matter_lines:
@@ -170,7 +172,7 @@ def _check_preamble(
     if any(splice.start <= before.end and splice.end >= floor for splice in splices):
         return
     if after is None and before.position == renamed_position and not old.source(before).strip():
-        return  # only the title in the front matter defined the preamble
+        return  # the preamble was only the title in the front matter
     if (
         after is None
         or (before.title != after.title and before.position != renamed_position)
@@ -185,11 +187,11 @@ class _ReplacedSpans:
     def __init__(self, splices: Sequence[Splice]) -> None:
         self._spans = [(splice.start, splice.end) for splice in splices]
         self._ends = [splice.end for splice in splices]
-        self._growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
+        self._size_changes = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
 
     def new_offset(self, offset: int) -> int:
         """Return the offset after the edit of a byte that is not replaced."""
-        return offset + self._growth[bisect_right(self._ends, offset)]
+        return offset + self._size_changes[bisect_right(self._ends, offset)]
 
     def contains(self, offset: int) -> bool:
         """Return True if a byte is replaced."""
@@ -204,11 +206,11 @@ class _ReplacedSpans:
 def _find_replacements(splices: Sequence[Splice]) -> list[tuple[int, int]]:
     """Return the spans of the replacements in the new text."""
     spans: list[tuple[int, int]] = []
-    growth = 0
+    size_change = 0
     for splice in splices:
-        start = splice.start + growth
+        start = splice.start + size_change
         spans.append((start, start + len(splice.replacement)))
-        growth += len(splice.replacement) - (splice.end - splice.start)
+        size_change += len(splice.replacement) - (splice.end - splice.start)
     return spans
 
 
@@ -243,8 +245,8 @@ def find_text_end(data: bytes, floor: int, end: int) -> int:
 
 def find_text_start(data: bytes, floor: int, end: int) -> int:
     """Return the start of the first line of [floor, end) that is not blank, or `end`."""
-    blank = len(data[floor:end]) - len(data[floor:end].lstrip(BLANK))
-    position = floor + blank
+    blank_size = len(data[floor:end]) - len(data[floor:end].lstrip(BLANK))
+    position = floor + blank_size
     while position > floor and data[position - 1] in b" \t":
         position -= 1
     return position
@@ -256,16 +258,16 @@ def insert_block(document: Document, offset: int, text: str) -> Splice:
     There is no blank line between items of one list. Raises StructureChanged if the document ends inside an
     open code fence, which would absorb the block.
     """
-    data, ending = document.data, document.ending
+    data, ending = document.data, document.line_ending
     position = find_text_end(data, 0, offset)
     block = encode_with_ending(text.strip("\n"), ending)
     if not data[:position].removeprefix(BOM):
         return Splice(position, position, block + ending + (ending if data[position:].strip(BLANK) else b""))
     if offset == len(data) and document.sections:
         _check_closed(document, document.sections[-1])
-    last = data[max(data.rfind(b"\n", 0, position), data.rfind(b"\r", 0, position)) + 1 : position]
-    gap = ending * (1 if _continues_block(last, block) else 2)
-    if anchors.is_anchor_line(last.decode("utf-8", "replace")):
+    last_line = data[max(data.rfind(b"\n", 0, position), data.rfind(b"\r", 0, position)) + 1 : position]
+    gap = ending * (1 if _continues_block(last_line, block) else 2)
+    if anchors.is_anchor_line(last_line.decode("utf-8", "replace")):
         # With only one blank line, the anchor at the end of the text would belong to the new heading.
         gap = ending * 3
     return Splice(position, position, gap + block + find_needed_blank_line(document, text, position, offset))
@@ -279,8 +281,8 @@ def find_needed_blank_line(document: Document, text: str, position: int, end: in
     section = _find_section_at_heading(document, end)
     if section is None or len(document.data[position:end].splitlines()) > 1:
         return b""
-    heading = decode_with_newlines(document.text(section.start, section.body))
-    return document.ending if would_absorb_headings(text, heading) else b""
+    heading = normalize_line_endings(document.text(section.start, section.body))
+    return document.line_ending if would_absorb_headings(text, heading) else b""
 
 
 def remove_block(document: Document, start: int, end: int) -> Splice:
@@ -293,12 +295,12 @@ def remove_block(document: Document, start: int, end: int) -> Splice:
     position = find_text_end(data, 0, start)
     if not data[:position].removeprefix(BOM):
         return Splice(start, end, b"")
-    stop = find_text_end(data, position, end)
+    text_end = find_text_end(data, position, end)
     before = next((item for item in document.sections if item.start <= position and item.end == start), None)
     if before is None:
-        return Splice(position, stop, b"")
-    text = decode_with_newlines(document.text(before.start, position))
-    return Splice(position, stop, find_needed_blank_line(document, text, stop, end))
+        return Splice(position, text_end, b"")
+    text = normalize_line_endings(document.text(before.start, position))
+    return Splice(position, text_end, find_needed_blank_line(document, text, text_end, end))
 
 
 def _find_section_at_heading(document: Document, offset: int) -> Section | None:
@@ -306,7 +308,7 @@ def _find_section_at_heading(document: Document, offset: int) -> Section | None:
 
 
 def _check_closed(document: Document, section: Section) -> None:
-    if read_closed_outline(decode_with_newlines(document.text(section.start, section.end))) is None:
+    if read_closed_outline(normalize_line_endings(document.text(section.start, section.end))) is None:
         raise StructureChanged(
             f"{document.path} ends inside an open code fence, comment or HTML block, "
             "which would absorb the new text",
@@ -315,9 +317,9 @@ def _check_closed(document: Document, section: Section) -> None:
         )
 
 
-def _continues_block(last: bytes, block: bytes) -> bool:
+def _continues_block(last_line: bytes, block: bytes) -> bool:
     """Return True if a block continues the list or table of the line before it."""
-    old_item, new_item = _LIST_ITEM.match(last), _LIST_ITEM.match(block)
+    old_item, new_item = _LIST_ITEM.match(last_line), _LIST_ITEM.match(block)
     if old_item and new_item:
         return old_item[1][-1:] == new_item[1][-1:]
-    return last.lstrip().startswith(b"|") and block.lstrip().startswith(b"|")
+    return last_line.lstrip().startswith(b"|") and block.lstrip().startswith(b"|")

@@ -56,7 +56,7 @@ class TaskField:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A checkbox. [start, end) are the bytes of its lines; `box` is the byte between the brackets.
+    """A checkbox. [start, end) are the bytes of its lines; `box_offset` is the byte between the brackets.
 
     [title_start, title_end) are the bytes of its title, which may have several lines.
     `fields_end` is the position for a new field, and `field_prefix` is the start of its line.
@@ -67,7 +67,7 @@ class Task:
     is_done: bool
     start: int
     end: int
-    box: int
+    box_offset: int
     title_start: int
     title_end: int
     line: int
@@ -106,7 +106,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         sub_items = [items[child] for child in children.get(position, ())]
         fields = tuple(_read_fields(lines, sub_items))
         field_prefix = _read_field_prefix(lines, item, sub_items[0] if sub_items else None)
-        box = lines.offset(item.paragraph) + lines.line_bytes(item.paragraph).index(b"[") + 1
+        box_offset = lines.offset(item.paragraph_line) + lines.line_bytes(item.paragraph_line).index(b"[") + 1
         tasks.append(
             Task(
                 index=index,
@@ -114,8 +114,8 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
                 is_done=match[1] != " ",
                 start=start,
                 end=lines.offset(_find_end_line(lines, item)),
-                box=box,
-                title_start=_skip_blanks(lines.data, box + 2),
+                box_offset=box_offset,
+                title_start=_skip_blanks(lines.data, box_offset + 2),
                 title_end=_find_paragraph_end(lines, item),
                 line=item.line + 1,
                 depth=index.count("."),
@@ -134,17 +134,17 @@ def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -
     match = _BULLET.match(lines.line_bytes(sibling.line)) if sibling else None
     if match:
         return match.group()
-    before, _, _ = lines.line_bytes(item.paragraph).partition(b"[")
-    return re.sub(rb"[^\t]", b" ", before) + b"- "
+    text_before_box, _, _ = lines.line_bytes(item.paragraph_line).partition(b"[")
+    return re.sub(rb"[^\t]", b" ", text_before_box) + b"- "
 
 
 def _find_fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
     """Return the line for the first field: below the task's text, unless it would absorb the next lines."""
-    last = _find_end_line(lines, item)
-    lines_below = (lines.line_bytes(line) for line in range(item.paragraph_end, last))
+    end_line = _find_end_line(lines, item)
+    lines_below = (lines.line_bytes(line) for line in range(item.paragraph_end, end_line))
     next_line = next((line for line in lines_below if line.strip(BLANK)), b"")
     indent = next_line[: len(next_line) - len(next_line.lstrip(b" \t"))]
-    return last if len(indent.expandtabs(4)) >= len(prefix.expandtabs(4)) else item.paragraph_end
+    return end_line if len(indent.expandtabs(4)) >= len(prefix.expandtabs(4)) else item.paragraph_end
 
 
 def _read_fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
@@ -154,8 +154,8 @@ def _read_fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
         if match:
             span = lines.offset(item.line), lines.offset(_find_end_line(lines, item))
             end = _find_paragraph_end(lines, item)
-            value = min(_find_value_start(lines.data, lines.offset(item.paragraph)), end)
-            fields.append(TaskField(match[1].lower(), " ".join(match[2].split()), *span, value, end))
+            value_start = min(_find_value_start(lines.data, lines.offset(item.paragraph_line)), end)
+            fields.append(TaskField(match[1].lower(), " ".join(match[2].split()), *span, value_start, end))
     return fields
 
 
@@ -176,7 +176,7 @@ def _skip_blanks(data: bytes, position: int) -> int:
 
 def _find_paragraph_end(lines: Lines, item: ListItem) -> int:
     """Return the end of an item's first paragraph without its trailing white space."""
-    start, end = lines.offset(item.paragraph), lines.offset(item.paragraph_end)
+    start, end = lines.offset(item.paragraph_line), lines.offset(item.paragraph_end)
     return start + len(lines.data[start:end].rstrip(BLANK))
 
 

@@ -11,7 +11,7 @@ from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
 from workspace.markdown.inline import to_plain_text
-from workspace.markdown.lines import LINE_END, Lines, decode_with_newlines
+from workspace.markdown.lines import LINE_END, Lines, normalize_line_endings
 from workspace.markdown.outline import BlockOutline, read_outline
 from workspace.markdown.slugs import PREAMBLE, UniqueNames, make_heading_slug
 
@@ -74,7 +74,7 @@ def check_text(text: str, field: str) -> str:
     """
     match = _UNWRITABLE_CHARACTER.search(text)
     if match is None:
-        return decode_with_newlines(text)
+        return normalize_line_endings(text)
     preceding_lines = LINE_END.split(text[: match.start()])
     line, column = len(preceding_lines), len(preceding_lines[-1]) + 1
     name, standard = (
@@ -178,7 +178,7 @@ def format_heading(level: int, title: str, address: str, form: AnchorForm) -> st
 
 def drop_own_heading(text: str, section: Section, document: Document) -> str:
     """Return content without the section's own heading and anchors, if the content begins with them."""
-    heading_text = strip_blank_lines(decode_with_newlines(document.text(section.start, section.body)))
+    heading_text = strip_blank_lines(normalize_line_endings(document.text(section.start, section.body)))
     if heading_text and (text == heading_text or text.startswith(heading_text + "\n")):
         return strip_blank_lines(text[len(heading_text) :])
     return strip_heading(text, section.title, max(section.level, 1))

@@ -17,9 +17,9 @@ from workspace.edits.content import check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
 from workspace.frontmatter import reader
-from workspace.frontmatter.editor import REMOVED, set_keys
+from workspace.frontmatter.editor import REMOVAL, set_keys
 from workspace.frontmatter.reader import (
-    MAX_FRONT_MATTER,
+    MAX_FRONT_MATTER_LENGTH,
     MAX_INTEGER_BITS,
     MAX_NESTING_DEPTH,
     InvalidFrontMatter,
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 def set_front_matter_keys(
     document: Document, values: Mapping[str, object], *, rewrite_values: bool = False
 ) -> Splice:
-    """Set keys, or remove keys with the value REMOVED; `rewrite_values` rewrites full values.
+    """Set keys, or remove keys with the value REMOVAL; `rewrite_values` rewrites full values.
 
     If no key remains, the front matter is removed with the blank line after it.
     Raises InvalidFrontMatter if the front matter is not a mapping.
     """
-    ending = document.ending.decode()
+    ending = document.line_ending.decode()
     return _rewrite_front_matter(
         document, lambda source: set_keys(source, values, ending, rewrite_values=rewrite_values)
     )
@@ -53,11 +53,11 @@ def _rewrite_front_matter(document: Document, rewrite: Callable[[str], str]) -> 
         text = rewrite("").encode()
         if not text:
             return Splice(content_start, content_start, b"")
-        delimiter_line = b"---" + document.ending
+        delimiter_line = b"---" + document.line_ending
         return Splice(
             content_start,
             content_start,
-            delimiter_line + text + delimiter_line + (document.ending if data[content_start:] else b""),
+            delimiter_line + text + delimiter_line + (document.line_ending if data[content_start:] else b""),
         )
     if document.front_matter_error:
         raise document.front_matter_error
@@ -109,10 +109,10 @@ class SetMetadata(DocumentOperation):
             new_value = reader.coerce_value(old_values.get(key), value)
             if value is None:
                 if key in old_values:
-                    updates[key] = REMOVED
+                    updates[key] = REMOVAL
             elif key not in old_values or not are_equal_typed(old_values[key], new_value):
                 updates[key] = new_value
-        removed_keys = [key for key, value in updates.items() if value is REMOVED]
+        removed_keys = [key for key, value in updates.items() if value is REMOVAL]
         result: dict[str, object] = {
             "keys_set": [key for key in updates if key not in removed_keys],
             "keys_removed": removed_keys,
@@ -159,9 +159,9 @@ def _check_metadata(metadata: Mapping[str, object]) -> None:
             fix='Set keys to values, such as {"status": "draft"}; null removes a key.',
         )
     size = sum(_measure_value(value, 0) + len(key) for key, value in metadata.items())
-    if size > MAX_FRONT_MATTER:
+    if size > MAX_FRONT_MATTER_LENGTH:
         raise InvalidMetadata(
-            f"'metadata' has {size:,} characters (limit {MAX_FRONT_MATTER:,})",
+            f"'metadata' has {size:,} characters (limit {MAX_FRONT_MATTER_LENGTH:,})",
             fix="Write long texts into the document's sections.",
         )
     for key in metadata:
@@ -265,7 +265,7 @@ class TagDocument(DocumentOperation):
             return Edit((), result, f"Tag {self.file}")
         if not self.replace:
             _check_existing_tags(document)
-        value = list(tags) if tags else REMOVED
+        value = list(tags) if tags else REMOVAL
         splice = set_front_matter_keys(document, {"tags": value}, rewrite_values=True)
         return Edit((splice,), result, f"Tag {self.file}: {', '.join(tags)}", may_change_front_matter=True)
 

@@ -36,7 +36,7 @@ from workspace.edits.section_position import find_target_position
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, walk_first_parents
 from workspace.history.moves import MAX_COMMITS, Tracker
-from workspace.markdown.lines import decode_with_newlines
+from workspace.markdown.lines import normalize_line_endings
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def find_removed_position(document: Document, old: Document, old_section: Sectio
     """
     match = SectionMatch(old, document, Evidence.TEXT)
     parent = None if old_section.parent is None else old.sections[old_section.parent]
-    current_parent = match.successor(parent) if parent else None
+    current_parent = match.find_successor(parent) if parent else None
     if parent and current_parent is None:
         raise ParentMissing(
             f"'{old_section.key}' was in '{parent.key}', which is missing from {document.path} as well",
@@ -147,7 +147,7 @@ def find_removed_position(document: Document, old: Document, old_section: Sectio
         ("before", iter(siblings[index + 1 :])),
     ):
         for sibling in siblings_by_distance:
-            successor = match.successor(sibling)
+            successor = match.find_successor(sibling)
             if (
                 successor
                 and not successor.is_preamble
@@ -172,7 +172,7 @@ def _make_splice(
     block = move_text(old.data, cut_range.start, cut_range.end, inner_splices, ending).data
     if current is not None:
         text_end = find_text_end(document.data, current.start, current.tree_end)
-        text = decode_with_newlines(block.decode("utf-8", "replace"))
+        text = normalize_line_endings(block.decode("utf-8", "replace"))
         blank_line = find_needed_blank_line(document, text, text_end, current.tree_end)
         return Splice(current.start, text_end, block + blank_line), current.start, len(block)
     assert position is not None
@@ -196,7 +196,7 @@ def _reinsert_preamble(
         splice = Splice(current.start, find_text_end(document.data, current.start, current.end), text)
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
-        splice = insert_block(document, offset, decode_with_newlines(text.decode("utf-8", "replace")))
+        splice = insert_block(document, offset, normalize_line_endings(text.decode("utf-8", "replace")))
     new_document = apply_edit(
         document, Edit((splice,), {}, "", renamed_position=current.position if current else None)
     )
@@ -207,7 +207,7 @@ def _reinsert_preamble(
 
 
 def _choose_line_ending(document: Document, old: Document) -> bytes:
-    return document.ending if b"\n" in document.data or b"\r" in document.data else old.ending
+    return document.line_ending if b"\n" in document.data or b"\r" in document.data else old.line_ending
 
 
 def _check_depth(sections: tuple[Section, ...], shift: int) -> None:

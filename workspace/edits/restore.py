@@ -283,7 +283,7 @@ class RestoreSection(DocumentOperation):
         committed_document = tip.document(path)
         section: Section | None = current
         if overlay.has_path(path):
-            section = SectionMatch(document, committed_document, Evidence.TEXT).successor(current)
+            section = SectionMatch(document, committed_document, Evidence.TEXT).find_successor(current)
         return (
             HistoryTracer(tip).follow(history, SectionPosition(path, committed_document, section))
             if section

@@ -17,7 +17,7 @@ from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_nam
 from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, find_label_updates
 from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown import anchors
-from workspace.markdown.lines import BOM, LINE_END_BYTES, decode_with_newlines, detect_line_ending
+from workspace.markdown.lines import BOM, LINE_END_BYTES, detect_line_ending, normalize_line_endings
 from workspace.markdown.outline import would_absorb_headings
 from workspace.markdown.slugs import UniqueNames
 
@@ -65,24 +65,24 @@ def cut_section(document: Document, section: Section, replacement: bytes = b"") 
             return CutSection(
                 start,
                 text_end,
-                Splice(start, end, replacement and replacement + document.ending),
-                document.ending * 2,
+                Splice(start, end, replacement and replacement + document.line_ending),
+                document.line_ending * 2,
             )
         gap = data[previous_end:start]
         return CutSection(
             start,
             text_end,
-            Splice(previous_end, text_end, replacement and document.ending * 2 + replacement),
+            Splice(previous_end, text_end, replacement and document.line_ending * 2 + replacement),
             gap,
         )
     gap = data[text_end:end]
     if replacement:
         # A definition does not interrupt a paragraph (CommonMark §4.7).
         separator_before = (
-            document.ending if len(LINE_END_BYTES.findall(data[previous_end:start])) == 1 else b""
+            document.line_ending if len(LINE_END_BYTES.findall(data[previous_end:start])) == 1 else b""
         )
         separator_after = _find_missing_line_endings(
-            replacement, _read_heading_at(document, end), gap, document.ending
+            replacement, _read_heading_at(document, end), gap, document.line_ending
         )
         return CutSection(
             start, text_end, Splice(start, text_end, separator_before + replacement + separator_after), gap
@@ -91,7 +91,7 @@ def cut_section(document: Document, section: Section, replacement: bytes = b"") 
         _read_text_before(document, start),
         _read_heading_at(document, end),
         data[previous_end:start],
-        document.ending,
+        document.line_ending,
     )
     return CutSection(start, text_end, Splice(start, end, separator_after), gap)
 
@@ -184,7 +184,7 @@ def _read_heading_at(document: Document, offset: int) -> bytes:
 
 
 def _decode(data: bytes) -> str:
-    return decode_with_newlines(data.decode("utf-8", "replace")).rstrip("\n")
+    return normalize_line_endings(data.decode("utf-8", "replace")).rstrip("\n")
 
 
 class AddressPlan(NamedTuple):
@@ -358,9 +358,9 @@ class _Move:
             )
             preserved_spans = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).preserved_spans
             return _Draft(new_source, new_source, start, end, preserved_spans)
-        ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
+        ending = target.line_ending if b"\n" in target.data or b"\r" in target.data else source.line_ending
         cut_range = cut_section(
-            source, section, convert_line_endings(self.label_updates.replacement, source.ending)
+            source, section, convert_line_endings(self.label_updates.replacement, source.line_ending)
         )
         moved_text = move_text(source.data, cut_range.start, cut_range.end, inner_splices, ending)
         heading = move_text(

@@ -227,7 +227,7 @@ class RenameSection(DocumentOperation):
         line = format_heading(1, title, address, document.form or context.form)
         if preamble and document.source(preamble).strip(BLANK):
             start = find_text_start(document.data, preamble.start, preamble.end)
-            splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.ending))
+            splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.line_ending))
         else:
             offset = document.sections[0].start if document.sections else len(document.data)
             splice = insert_block(document, offset, line)

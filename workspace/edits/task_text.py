@@ -72,7 +72,7 @@ def add_fields(document: Document, task: Task, fields: list[tuple[str, str]]) ->
 def add_lines(document: Document, task: Task, lines: str) -> Splice:
     """Return the splice that adds indented lines below a task, after its fields."""
     position = find_content_end(document.data, task.fields_end)
-    text = document.ending + encode_with_ending(lines, document.ending)
+    text = document.line_ending + encode_with_ending(lines, document.line_ending)
     blank_line = find_needed_blank_line(document, "- x", position, task.fields_end)
     return Splice(position, position, text + blank_line)
 
@@ -130,8 +130,8 @@ class TaskPosition(NamedTuple):
         if self.sibling_index < len(self.siblings):
             task = self.siblings[self.sibling_index]
             text = format_text(*_read_marks(document, task, is_next=False))
-            gap = document.ending * (2 if _is_loose(document, self.siblings) else 1)
-            return Splice(task.start, task.start, encode_with_ending(text, document.ending) + gap)
+            gap = document.line_ending * (2 if _is_loose(document, self.siblings) else 1)
+            return Splice(task.start, task.start, encode_with_ending(text, document.line_ending) + gap)
         if self.siblings:
             text = format_text(*_read_marks(document, self.siblings[-1], is_next=True))
             return self._append(document, text)
@@ -146,8 +146,8 @@ class TaskPosition(NamedTuple):
         position = last_sibling.end
         while position > last_sibling.start and document.data[position - 1 : position] in (b"\n", b"\r"):
             position -= 1
-        gap = document.ending * (2 if _is_loose(document, self.siblings) else 1)
-        return Splice(position, position, gap + encode_with_ending(text, document.ending))
+        gap = document.line_ending * (2 if _is_loose(document, self.siblings) else 1)
+        return Splice(position, position, gap + encode_with_ending(text, document.line_ending))
 
 
 def find_position_in(document: Document, slug: str, before: str | None) -> TaskPosition:
@@ -206,7 +206,7 @@ def _read_marks(document: Document, sibling: Task, *, is_next: bool) -> tuple[by
 
     `is_next` is True for a task after the sibling, whose number in an ordered list is one higher.
     """
-    line = document.data[sibling.start : sibling.box]
+    line = document.data[sibling.start : sibling.box_offset]
     match = _MARKER.match(line)
     if match is None:
         return b"- ", b"  - "
@@ -226,7 +226,7 @@ _TASK_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % 
 
 def check_separate_line(document: Document, section: Section, task: Task) -> None:
     """Raise InvalidAddress for a task that shares its line with another item, as in `- - [ ] a`."""
-    if _TASK_LINE.match(document.data, task.start, task.box) is None:
+    if _TASK_LINE.match(document.data, task.start, task.box_offset) is None:
         raise InvalidAddress(
             f"the task '{format_task_address(section, task)}' shares its line with another list item",
             fix=f"Rewrite the list in '{section.key}' with update_content.",
@@ -247,7 +247,7 @@ def cut_task(document: Document, task: Task) -> Splice:
 
 def read_task_marker(document: Document, task: Task) -> bytes:
     """Return a task's marker with the space after it, without its indentation."""
-    match = _TASK_LINE.match(document.data, task.start, task.box)
+    match = _TASK_LINE.match(document.data, task.start, task.box_offset)
     return match["marker"] + match["gap"] if match else b"- "
 
 
@@ -257,7 +257,7 @@ def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
     Raises InvalidContent if the lines are not UTF-8.
     """
     lines = LINE_END_BYTES.split(document.data[task.start : find_content_end(document.data, task.end)])
-    box_start = task.box - 1 - task.start
+    box_start = task.box_offset - 1 - task.start
     old_columns, new_columns = _count_columns(lines[0][:box_start]), _count_columns(marker)
     is_unchanged = old_columns == new_columns and b"\t" not in lines[0][:box_start] + marker
     later_lines = (

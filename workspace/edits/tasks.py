@@ -124,7 +124,10 @@ class CompleteTask(DocumentOperation):
         splices: list[Splice] = []
         added_fields: list[tuple[str, str]] = []
         if not task.is_done:
-            splices += [Splice(task.box, task.box + 1, b"x"), *remove_fields(document, task, "completed")]
+            splices += [
+                Splice(task.box_offset, task.box_offset + 1, b"x"),
+                *remove_fields(document, task, "completed"),
+            ]
             added_fields.append(("Completed", context.today))
         if note and note not in [item.value for item in task.fields if item.name == "note"]:
             added_fields.append(("Note", note))
@@ -159,7 +162,10 @@ class ReopenTask(DocumentOperation):
         if not task.is_done:
             result["already_open"] = True
             return Edit((), result, f"Reopen {address} of {self.file}")
-        splices = (Splice(task.box, task.box + 1, b" "), *remove_fields(document, task, "completed"))
+        splices = (
+            Splice(task.box_offset, task.box_offset + 1, b" "),
+            *remove_fields(document, task, "completed"),
+        )
         hints = (
             ("the task keeps its note, which was written at its completion",) if task.field("note") else ()
         )

@@ -44,7 +44,7 @@ from workspace.edits.content import (
 )
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import ConcurrentChange, WorkspaceError
-from workspace.markdown.lines import BOM, decode_with_newlines, encode_with_ending, find_content_end
+from workspace.markdown.lines import BOM, encode_with_ending, find_content_end, normalize_line_endings
 from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class UpdateContent(DocumentOperation):
         text_end = find_text_end(document.data, section.body, end)
         result: dict[str, object] = {"slug": section.key}
         summary = f"Update {section.key} of {self.file}"
-        if strip_blank_lines(decode_with_newlines(document.text(section.body, end))) == text:
+        if strip_blank_lines(normalize_line_endings(document.text(section.body, end))) == text:
             return Edit((), result, summary)
         content = prepare_content(
             document,
@@ -112,7 +112,7 @@ class UpdateContent(DocumentOperation):
         else:
             blank_line = find_needed_blank_line(document, content.text, text_end, end)
             splice = Splice(
-                text_start, text_end, encode_with_ending(content.text, document.ending) + blank_line
+                text_start, text_end, encode_with_ending(content.text, document.line_ending) + blank_line
             )
         return Edit((splice,), result, summary, content.hints)
 
@@ -220,7 +220,7 @@ class ReplaceText(DocumentOperation):
         if old == new:
             return Edit((), result, summary)
         prefix_size, suffix_size = _count_common_ends(old, new)
-        replacement = encode_with_ending(new[prefix_size : len(new) - suffix_size], document.ending)
+        replacement = encode_with_ending(new[prefix_size : len(new) - suffix_size], document.line_ending)
         start_shift, end_shift = len(old[:prefix_size].encode()), len(old[: len(old) - suffix_size].encode())
         splices = tuple(
             Splice(text.offset(position + start_shift), text.offset(position + end_shift), replacement)
@@ -334,7 +334,7 @@ def _suggest_fix(
                 f"'old' is in {location}, on line {lines[0]}: set 'slug' to that section, or omit it.",
                 lines,
             )
-    front_matter = decode_with_newlines(document.text(0, document.front_matter_end))
+    front_matter = normalize_line_endings(document.text(0, document.front_matter_end))
     if old in front_matter:
         return "'old' is in the front matter: use set_metadata.", []
     line = _find_folded_text(document, text, old)
@@ -431,7 +431,7 @@ class RewriteText(DocumentOperation):
         current_text = read_editable_text(document, section)
         location = f"{section.key} of {self.file}" if section else self.file
         result: dict[str, object] = {"slug": section.key} if section else {}
-        if current_text != strip_blank_lines(decode_with_newlines(self.seen)):
+        if current_text != strip_blank_lines(normalize_line_endings(self.seen)):
             raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
                 fix="Compare both versions, and copy the changes that you need into yours.",
@@ -482,7 +482,7 @@ def _make_splice(document: Document, section: Section | None, text: str, *, is_w
         heading_end = find_text_end(document.data, section.start, section.body) if section else range_start
         return Splice(heading_end, text_end, b"")
     old_text = document.data[text_start:text_end]
-    new_text = _rewrite_lines(old_text, text, document.ending) + find_needed_blank_line(
+    new_text = _rewrite_lines(old_text, text, document.line_ending) + find_needed_blank_line(
         document, text, text_end, range_end
     )
     if is_whole:
@@ -544,4 +544,4 @@ def _measure_common_lines(old: bytes, new: bytes) -> tuple[int, int]:
 
 
 def _decode_text(data: bytes) -> str:
-    return decode_with_newlines(data.decode("utf-8", "replace")).replace("\0", "\ufffd")
+    return normalize_line_endings(data.decode("utf-8", "replace")).replace("\0", "\ufffd")

@@ -110,7 +110,7 @@ class CommitUndo:
         renames = Renames(
             self._git, old, new, lambda path: path not in skipped_paths and self._config.is_document(path)
         )
-        added_blobs, removed_blobs = dict(renames.added), dict(renames.removed)
+        added_blobs, removed_blobs = dict(renames.added_blobs), dict(renames.removed_blobs)
         moved_paths = _order_moves(_pair_paths(renames))
         for path, new_path in moved_paths.items():
             del removed_blobs[path], added_blobs[new_path]
@@ -118,9 +118,12 @@ class CommitUndo:
             yield _Change(None, path, None, self._git.blob(blob))
         for path, new_path in moved_paths.items():
             yield _Change(
-                path, new_path, self._git.blob(renames.removed[path]), self._git.blob(renames.added[new_path])
+                path,
+                new_path,
+                self._git.blob(renames.removed_blobs[path]),
+                self._git.blob(renames.added_blobs[new_path]),
             )
-        for path, (before, after) in renames.changed.items():
+        for path, (before, after) in renames.changed_blobs.items():
             yield _Change(path, path, self._git.blob(before), self._git.blob(after))
         for path, blob in removed_blobs.items():
             yield _Change(path, None, self._git.blob(blob), None)
@@ -278,7 +281,7 @@ def _pair_paths(renames: Renames) -> dict[str, str]:
     If several documents have one new path, only the first is included.
     """
     old_paths: dict[str, str] = {}  # by the new path
-    for path in renames.removed:
+    for path in renames.removed_blobs:
         new_path = renames.find_new_path(path)
         if new_path is not None:
             old_paths.setdefault(new_path, path)

@@ -179,13 +179,15 @@ class _RowRevert:
                 if (
                     predecessor is None
                     and unit.level
-                    and (first_id := row.after(None))
+                    and (first_id := row.find_next(None))
                     and not units[first_id].level
                 ):
                     predecessor = first_id  # no unit is inserted before a preamble
                 # A reinserted preamble (level 0) is not moved after deeper units, because it comes first.
                 while (
-                    unit.level and (next_id := row.after(predecessor)) and units[next_id].level > unit.level
+                    unit.level
+                    and (next_id := row.find_next(predecessor))
+                    and units[next_id].level > unit.level
                 ):
                     if self._is_below(next_id, unit.id):
                         break

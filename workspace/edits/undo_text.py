@@ -125,7 +125,7 @@ def revert_text(
     parts = [head]
     starts: list[int] = []
     size = len(head)
-    gaps = _Gaps(base_row, before_row, current_row, current.ending)
+    gaps = _Gaps(base_row, before_row, current_row, current.line_ending)
     for position, unit in enumerate(result.units):
         starts.append(size)
         is_last = position + 1 == len(result.units)

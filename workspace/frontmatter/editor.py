@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workspace.frontmatter.lines import FrontMatterLayout, OwnLines
-from workspace.frontmatter.reader import InvalidFrontMatter, are_equal_typed, get_loader, read
+from workspace.frontmatter.reader import InvalidFrontMatter, are_equal_typed, get_loader, parse_front_matter
 from workspace.frontmatter.writer import add_comment, write_pair
 from workspace.markdown.lines import LINE_END, detect_line_ending
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from workspace.frontmatter.nested import Splice
 
-REMOVED: Final = object()
+REMOVAL: Final = object()
 """The value that removes a key in `set_keys`."""
 
 
 class _Key(NamedTuple):
-    """A top-level key with its lines and value. For a repeated key, they are those of the last occurrence."""
+    """A top-level key with its lines and value; for a repeated key, of its last occurrence."""
 
     lines: OwnLines
     value: yaml.Node
@@ -32,58 +32,60 @@ class _Key(NamedTuple):
 
 
 def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_values: bool = False) -> str:
-    """Return front matter with keys set, or removed if the value is REMOVED. New keys are added at the end.
+    """Return front matter with keys set, or removed if the value is REMOVAL. New keys are added at the end.
 
     In a list or mapping only the changed items are rewritten, unless `rewrite_values`. A comment after a
     value of one line is preserved.
     Raises InvalidFrontMatter if the source is not a block of `key: value` lines, or another key would change.
-    Without `rewrite_values` it is also raised if a changed key is repeated.
+    Without `rewrite_values`, also raises it if a changed key is repeated.
     """
-    before = read(source)
+    old_values = parse_front_matter(source)
     layout = FrontMatterLayout(source)
     keys = _find_keys(layout)
     splices: list[Splice] = []
-    added = ""
-    expected = dict(before)
+    added_text = ""
+    expected_values = dict(old_values)
     for key, value in values.items():
-        old = keys.get(key)
-        if old is not None and old.is_repeated and not rewrite_values:
+        old_key = keys.get(key)
+        if old_key is not None and old_key.is_repeated and not rewrite_values:
             raise InvalidFrontMatter(
-                f"the front matter has the key '{key}' more than once (line {old.lines.first + 2})",
+                f"the front matter has the key '{key}' more than once (line {old_key.lines.first + 2})",
                 fix=f"Remove all but one of the lines of '{key}' by hand.",
-                line=old.lines.first + 2,
+                line=old_key.lines.first + 2,
             )
-        expected.pop(key, None)
-        if value is not REMOVED:
-            expected[key] = value
-        if old is None:
-            added += "" if value is REMOVED else write_pair(key, value)
+        expected_values.pop(key, None)
+        if value is not REMOVAL:
+            expected_values[key] = value
+        if old_key is None:
+            added_text += "" if value is REMOVAL else write_pair(key, value)
             continue
-        nested = None if rewrite_values else _diff_value(layout, before, key, value, old)
-        splices += [_rewrite(layout, key, value, old.lines)] if nested is None else nested
-    return _verify(_apply_splices(source, splices, added, ending), expected, next(iter(values), ""))
+        nested_splices = None if rewrite_values else _diff_value(layout, old_values, key, value, old_key)
+        splices += [_rewrite(layout, key, value, old_key.lines)] if nested_splices is None else nested_splices
+    return _verify(
+        _apply_splices(source, splices, added_text, ending), expected_values, next(iter(values), "")
+    )
 
 
 def _diff_value(
-    layout: FrontMatterLayout, before: Mapping[str, object], key: str, value: object, old: _Key
+    layout: FrontMatterLayout, old_values: Mapping[str, object], key: str, value: object, old_key: _Key
 ) -> list[Splice] | None:
     """Return the splices within a list or mapping, or None if the full key must be rewritten."""
-    old_value = before[key]
+    old_value = old_values[key]
     if not isinstance(old_value, (dict, list)) or type(old_value) is not type(value):
         return None
     from workspace.frontmatter.nested import NeedsRewrite, diff_nested
 
     try:
-        splices = diff_nested(layout, old.value, old_value, value, old.lines.end)
-        result = read(_apply_splices(layout.source, splices, "", "\n"))
+        splices = diff_nested(layout, old_key.value, old_value, value, old_key.lines.end)
+        result = parse_front_matter(_apply_splices(layout.source, splices, "", "\n"))
     except (NeedsRewrite, InvalidFrontMatter):
         return None
-    return splices if are_equal_typed(dict(result), {**before, key: value}) else None
+    return splices if are_equal_typed(dict(result), {**old_values, key: value}) else None
 
 
 def _rewrite(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> Splice:
     """Return the splice that rewrites the lines of a key."""
-    text = "" if value is REMOVED else write_pair(key, value)
+    text = "" if value is REMOVAL else write_pair(key, value)
     return layout.starts[lines.first], layout.starts[lines.end], add_comment(text, lines.comment)
 
 
@@ -103,10 +105,10 @@ def _apply_splices(source: str, splices: Sequence[Splice], added_text: str, endi
     return result + LINE_END.sub(lambda _: ending, added_text)
 
 
-def _verify(source: str, expected: Mapping[str, object], key: str) -> str:
+def _verify(source: str, expected_values: Mapping[str, object], key: str) -> str:
     """Return the front matter; raise InvalidFrontMatter if it does not have the expected values."""
     try:
-        is_correct = are_equal_typed(dict(read(source)), dict(expected))
+        is_correct = are_equal_typed(dict(parse_front_matter(source)), dict(expected_values))
     except InvalidFrontMatter:
         is_correct = False
     if not is_correct:
@@ -126,20 +128,20 @@ def _find_keys(layout: FrontMatterLayout) -> dict[str, _Key]:
         return {}
     if not isinstance(node, yaml.MappingNode) or node.flow_style:
         raise InvalidFrontMatter(
-            "the front matter is not a block of `key: value` lines", fix="Write one key a line."
+            "the front matter is not a block of `key: value` lines", fix="Write one key per line."
         )
     keys: dict[str, _Key] = {}
     starts = [name.start_mark.line for name, _ in node.value]
     for (name, value), next_line in zip(node.value, [*starts[1:], len(layout.lines)], strict=True):
-        key = _read_key(name)
+        key = _format_key(name)
         start, end = name.start_mark, name.end_mark
-        lines = layout.own_lines(start.line, start.index, end.index, value, next_line)
+        lines = layout.find_own_lines(start.line, start.index, end.index, value, next_line)
         keys[key] = _Key(lines, value, key in keys)
     return keys
 
 
-def _read_key(node: yaml.Node) -> str:
-    """Return a key as text, like `read`: `true` and `2024` become strings."""
+def _format_key(node: yaml.Node) -> str:
+    """Return a key as text, like `parse_front_matter`: `true` and `2024` become strings."""
     import yaml
 
     text = str(node.value)

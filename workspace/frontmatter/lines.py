@@ -31,7 +31,7 @@ class FrontMatterLayout:
         self.lines = [text for text in _LINE.findall(source) if text]
         self.starts = [0, *accumulate(map(len, self.lines))]
 
-    def own_lines(self, first: int, start: int, key_end: int, value: Node, next_line: int) -> OwnLines:
+    def find_own_lines(self, first: int, start: int, key_end: int, value: Node, next_line: int) -> OwnLines:
         """Return the lines of the entry that begins on line `first`, at character `start`.
 
         Its key or dash ends at character `key_end`. The next entry begins on line `next_line`.
@@ -50,7 +50,7 @@ class FrontMatterLayout:
             end += 1
         # A block value ends at the next key, without the comments and blank lines before that key.
         # In an indented literal text, `#` does not begin a comment.
-        is_literal = getattr(_last_value(value), "style", None) in ("|", ">")
+        is_literal = getattr(_find_last_value(value), "style", None) in ("|", ">")
         margin = " " * (start - self.starts[first] + 1) if is_literal else ""
         end = min(end, next_line)
         while end - 1 > first and _is_blank_or_comment(self.lines[end - 1], margin):
@@ -58,7 +58,7 @@ class FrontMatterLayout:
         return OwnLines(first, end, comment)
 
 
-def _last_value(node: Any) -> Node:
+def _find_last_value(node: Any) -> Node:
     """Return the innermost last value of a block, without following an alias."""
     while isinstance(node.value, list) and node.value and not node.flow_style:
         item = node.value[-1]

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from workspace.frontmatter.reader import are_equal_typed
-from workspace.frontmatter.writer import add_comment, indent, write_inline, write_item, write_pair
+from workspace.frontmatter.writer import add_comment, indent_later_lines, write_inline, write_item, write_pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,9 @@ def diff_nested(layout: FrontMatterLayout, node: Node, old: object, value: objec
     if not isinstance(node, yaml.MappingNode if isinstance(old, dict) else yaml.SequenceNode):
         raise NeedsRewrite
     parent = cast("CollectionNode", node)
-    collection = _Flow(layout, parent, end) if parent.flow_style else _Block(layout, parent, end)
+    collection = (
+        _FlowCollection(layout, parent, end) if parent.flow_style else _BlockCollection(layout, parent, end)
+    )
     return collection.diff(old, value)
 
 
@@ -79,19 +81,21 @@ class _Collection:
     def _diff_list(self, old: list[Any], new: list[Any]) -> list[Splice]:
         shorter_length = min(len(old), len(new))
         equal_flags = [are_equal_typed(left, right) for left, right in zip(old, new, strict=False)]
-        prefix = equal_flags.index(False) if False in equal_flags else shorter_length
-        suffix = 0
-        while suffix < shorter_length - prefix and are_equal_typed(old[-1 - suffix], new[-1 - suffix]):
-            suffix += 1
-        old_end, new_end = len(old) - suffix, len(new) - suffix
+        prefix_length = equal_flags.index(False) if False in equal_flags else shorter_length
+        suffix_length = 0
+        while suffix_length < shorter_length - prefix_length and are_equal_typed(
+            old[-1 - suffix_length], new[-1 - suffix_length]
+        ):
+            suffix_length += 1
+        old_end, new_end = len(old) - suffix_length, len(new) - suffix_length
         splices: list[Splice] = []
-        for index in range(prefix, min(old_end, new_end)):
+        for index in range(prefix_length, min(old_end, new_end)):
             splices += self._diff_entry(self.entries[index], old[index], new[index], (new[index],))
         splices += self.remove(range(new_end, old_end))
         return splices + self.insert(old_end, [(item,) for item in new[old_end:new_end]])
 
     def _diff_entry(self, entry: _Entry, old: object, new: object, item: tuple[Any, ...]) -> list[Splice]:
-        """Return the splices that change one entry; `item` is the new entry, (value,) or (key, value)."""
+        """Return the splices that change one entry; `item` is the new (value,) or (key, value)."""
         if are_equal_typed(old, new):
             return []
         try:
@@ -128,7 +132,7 @@ class _Collection:
         raise NotImplementedError
 
 
-class _Flow(_Collection):
+class _FlowCollection(_Collection):
     """A list or mapping in brackets or braces."""
 
     def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
@@ -170,8 +174,8 @@ class _Flow(_Collection):
         return [(position, position, f", {text}" if index else f"{text}, ")]
 
 
-class _Block(_Collection):
-    """A list or mapping with one entry a line; the first entry may follow the dash of the parent."""
+class _BlockCollection(_Collection):
+    """A list or mapping with one entry per line; the first entry may follow the dash of the parent."""
 
     def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         super().__init__(layout, node, end)
@@ -182,12 +186,12 @@ class _Block(_Collection):
         lines = (
             [key.start_mark.line for key, _ in node.value] if is_mapping else self._find_dashes(first, end)
         )
-        if len(lines) != len(values) or any(line >= after for line, after in pairwise([*lines, end])):
+        if len(lines) != len(values) or any(line >= next_line for line, next_line in pairwise([*lines, end])):
             raise NeedsRewrite
         for line, item, value, next_line in zip(lines, node.value, values, [*lines[1:], end], strict=True):
             start = layout.starts[line] + self.column
             key_end = item[0].end_mark.index if isinstance(item, tuple) else start + 1
-            own_lines = layout.own_lines(line, start, key_end, value, next_line)
+            own_lines = layout.find_own_lines(line, start, key_end, value, next_line)
             self.entries.append(
                 _Entry(start, layout.starts[own_lines.end], value, own_lines.end, own_lines.comment)
             )
@@ -199,7 +203,7 @@ class _Block(_Collection):
 
     def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
         text = write_pair(*item) if len(item) == 2 else write_item(*item)
-        return entry.start, entry.end, indent(add_comment(text, entry.comment), self.column)
+        return entry.start, entry.end, indent_later_lines(add_comment(text, entry.comment), self.column)
 
     def remove(self, indexes: Sequence[int]) -> list[Splice]:
         splices: list[Splice] = []
@@ -219,7 +223,7 @@ class _Block(_Collection):
     def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
         texts = [write_pair(*item) if len(item) == 2 else write_item(*item) for item in items]
         margin = " " * self.column
-        text = "".join(indent(margin + entry, self.column) for entry in texts)
+        text = "".join(indent_later_lines(margin + entry, self.column) for entry in texts)
         if not index:
             position = self.entries[0].start
             return [(position, position, text[self.column :] + margin)] if items else []

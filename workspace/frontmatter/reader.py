@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import yaml
 
-# A document with longer front matter could slow down every reader.
-MAX_FRONT_MATTER = 64 * 1024
+# In characters. Longer front matter could slow down every reader.
+MAX_FRONT_MATTER_LENGTH = 64 * 1024
 
 # libyaml composes nested values by recursion in C, so a text of brackets could overflow the stack.
 MAX_NESTING_DEPTH = 50
@@ -24,8 +24,8 @@ MAX_NESTING_DEPTH = 50
 # Python refuses to convert numbers of thousands of digits to text.
 MAX_INTEGER_BITS = 256
 
-# Without aliases, 64 KiB cannot contain as many values.
-MAX_VALUES = 100_000
+# Front matter without aliases cannot contain as many values in 64 KiB.
+MAX_EXPANDED_VALUES = 100_000
 
 # PyYAML raises these errors for values that are valid only as syntax: `2024-13-45`, `!!int ""`,
 # `!!bool maybe`, `!!timestamp soon`, and numbers of thousands of digits.
@@ -55,21 +55,21 @@ def get_loader() -> type[yaml.SafeLoader]:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read(source: str) -> Mapping[str, object]:
+def parse_front_matter(source: str) -> Mapping[str, object]:
     """Return the mapping in front matter.
 
     Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or has too much nesting or too
     many aliases.
     """
-    if len(source) > MAX_FRONT_MATTER:
+    if len(source) > MAX_FRONT_MATTER_LENGTH:
         raise InvalidFrontMatter(
-            f"the front matter has {len(source):,} characters (limit {MAX_FRONT_MATTER:,})",
+            f"the front matter has {len(source):,} characters (limit {MAX_FRONT_MATTER_LENGTH:,})",
             fix="Move the data out of the front matter.",
         )
     import yaml
 
     try:
-        _check_size(source)
+        _check_nesting_and_count(source)
         value = yaml.load(source, get_loader())
         if isinstance(value, dict):
             return {str(key): item for key, item in value.items()}
@@ -88,7 +88,7 @@ def read(source: str) -> Mapping[str, object]:
     )
 
 
-def _check_size(source: str) -> None:
+def _check_nesting_and_count(source: str) -> None:
     """Raise InvalidFrontMatter if values are nested too deeply, or are too many after aliases are expanded.
 
     An alias needs two bytes, and can refer to a value with many other aliases. Without this limit, comparing
@@ -111,9 +111,9 @@ def _check_size(source: str) -> None:
                     fix="Make the values of the front matter flat.",
                 )
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, start_size = open_values.pop()
+            anchor, start_count = open_values.pop()
             if anchor:
-                counts_by_anchor[anchor] = value_count - start_size
+                counts_by_anchor[anchor] = value_count - start_count
         elif isinstance(event, yaml.ScalarEvent):
             value_count += 1
             if event.anchor:
@@ -125,9 +125,10 @@ def _check_size(source: str) -> None:
                     fix=f"Replace '*{event.anchor}' by its value.",
                 )
             value_count += counts_by_anchor[event.anchor]
-        if value_count > MAX_VALUES:
+        if value_count > MAX_EXPANDED_VALUES:
             raise InvalidFrontMatter(
-                f"the front matter has too many values after its aliases are expanded (limit {MAX_VALUES:,})",
+                "the front matter has too many values after its aliases are expanded "
+                f"(limit {MAX_EXPANDED_VALUES:,})",
                 fix="Make the values of the front matter flat, and write them without aliases.",
             )
 
@@ -145,8 +146,8 @@ def coerce_value(old: object, new: object) -> object:
         return _parse_date(new) if isinstance(old, date) else new
     if isinstance(new, list):
         items = old if isinstance(old, list) else []
-        any_date = next((item for item in items if isinstance(item, date)), None)
-        return [coerce_value(items[i] if i < len(items) else any_date, item) for i, item in enumerate(new)]
+        first_date = next((item for item in items if isinstance(item, date)), None)
+        return [coerce_value(items[i] if i < len(items) else first_date, item) for i, item in enumerate(new)]
     if isinstance(new, dict):
         old_mapping = old if isinstance(old, dict) else {}
         names = {str(key): key for key in old_mapping}

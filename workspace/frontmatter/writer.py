@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 _MAX_LINE_LENGTH = 10**6
 
 # Invisible characters and line ends that only YAML recognizes; not the joiners of emoji and of Persian.
-_INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE_CHARACTER = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 
 # A line that would end the front matter although it is indented.
 _FRONT_MATTER_END = re.compile(r"\n[ ]*---|^[ ]*---[^\n]*\n")
@@ -25,9 +27,9 @@ def write_pair(key: object, value: object) -> str:
 
 def write_item(value: object) -> str:
     """Return the lines of a list item."""
-    if not isinstance(value, (dict, list)) or not value or _is_flat(value):
+    if not isinstance(value, (dict, list)) or not value or _is_flat_list(value):
         return f"- {write_inline(value)}\n"
-    return f"- {indent(_dump(value), 2)}"
+    return f"- {indent_later_lines(_dump(value), 2)}"
 
 
 def write_inline(value: object, quotes: str | None = None) -> str:
@@ -41,12 +43,12 @@ def add_comment(text: str, comment: str) -> str:
     return text.replace("\n", f" {comment}\n", 1) if comment else text
 
 
-def indent(text: str, columns: int) -> str:
+def indent_later_lines(text: str, columns: int) -> str:
     """Return lines with all but the first indented."""
     return re.sub(r"\n(?=[^\n])", "\n" + " " * columns, text)
 
 
-def _is_flat(value: object) -> bool:
+def _is_flat_list(value: object) -> bool:
     return isinstance(value, list) and not any(isinstance(item, (dict, list)) for item in value)
 
 
@@ -75,11 +77,13 @@ def _make_dumper() -> type[yaml.SafeDumper]:
             return True
 
         def represent_flat_list(self, data: list[object]) -> yaml.Node:
-            return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=_is_flat(data) or None)
+            return self.represent_sequence(
+                "tag:yaml.org,2002:seq", data, flow_style=_is_flat_list(data) or None
+            )
 
         def represent_text(self, data: str) -> yaml.Node:
             style = None
-            if _INVISIBLE.search(data) or _FRONT_MATTER_END.search(data):
+            if _INVISIBLE_CHARACTER.search(data) or _FRONT_MATTER_END.search(data):
                 style = '"'
             elif "\n" in data:
                 style = "|" if data[:1].strip() and not self.default_flow_style else '"'

@@ -6,7 +6,12 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.document.addresses import SectionNotFound, read_fragment, resolve_section, section_not_found
+from workspace.document.addresses import (
+    SectionNotFound,
+    make_section_not_found_error,
+    read_fragment,
+    resolve_section,
+)
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.history.blame import BlamedLine, BlameSearch
@@ -191,7 +196,7 @@ class History:
         """Return the error for an address that never existed."""
         entry = snapshot.entry(path)
         if fragment and entry is not None and entry.is_blob:
-            return section_not_found(snapshot.document(path), read_fragment(fragment).section)
+            return make_section_not_found_error(snapshot.document(path), read_fragment(fragment).section)
         return snapshot.not_found_error(path)
 
     def _make_versions(self, snapshot: Snapshot) -> Versions:

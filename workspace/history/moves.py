@@ -73,9 +73,9 @@ class Tracker:
             return self._find_in_other_documents(position, renames)
         if position.section is None:
             return SectionPosition(path)
-        return self._find_in_version(position, path, renames.added[path]) or self._find_in_other_documents(
-            position, renames
-        )
+        return self._find_in_version(
+            position, path, renames.added_blobs[path]
+        ) or self._find_in_other_documents(position, renames)
 
     def blob(self, tree: str, path: str) -> str | None:
         """Return the blob at a path; folders that several trees share are read once."""
@@ -123,7 +123,7 @@ class Tracker:
         document = self.document(path, blob)
         if document is None or position.document is None or position.section is None:
             return None
-        section = SectionMatch(position.document, document, Evidence.TEXT).successor(position.section)
+        section = SectionMatch(position.document, document, Evidence.TEXT).find_successor(position.section)
         return SectionPosition(path, document, section) if section else None
 
     def _find_in_other_documents(self, position: SectionPosition, renames: Renames) -> SectionPosition | None:
@@ -141,7 +141,10 @@ class Tracker:
         self, renames: Renames, text: bytes
     ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents that contain a text, before and after."""
-        other_documents = {**{path: (None, blob) for path, blob in renames.added.items()}, **renames.changed}
+        other_documents = {
+            **{path: (None, blob) for path, blob in renames.added_blobs.items()},
+            **renames.changed_blobs,
+        }
         if len(other_documents) > _MAX_OTHER_DOCUMENTS:
             return
         for path, (before, after) in other_documents.items():
@@ -225,7 +228,7 @@ def map_renamed_documents(tip: Snapshot, max_commits: int = MAX_COMMITS) -> Mapp
     for new, old in pairwise(commits):
         try:
             renames = Renames(tip.git, old.tree, new.tree, tip.config.is_document)
-            new_paths = {path: renames.find_new_path(path) for path in renames.removed}
+            new_paths = {path: renames.find_new_path(path) for path in renames.removed_blobs}
         except DamagedRepository:
             break
         current_paths |= {

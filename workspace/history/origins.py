@@ -164,10 +164,10 @@ class OriginFinder:
                 text_range.path, text_range.key
             )
         if text_range.key is None:
-            return TextRange(path, None, renames.removed[path])
-        return self._match_section(text_range, path, renames.removed[path]) or self._find_outside_document(
-            text_range, renames, path
-        )
+            return TextRange(path, None, renames.removed_blobs[path])
+        return self._match_section(
+            text_range, path, renames.removed_blobs[path]
+        ) or self._find_outside_document(text_range, renames, path)
 
     def _find_removed_range(
         self, text_range: TextRange, tree: str, parent_tree: str, blob: str | None
@@ -180,7 +180,7 @@ class OriginFinder:
             path = self._find_old_path(renames, text_range.path)
             if path is None:
                 return make_absent_range(text_range.path, text_range.key)
-            return self._find_by_name(path, text_range.key, renames.removed[path])
+            return self._find_by_name(path, text_range.key, renames.removed_blobs[path])
         return self._find_by_name(text_range.path, text_range.key, blob)
 
     def _find_by_name(self, path: str, key: str | None, blob: str) -> TextRange:
@@ -214,7 +214,7 @@ class OriginFinder:
     ) -> TextRange:
         """Return the range of a section that is missing in the parent's version of its document."""
         return self._find_in_other_documents(text_range, renames) or make_absent_range(
-            path, text_range.key, blob or renames.removed[path]
+            path, text_range.key, blob or renames.removed_blobs[path]
         )
 
     def _match_section(self, text_range: TextRange, path: str, blob: str) -> TextRange | None:
@@ -222,7 +222,7 @@ class OriginFinder:
         old = self._read_document(path, blob)
         if new is None or section is None or old is None:
             return None
-        origin = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
+        origin = SectionMatch(old, new, Evidence.SIMILARITY).find_origin(section)
         return self._versions.make_range(path, blob, origin) if origin else None
 
     def _resolve_section(self, text_range: TextRange) -> tuple[Document | None, Section | None]:
@@ -248,7 +248,9 @@ class OriginFinder:
             return None
         self._is_in_other_document = True
         path = match[0].path
-        blob = renames.removed[path] if path in renames.removed else renames.changed[path][0]
+        blob = (
+            renames.removed_blobs[path] if path in renames.removed_blobs else renames.changed_blobs[path][0]
+        )
         return self._versions.make_range(path, blob, match[1])
 
     def _iterate_changed_documents(
@@ -256,8 +258,11 @@ class OriginFinder:
     ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents of a commit, after and before."""
         other_documents: dict[str, tuple[str, str | None]] = {
-            **{removed_path: (blob, None) for removed_path, blob in renames.removed.items()},
-            **{changed_path: (before, after) for changed_path, (before, after) in renames.changed.items()},
+            **{removed_path: (blob, None) for removed_path, blob in renames.removed_blobs.items()},
+            **{
+                changed_path: (before, after)
+                for changed_path, (before, after) in renames.changed_blobs.items()
+            },
         }
         other_documents.pop(path, None)
         if len(other_documents) > _MAX_OTHER_DOCUMENTS:
@@ -276,14 +281,14 @@ class OriginFinder:
 
     def _find_old_path(self, renames: Renames, path: str) -> str | None:
         """Return the old path of an added document."""
-        blob = renames.added.get(path)
+        blob = renames.added_blobs.get(path)
         if blob is None:
             return None
-        equal_paths = [path_before for path_before, id in renames.removed.items() if id == blob]
+        equal_paths = [path_before for path_before, id in renames.removed_blobs.items() if id == blob]
         old_path = next(
             (
                 path_before
-                for path_before in equal_paths or renames.removed
+                for path_before in equal_paths or renames.removed_blobs
                 if renames.find_new_path(path_before) == path
             ),
             None,

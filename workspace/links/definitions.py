@@ -176,7 +176,7 @@ def _read_texts(document: Document, kind: InlineKind = InlineKind.INLINE) -> Ite
     sources, to_byte_offset = read_body_sources(document)
 
     def make_offset_function(source: InlineSource) -> Callable[[int], int]:
-        return lambda position: to_byte_offset(source.source_position(position))
+        return lambda position: to_byte_offset(source.map_to_source(position))
 
     for source in sources:
         if source.kind is kind:

@@ -357,15 +357,15 @@ def _read_inline_links(
 
 def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> LinkSpan | NameSpan:
     """Return a span of an inline source with positions in the document's text."""
-    start = shift + source.source_position(span.start)
+    start = shift + source.map_to_source(span.start)
     if isinstance(span, NameSpan):
         return span._replace(start=start)
-    end = shift + source.source_position(span.end - 1) + 1
+    end = shift + source.map_to_source(span.end - 1) + 1
     if span.destination_start == span.destination_end:
-        destination_start = destination_end = shift + source.source_position(span.destination_start - 1) + 1
+        destination_start = destination_end = shift + source.map_to_source(span.destination_start - 1) + 1
     else:
-        destination_start = shift + source.source_position(span.destination_start)
-        destination_end = shift + source.source_position(span.destination_end - 1) + 1
+        destination_start = shift + source.map_to_source(span.destination_start)
+        destination_end = shift + source.map_to_source(span.destination_end - 1) + 1
     return span._replace(
         start=start, end=end, destination_start=destination_start, destination_end=destination_end
     )

@@ -16,31 +16,32 @@ from typing import NamedTuple
 from workspace.markdown.attribute_lists import AnchorForm, AttributeList, find_trailing_lists, is_escaped
 from workspace.markdown.slugs import make_heading_slug
 
-_ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
-_TAG = r"""<a[ \t]+(?:id|name)[ \t]*=[ \t]*(?:"[^"\s\[\]]+"|'[^'\s\[\]]+')[ \t]*>[ \t]*</a>"""
-_HTML = re.compile(_TAG, re.IGNORECASE)
+_ANGLE_ANCHOR = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
+_HTML_ANCHOR_PATTERN = r"""<a[ \t]+(?:id|name)[ \t]*=[ \t]*(?:"[^"\s\[\]]+"|'[^'\s\[\]]+')[ \t]*>[ \t]*</a>"""
+_HTML_ANCHOR = re.compile(_HTML_ANCHOR_PATTERN, re.IGNORECASE)
 # Fast path: one HTML anchor before a title that cannot contain another anchor.
 _HTML_FIRST = re.compile(r"""(<a (?:id|name)="([^"'\s<>\[\]]+)"></a>)([^<`\\}]*)""")
 # Fast path: one anchor in braces after a title that cannot contain another anchor.
 _BRACES_LAST = re.compile(r"((?=\S)[^{}<`\\]*[^\s{}<`\\#$])([ \t]*\{#([^\s{}\[\]#]+)\})")
-_HTML_LINE = re.compile(rf"[ ]{{0,3}}(?:{_TAG}[ \t]*)+$", re.IGNORECASE)
+_HTML_ANCHOR_LINE = re.compile(rf"[ ]{{0,3}}(?:{_HTML_ANCHOR_PATTERN}[ \t]*)+$", re.IGNORECASE)
 _HTML_NAME = re.compile(r"""=[ \t]*["']([^"']+)["']""")
 # CommonMark §2.4 and §6.1: text after a backslash or in a code span is literal, not an anchor.
 _LITERAL_OR_HTML = re.compile(
-    rf"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)|(?P<tag>{_TAG})", re.IGNORECASE | re.DOTALL
+    rf"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)|(?P<tag>{_HTML_ANCHOR_PATTERN})",
+    re.IGNORECASE | re.DOTALL,
 )
 _VALID_NAME = re.compile(r"[^\s{}<>\[\]\"'#]{1,1000}$")
 # Python-Markdown, kramdown and Pandoc remove closing #s also before an attribute list. A single # may belong
 # to the title (`C # {#c}`).
 _MARKS_BEFORE_LIST = re.compile(r"(?:^|[ \t]+)#{2,}$")
 
-# The search of a long line for tags between code spans could be slow, and people write shorter headings.
-_MAX_HEADING = 10_000
-_NUMBER = re.compile(r"-[0-9]{1,9}$")
+# The search for tags between code spans is slow in a long line, and people write shorter headings.
+_MAX_HEADING_LENGTH = 10_000
+_NUMBER_SUFFIX = re.compile(r"-[0-9]{1,9}$")
 
 
 class HeadingText(NamedTuple):
-    """The parts of a heading's inline Markdown: its `title`, and the anchors before and after it.
+    """A heading's inline Markdown, split into its `title` and the anchors before and after the title.
 
     `name` is the explicit anchor, or None. `aliases` are the heading's other anchors. `suffix` includes
     attribute lists, with and without an id.
@@ -61,15 +62,15 @@ class HeadingText(NamedTuple):
 class _Tail(NamedTuple):
     """The end of a heading after its title: attribute lists, then perhaps an anchor in angle brackets.
 
-    `end` is the end of the title. `derived` is the span of an anchor that an earlier version wrote after an
-    author's id, or None. That version read the attribute list as part of the title.
+    `end` is the end of the title. `derived_span` is the span of an anchor that an earlier version wrote after
+    an author's id, or None. That version read the attribute list as part of the title.
     """
 
     end: int
     name: str | None
     form: AnchorForm | None
     names: tuple[str, ...]
-    derived: tuple[int, int] | None
+    derived_span: tuple[int, int] | None
 
 
 def read_heading(source: str) -> HeadingText:
@@ -80,12 +81,13 @@ def read_heading(source: str) -> HeadingText:
     source = source.strip()
     if "<" not in source and not source.endswith("}"):
         return HeadingText("", source, "", None, None, ())
-    if first := _HTML_FIRST.fullmatch(source):
-        title = first[3].lstrip()
-        gap = first[3][: len(first[3]) - len(title)]
-        return HeadingText(first[1] + gap, title.rstrip(), "", first[2], AnchorForm.HTML, ())
-    if last := _BRACES_LAST.fullmatch(source):
-        return HeadingText("", last[1], last[2], last[3], AnchorForm.BRACES, ())
+    if html_match := _HTML_FIRST.fullmatch(source):
+        title = html_match[3].lstrip()
+        gap = html_match[3][: len(html_match[3]) - len(title)]
+        return HeadingText(html_match[1] + gap, title.rstrip(), "", html_match[2], AnchorForm.HTML, ())
+    if braces_match := _BRACES_LAST.fullmatch(source):
+        title, braces, name = braces_match.groups()
+        return HeadingText("", title, braces, name, AnchorForm.BRACES, ())
     tail = _read_tail(source)
     prefix, title, html_suffix = split_html(source[: tail.end])
     name, form = tail.name, tail.form
@@ -118,8 +120,8 @@ def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
     if not source.endswith(("}", ">")):
         return None
     tail = _read_tail(source)
-    if tail.derived is not None:
-        return source[slice(*tail.derived)].strip(" \t{}<>#"), *tail.derived
+    if tail.derived_span is not None:
+        return source[slice(*tail.derived_span)].strip(" \t{}<>#"), *tail.derived_span
     lists = find_trailing_lists(source)
     if "<" not in source or not any(item.names and not item.is_plain for item in lists):
         return None
@@ -132,54 +134,59 @@ def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
 
 def find_name_spans(source: str) -> list[tuple[int, int]]:
     """Return the span [start, end) of each id in the attribute lists or angle brackets that end a heading."""
-    angle = _match_angle(source)
-    end = len(source[: angle.start()].rstrip(" \t")) if angle else len(source)
+    angle_match = _match_angle(source)
+    end = len(source[: angle_match.start()].rstrip(" \t")) if angle_match else len(source)
     spans = [(name.start, name.end) for item in find_trailing_lists(source[:end]) for name in item.names]
-    return [*spans, angle.span("name")] if angle else spans
+    return [*spans, angle_match.span("name")] if angle_match else spans
 
 
 def _read_tail(source: str) -> _Tail:
     end = len(source)
-    angle = _match_angle(source)
-    if angle:
-        end = len(source[: angle.start()].rstrip(" \t"))
+    angle_match = _match_angle(source)
+    if angle_match:
+        end = len(source[: angle_match.start()].rstrip(" \t"))
     lists = find_trailing_lists(source[:end])
     if not lists:
-        if angle is None:
+        if angle_match is None:
             return _Tail(end, None, None, (), None)
-        return _Tail(end, angle["name"], AnchorForm.ANGLE, (angle["name"],), None)
-    before = end
+        return _Tail(end, angle_match["name"], AnchorForm.ANGLE, (angle_match["name"],), None)
+    lists_end = end
     end = len(source[: lists[0].start].rstrip(" \t"))
     if marks := _MARKS_BEFORE_LIST.search(source, 0, end):
         end = marks.start()
     names = [(name.name, item) for item in lists for name in item.names]
-    last: tuple[str, AnchorForm] | None = (names[-1][0], names[-1][1].form) if names else None
-    derived = None
-    if angle:
+    last_anchor: tuple[str, AnchorForm] | None = (names[-1][0], names[-1][1].form) if names else None
+    derived_span = None
+    if angle_match:
         other_lists = lists
-        last, span = (angle["name"], AnchorForm.ANGLE), (before, len(source))
+        last_anchor, last_span = (angle_match["name"], AnchorForm.ANGLE), (lists_end, len(source))
     else:
         other_lists = lists[:-1]
-        span = (len(source[: lists[-1].start].rstrip(" \t")), before)
+        last_span = (len(source[: lists[-1].start].rstrip(" \t")), lists_end)
     author_names = [
         (name.name, item.form) for item in other_lists if not item.is_plain for name in item.names
     ]
-    may_be_generated = angle is not None or (lists[-1].is_plain and _is_bare(source, lists[-1]))
-    if last and author_names and may_be_generated and _is_derived(last[0], source[lists[0].start : span[0]]):
-        derived, derived_name = span, last[0]
-        last = author_names[-1]
-        return _Tail(end, *last, (*(name for name, _ in names), derived_name), derived)
-    all_names = [name for name, _ in names] + ([angle["name"]] if angle else [])
-    return _Tail(end, last and last[0], last and last[1], tuple(all_names), None)
+    may_be_generated = angle_match is not None or (lists[-1].is_plain and _is_only_id(source, lists[-1]))
+    if (
+        last_anchor
+        and author_names
+        and may_be_generated
+        and _is_derived(last_anchor[0], source[lists[0].start : last_span[0]])
+    ):
+        derived_span, derived_name = last_span, last_anchor[0]
+        last_anchor = author_names[-1]
+        return _Tail(end, *last_anchor, (*(name for name, _ in names), derived_name), derived_span)
+    all_names = [name for name, _ in names] + ([angle_match["name"]] if angle_match else [])
+    return _Tail(end, last_anchor and last_anchor[0], last_anchor and last_anchor[1], tuple(all_names), None)
 
 
 def _match_angle(source: str) -> re.Match[str] | None:
     start = source.rfind("<#")
-    match = _ANGLE.fullmatch(source, start) if start >= 0 else None
+    match = _ANGLE_ANCHOR.fullmatch(source, start) if start >= 0 else None
     return match if match and not is_escaped(source, start) else None
 
 
-def _is_bare(source: str, item: AttributeList) -> bool:
+def _is_only_id(source: str, item: AttributeList) -> bool:
     """Return True for `{#id}`, as Docyard writes it."""
     return len(item.names) == 1 and source[item.start : item.end] == f"{{#{item.names[0].name}}}"
 
@@ -187,10 +194,10 @@ def _is_bare(source: str, item: AttributeList) -> bool:
 def _is_derived(name: str, lists: str) -> bool:
     """Return True if a name ends like the slug of a title that ends in these attribute lists."""
     # A renderer removes marks of emphasis from the title, but a slug retains `_`.
-    ending = make_heading_slug(f" {lists.strip()}").replace("_", "")
-    endings = (ending, f"/{ending.removeprefix('-')}")
-    plain = name.replace("_", "")
-    return plain.endswith(endings) or _NUMBER.sub("", plain).endswith(endings)
+    slug_end = make_heading_slug(f" {lists.strip()}").replace("_", "")
+    slug_ends = (slug_end, f"/{slug_end.removeprefix('-')}")
+    short_name = name.replace("_", "")
+    return short_name.endswith(slug_ends) or _NUMBER_SUFFIX.sub("", short_name).endswith(slug_ends)
 
 
 def split_html(text: str) -> tuple[str, str, str]:
@@ -199,22 +206,22 @@ def split_html(text: str) -> tuple[str, str, str]:
     An anchor within the text counts as before it.
     """
     tags = []
-    if len(text) <= _MAX_HEADING and _HTML.search(text):
+    if len(text) <= _MAX_HEADING_LENGTH and _HTML_ANCHOR.search(text):
         tags = [match for match in _LITERAL_OR_HTML.finditer(text) if match["tag"]]
     if not tags:
         return "", text, ""
-    leading = trailing = 0
+    leading_count = trailing_count = 0
     start, end = 0, len(text)
     for tag in tags:
         if text[start : tag.start()].strip():
             break
-        start, leading = tag.end(), leading + 1
-    for tag in reversed(tags[leading:]):
+        start, leading_count = tag.end(), leading_count + 1
+    for tag in reversed(tags[leading_count:]):
         if text[tag.end() : end].strip():
             break
-        end, trailing = tag.start(), trailing + 1
+        end, trailing_count = tag.start(), trailing_count + 1
     title, position, inner_tags = "", start, ""
-    for tag in tags[leading : len(tags) - trailing]:
+    for tag in tags[leading_count : len(tags) - trailing_count]:
         title += text[position : tag.start()]
         inner_tags, position = inner_tags + tag.group(), tag.end()
     title += text[position:end]
@@ -224,12 +231,12 @@ def split_html(text: str) -> tuple[str, str, str]:
 
 def find_html_names(text: str) -> tuple[str, ...]:
     """Return the names of HTML anchors in a text, in order."""
-    return tuple(name for tag in _HTML.findall(text) for name in _HTML_NAME.findall(tag))
+    return tuple(name for tag in _HTML_ANCHOR.findall(text) for name in _HTML_NAME.findall(tag))
 
 
 def is_anchor_line(line: str) -> bool:
     """Return True if a line contains only HTML anchors."""
-    return _HTML_LINE.match(line.rstrip()) is not None
+    return _HTML_ANCHOR_LINE.match(line.rstrip()) is not None
 
 
 def is_valid_name(name: str) -> bool:
@@ -246,7 +253,7 @@ def plan_anchor_insertion(source: str, name: str, form: AnchorForm) -> tuple[str
         return source, f'<a id="{name}"></a>'
     lists = find_trailing_lists(source) if source.endswith("}") else []
     if lists and lists[-1].form is not AnchorForm.COMMENT:
-        return source[lists[-1].inner :], f"#{name} "
+        return source[lists[-1].items_start :], f"#{name} "
     match form:
         case AnchorForm.ANGLE:
             anchor = f"<#{name}>"

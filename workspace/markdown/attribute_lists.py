@@ -17,9 +17,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 # Docyard writes an anchor as one name, perhaps with attributes after it, and reads the name unchanged.
-_PLAIN = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
-_COMMENT = re.compile(r"\{/\*[ \t]*#(?P<name>[^\s{}\[\]*]+)[ \t]*\*/\}")
-_OPENING = re.compile(r"\{:?[ \t]*")
+_PLAIN_LIST = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
+_COMMENT_LIST = re.compile(r"\{/\*[ \t]*#(?P<name>[^\s{}\[\]*]+)[ \t]*\*/\}")
+_OPENING_BRACE = re.compile(r"\{:?[ \t]*")
 _ITEM = re.compile(
     r"""
     \#(?P<id>[^\s{}\[\]#"'<>=][^\s{}\[\]"'<>=]*+)
@@ -38,9 +38,9 @@ _CODE_SPAN = re.compile(r"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",
 # Braces in values (`title="{a}"`) make more than one position at which a list may begin.
 _MAX_OPENING_BRACES = 8
 _MAX_LISTS = 4
-_MAX_LENGTH = 4_000
+_MAX_LIST_LENGTH = 4_000
 # The search for code spans takes time, and people do not write longer headings.
-_MAX_HEADING = 10_000
+_MAX_HEADING_LENGTH = 10_000
 
 
 class AnchorForm(StrEnum):
@@ -70,8 +70,8 @@ class AttributeId(NamedTuple):
 class AttributeList(NamedTuple):
     """An attribute list: its characters [start, end) in the text, its form, its ids in order.
 
-    `is_plain` is True for `{#id}` and `{#id …}`, the only lists that Docyard 0.1.0 read. `inner` is where the
-    first item begins.
+    `is_plain` is True for `{#id}` and `{#id …}`, the only lists that Docyard 0.1.0 read. `items_start` is the
+    start of the first item.
     """
 
     start: int
@@ -79,7 +79,7 @@ class AttributeList(NamedTuple):
     form: AnchorForm
     names: tuple[AttributeId, ...]
     is_plain: bool
-    inner: int
+    items_start: int
 
 
 def find_trailing_lists(source: str) -> list[AttributeList]:
@@ -103,9 +103,9 @@ def read_attribute_line(line: str) -> AttributeList | None:
     end = len(line.rstrip(" \t"))
     if start > 3 or not line.startswith("{:", start) or not line.endswith("}", start + 2, end):
         return None
-    if end - start > _MAX_LENGTH or is_escaped(line, end - 1):
+    if end - start > _MAX_LIST_LENGTH or is_escaped(line, end - 1):
         return None
-    return _read(line, start, end)
+    return _read_list(line, start, end)
 
 
 def is_escaped(text: str, position: int) -> bool:
@@ -122,12 +122,12 @@ def _read_list_before(source: str, end: int) -> AttributeList | None:
         return None
     start = end
     for _ in range(_MAX_OPENING_BRACES):
-        start = source.rfind("{", max(0, end - _MAX_LENGTH), start)
+        start = source.rfind("{", max(0, end - _MAX_LIST_LENGTH), start)
         if start < 0:
             return None
         if is_escaped(source, start) or not _may_open_list(source, start):
             continue
-        item = _read(source, start, end)
+        item = _read_list(source, start, end)
         if item and not ("`" in source[start:end] and _is_in_code(source, start)):
             return item
     return None
@@ -137,32 +137,32 @@ def _may_open_list(source: str, start: int) -> bool:
     """Return True if a list can begin at a brace after this text."""
     if not start:
         return True
-    before = source[start - 1]
+    character_before = source[start - 1]
     if source.startswith("{#", start):
         # `${#` is a length in a shell, and `{{#` a block of a template engine.
-        return before not in "${"
-    return before.isspace() or source.startswith("{/*", start)
+        return character_before not in "${"
+    return character_before.isspace() or source.startswith("{/*", start)
 
 
 def _is_in_code(source: str, position: int) -> bool:
-    if len(source) > _MAX_HEADING:
+    if len(source) > _MAX_HEADING_LENGTH:
         return False
     spans = (match.span() for match in _CODE_SPAN.finditer(source) if match["ticks"])
     return any(start < position < end for start, end in spans)
 
 
-def _read(text: str, start: int, end: int) -> AttributeList | None:
+def _read_list(text: str, start: int, end: int) -> AttributeList | None:
     """Return the attribute list at [start, end) of a text, or None."""
-    if comment := _COMMENT.fullmatch(text, start, end):
+    if comment := _COMMENT_LIST.fullmatch(text, start, end):
         name = AttributeId(comment["name"], *comment.span("name"))
         return AttributeList(start, end, AnchorForm.COMMENT, (name,), False, start)
     item = _read_items(text, start, end)
-    plain = _PLAIN.fullmatch(text, start, end)
-    if plain is None or plain["name"].strip("#") == "":
+    plain_match = _PLAIN_LIST.fullmatch(text, start, end)
+    if plain_match is None or plain_match["name"].strip("#") == "":
         return item
     if item is None:
         # The text after the id is not an attribute, but 0.1.0 read this form as an anchor.
-        name = AttributeId(plain["name"], *plain.span("name"))
+        name = AttributeId(plain_match["name"], *plain_match.span("name"))
         return AttributeList(start, end, AnchorForm.BRACES, (name,), True, start + 1)
     return item._replace(is_plain=True)
 
@@ -172,9 +172,9 @@ def _is_name(text: str | None) -> bool:
 
 
 def _read_items(text: str, start: int, end: int) -> AttributeList | None:
-    opening = _OPENING.match(text, start)
+    opening = _OPENING_BRACE.match(text, start)
     assert opening is not None
-    inner = position = opening.end()
+    items_start = position = opening.end()
     names: list[AttributeId] = []
     is_colon = text.startswith("{:", start)
     has_attribute = False
@@ -199,4 +199,4 @@ def _read_items(text: str, start: int, end: int) -> AttributeList | None:
     form = AnchorForm.SPACED if text[start + 1] in " \t" else AnchorForm.BRACES
     if is_colon:
         form = AnchorForm.COLON
-    return AttributeList(start, end, form, tuple(names), False, inner)
+    return AttributeList(start, end, form, tuple(names), False, items_start)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.markdown.lines import BLANK, LINE_END_BYTES
-from workspace.markdown.parser import check_lines, read_blocks
+from workspace.markdown.parser import check_line_count, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def parse_nested_blocks(data: bytes) -> tuple[Block, ...]:
     starts = [0, *(match.end() for match in LINE_END_BYTES.finditer(data))]
     if starts[-1] != len(data):
         starts.append(len(data))
-    check_lines(len(starts))
+    check_line_count(len(starts))
     tokens = read_blocks(data.decode("utf-8", "replace"))
     return _build_blocks(data, starts, _read_tree(tokens), 0, len(starts) - 1)
 
@@ -70,8 +70,8 @@ def _read_tree(tokens: Sequence[Token]) -> list[_OpenBlock]:
             quotation_depth -= 1
         elif token.type == "list_item_close" and not quotation_depth:
             open_items.pop()
-        if not quotation_depth and token.map and token.nesting >= 0 and token.type not in _LISTS:
-            kind = _KINDS.get(token.type, BlockKind.OTHER)
+        if not quotation_depth and token.map and token.nesting >= 0 and token.type not in _LIST_OPENINGS:
+            kind = _KIND_BY_TOKEN_TYPE.get(token.type, BlockKind.OTHER)
             if token.type != "inline":
                 block = _OpenBlock(kind, token.map[0], token.map[1], [])
                 open_items[-1].append(block)
@@ -82,23 +82,23 @@ def _read_tree(tokens: Sequence[Token]) -> list[_OpenBlock]:
     return top_blocks
 
 
-_LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
-_KINDS = {"paragraph_open": BlockKind.PARAGRAPH, "list_item_open": BlockKind.ITEM}
+_LIST_OPENINGS = frozenset({"bullet_list_open", "ordered_list_open"})
+_KIND_BY_TOKEN_TYPE = {"paragraph_open": BlockKind.PARAGRAPH, "list_item_open": BlockKind.ITEM}
 
 
 def _build_blocks(
-    data: bytes, starts: Sequence[int], items: Sequence[_OpenBlock], line: int, stop: int
+    data: bytes, starts: Sequence[int], open_blocks: Sequence[_OpenBlock], line: int, stop: int
 ) -> tuple[Block, ...]:
     """Return the blocks of the lines [line, stop), including lines for which the parser returns no block."""
     blocks: list[Block] = []
-    for item in items:
-        blocks += _make_other_block(data, starts, line, item.line)
-        end = _find_end(data, starts, item.line, item.stop)
+    for open_block in open_blocks:
+        blocks += _make_other_block(data, starts, line, open_block.line)
+        end = _find_end(data, starts, open_block.line, open_block.stop)
         children: tuple[Block, ...] = ()
-        if item.children and item.children[0].line == item.line:
-            children = _build_blocks(data, starts, item.children, item.line, item.stop)
-        blocks.append(Block(item.kind, starts[item.line], end, children))
-        line = item.stop
+        if open_block.children and open_block.children[0].line == open_block.line:
+            children = _build_blocks(data, starts, open_block.children, open_block.line, open_block.stop)
+        blocks.append(Block(open_block.kind, starts[open_block.line], end, children))
+        line = open_block.stop
     return (*blocks, *_make_other_block(data, starts, line, stop))
 
 

@@ -42,7 +42,7 @@ class InlineSource(NamedTuple):
     starts: Sequence[int]
     source_starts: Sequence[int]
 
-    def source_position(self, position: int) -> int:
+    def map_to_source(self, position: int) -> int:
         """Return the position in the source of a character of the text."""
         line = bisect_right(self.starts, position) - 1
         return self.source_starts[line] + position - self.starts[line]
@@ -64,19 +64,19 @@ def read_inline_sources(text: str) -> list[InlineSource]:
 def _make_source_parser() -> MarkdownIt:
     parser = make_block_parser(_make_source_state())
     parser.block.ruler.at("reference", _read_definition)
-    # Every destination counts, and none is rewritten.
+    # Every destination is a link, and is left unchanged.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return parser
 
 
 def _make_source_state() -> type[StateBlock]:
-    bounded = make_bounded_state()
+    bounded_state = make_bounded_state()
 
-    class SourceState(bounded):  # type: ignore[misc, valid-type]
+    class SourceState(bounded_state):  # type: ignore[misc, valid-type]
         """A parser state that records the text of each block when the parser reads its lines."""
 
-        _lines: InlineSource | None = None
+        _pending_source: InlineSource | None = None
         _is_html = False
 
         def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
@@ -85,9 +85,9 @@ def _make_source_state() -> type[StateBlock]:
                 if self.tokens[-2].markup[:1] == "#":
                     line = self.line - 1
                     self.record(strip_indentation(self, InlineKind.INLINE, line, line + 1))
-                elif self._lines:
-                    self.record(self._lines)
-                self._lines = None
+                elif self._pending_source:
+                    self.record(self._pending_source)
+                self._pending_source = None
             self._is_html = ttype == "html_block"
             return token
 
@@ -97,7 +97,7 @@ def _make_source_state() -> type[StateBlock]:
 
         def getLines(self, begin: int, end: int, indent: int, keepLastLF: bool) -> str:
             text: str = super().getLines(begin, end, indent, keepLastLF)
-            self._lines = None
+            self._pending_source = None
             if "[" in text or "<" in text:
                 kind = InlineKind.HTML if self._is_html else InlineKind.INLINE
                 # Each line of the text is the end of its source line.
@@ -105,7 +105,7 @@ def _make_source_state() -> type[StateBlock]:
                 if self._is_html:
                     self.record(source)
                 else:
-                    self._lines = source
+                    self._pending_source = source
             self._is_html = False
             return text
 
@@ -133,27 +133,27 @@ def _read_definition(state: StateBlock, startLine: int, endLine: int, silent: bo
     """Apply the library's rule for link definitions, and record their positions."""
     from markdown_it.rules_block import reference
 
-    first = state.bMarks[startLine] + state.tShift[startLine]
-    if state.src.startswith("[^", first) or not reference(state, startLine, endLine, silent):
+    content_start = state.bMarks[startLine] + state.tShift[startLine]
+    if state.src.startswith("[^", content_start) or not reference(state, startLine, endLine, silent):
         return False
     if not silent:
         state.env["sources"].append(strip_indentation(state, InlineKind.DEFINITION, startLine, state.line))
     return True
 
 
-_MARK = re.compile(r"[\\`*\n\]<&_]")
+_INLINE_MARK = re.compile(r"[\\`*\n\]<&_]")
 
 # Other uses of these marks are text: an underscore within a word, brackets without a target, an ampersand.
 _INLINE_MARKUP = re.compile(r"[\\`*\n]|\](?=\()|<(?! )|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 # A heading that consists of one link, as in a table of contents.
-_LINK = re.compile(r"\[([^\[\]\\\n]*)\]\((?:https?://)?[A-Za-z0-9_./#?=%~+-]*\)")
+_SINGLE_LINK = re.compile(r"\[([^\[\]\\\n]*)\]\((?:https?://)?[A-Za-z0-9_./#?=%~+-]*\)")
 
 # The inline rules take quadratic time for some texts, such as many `<![CDATA[`.
-_MAX_INLINE = 5_000
+_MAX_INLINE_LENGTH = 5_000
 
 # Longer texts are rarely repeated headings, and caching them would need unbounded memory.
-_CACHED_LENGTH = 200
+_MAX_CACHED_LENGTH = 200
 
 
 @cache
@@ -168,23 +168,25 @@ def to_plain_text(source: str) -> str:
 
     A text that is too long for a heading is returned with its markup.
     """
-    if len(source) > _MAX_INLINE:
+    if len(source) > _MAX_INLINE_LENGTH:
         return source.replace("\n", " ").strip()
-    if not _MARK.search(source) or not _INLINE_MARKUP.search(source):
+    if not _INLINE_MARK.search(source) or not _INLINE_MARKUP.search(source):
         return source.strip()
-    link = _LINK.fullmatch(source)
-    if (text := _strip_ticks(link[1] if link else source)) is not None:
+    link = _SINGLE_LINK.fullmatch(source)
+    if (text := _strip_backticks(link[1] if link else source)) is not None:
         return text
-    return _cached_plain_text(source) if len(source) <= _CACHED_LENGTH else _plain_text(source)
+    return (
+        _parse_cached_plain_text(source) if len(source) <= _MAX_CACHED_LENGTH else _parse_plain_text(source)
+    )
 
 
-def _strip_ticks(source: str) -> str | None:
-    """Return a text without ticks if its only markup is code spans in single ticks; None otherwise."""
+def _strip_backticks(source: str) -> str | None:
+    """Return a text without backticks; None if it has markup other than code spans in single backticks."""
     pieces = source.split("`")
     texts, spans = pieces[::2], pieces[1::2]
     if len(texts) == len(spans) or "\n" in source:
         return None
-    # Adjacent ticks are one mark, and spaces at both ends of a span do not belong to it.
+    # Adjacent backticks are one mark, and spaces at both ends of a span are not part of its text.
     if (
         not all(pieces[1:-1])
         or any(span[0] == " " for span in spans)
@@ -194,17 +196,17 @@ def _strip_ticks(source: str) -> str | None:
     return "".join(pieces).strip()
 
 
-def _plain_text(source: str) -> str:
-    parts: list[str] = []
+def _parse_plain_text(source: str) -> str:
+    texts: list[str] = []
     for token in _make_inline_parser().parseInline(source)[0].children or ():
         if token.type in ("text", "code_inline"):
-            parts.append(token.content)
+            texts.append(token.content)
         elif token.type in ("softbreak", "hardbreak"):
-            parts.append(" ")
-    return "".join(parts).strip()
+            texts.append(" ")
+    return "".join(texts).strip()
 
 
-_cached_plain_text = lru_cache(maxsize=16384)(_plain_text)
+_parse_cached_plain_text = lru_cache(maxsize=16384)(_parse_plain_text)
 
 
 def unescape(text: str) -> str:

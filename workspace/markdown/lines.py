@@ -28,8 +28,8 @@ class Lines:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        first = len(BOM) if data.startswith(BOM) else 0
-        self.starts = [first, *(match.end() for match in LINE_END_BYTES.finditer(data, first))]
+        text_start = len(BOM) if data.startswith(BOM) else 0
+        self.starts = [text_start, *(match.end() for match in LINE_END_BYTES.finditer(data, text_start))]
         if self.starts[-1] != len(data):
             self.starts.append(len(data))
 
@@ -67,7 +67,7 @@ def find_content_end(data: bytes, end: int) -> int:
     return end - 1 if data[end - 1 : end] in (b"\n", b"\r") else end
 
 
-def decode_with_newlines(text: str) -> str:
+def normalize_line_endings(text: str) -> str:
     """Return a document's text with LF line endings, as in the content of a call."""
     return LINE_END.sub("\n", text)
 

@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.markdown.parser import check_lines, read_blocks
+from workspace.markdown.parser import check_line_count, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from markdown_it.token import Token
 
-_NESTING = (b" #", b"\t#", b">#")
+_NESTED_HEADING_STARTS = (b" #", b"\t#", b">#")
 _LINE = rb"(?:\A|[\r\n])"
-_NESTED = re.compile(_LINE + rb"[ \t>*+\-0-9.)]+#{1,6}(?=[ \t\r\n]|\Z)")
+_NESTED_HEADING = re.compile(_LINE + rb"[ \t>*+\-0-9.)]+#{1,6}(?=[ \t\r\n]|\Z)")
 # The mark comes first in the pattern, so that the search stops only at marks.
 _UNDERLINE = re.compile(rb"[=\-](?<=[ \t>].)(?:=*|-*)[ \t]*(?=[\r\n]|\Z)")
 _NESTED_UNDERLINE = re.compile(_LINE + rb"[ \t>]+(?:=+|-+)[ \t]*(?=[\r\n]|\Z)")
@@ -33,11 +33,14 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """A list item outside quotations. `source` is its first paragraph, lines [paragraph, paragraph_end)."""
+    """A list item outside quotations. `source` is its first paragraph.
+
+    The paragraph's lines are [paragraph_line, paragraph_end).
+    """
 
     line: int
     end: int
-    paragraph: int
+    paragraph_line: int
     paragraph_end: int
     source: str
     parent: int | None
@@ -64,13 +67,13 @@ def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
-    check_lines(text.count("\n") + text.count("\r") - text.count("\r\n"))
+    check_line_count(text.count("\n") + text.count("\r") - text.count("\r\n"))
     tokens = read_blocks(text, is_document=is_document, first_line=first_line)
     front_matter_lines = next(
         (token.map[1] for token in tokens if token.type == "front_matter" and token.map), 0
     )
     items, depth = _list_items(tokens)
-    return BlockOutline(front_matter_lines, tuple(_list_headings(tokens, deepest=0)), items, depth)
+    return BlockOutline(front_matter_lines, tuple(_list_headings(tokens, max_depth=0)), items, depth)
 
 
 def read_all_headings(text: str) -> list[Heading]:
@@ -86,15 +89,15 @@ def may_have_nested_headings(data: bytes) -> bool:
 
     The text is not parsed, so True can be a false positive.
     """
-    if any(mark in data for mark in _NESTING) and _NESTED.search(data):
+    if any(mark in data for mark in _NESTED_HEADING_STARTS) and _NESTED_HEADING.search(data):
         return True
     return _UNDERLINE.search(data) is not None and _NESTED_UNDERLINE.search(data) is not None
 
 
-def _list_headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
-    """Yield the headings among tokens; at most `deepest` blocks enclose a heading, unless it is None."""
+def _list_headings(tokens: Sequence[Token], max_depth: int | None = None) -> Iterator[Heading]:
+    """Yield the headings among tokens; at most `max_depth` blocks enclose a heading, unless it is None."""
     for position, token in enumerate(tokens):
-        if token.type == "heading_open" and token.map and (deepest is None or token.level <= deepest):
+        if token.type == "heading_open" and token.map and (max_depth is None or token.level <= max_depth):
             (line, end), source = token.map, tokens[position + 1].content
             yield Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-"))
 
@@ -108,8 +111,8 @@ def find_code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
 
 def would_absorb_headings(text: str, next_text: str) -> bool:
     """Return True if a text would absorb headings of the next text, as an open code fence does."""
-    first = text.count("\n") + 1
-    expected = read_outline(next_text, first_line=first).headings
+    next_start = text.count("\n") + 1
+    expected = read_outline(next_text, first_line=next_start).headings
     headings = read_outline(f"{text}\n{next_text}").headings
     return headings[len(headings) - len(expected) :] != expected
 
@@ -126,11 +129,11 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
     """Return the list items outside quotations, and the nesting depth of lists and quotations."""
     items: list[ListItem] = []
     open_items: list[int] = []
-    quotation_depth = depth = deepest = 0
+    quotation_depth = depth = max_depth = 0
     for position, token in enumerate(tokens):
         if token.type in ("blockquote_open", "list_item_open"):
             depth += 1
-            deepest = max(deepest, depth)
+            max_depth = max(max_depth, depth)
         elif token.type in ("blockquote_close", "list_item_close"):
             depth -= 1
         if token.type == "blockquote_open":
@@ -150,7 +153,7 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
             items.append(ListItem(line, end, *paragraph, source, parent))
         elif token.type == "list_item_close":
             open_items.pop()
-    return tuple(items), deepest
+    return tuple(items), max_depth
 
 
 def detect_html_block_kind(line: str) -> int:

@@ -27,11 +27,11 @@ MAX_LEVELS = 100
 _CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
 
 # A mark of a container begins a block only if nothing but marks, numbers and white space precedes it.
-_MARKED = re.compile(rb"(?:\A|[\r\n])([ \t>*+\-0-9.)]+)")
-_SPARE = 4
+_CONTAINER_LINE = re.compile(rb"(?:\A|[\r\n])([ \t>*+\-0-9.)]+)")
+_SPARE_TOKENS = 4
 
 
-def too_many_blocks() -> LimitExceeded:
+def make_too_many_blocks_error() -> LimitExceeded:
     """Return the error for a text with too many blocks."""
     return LimitExceeded(
         f"the text has too many block starts and ends (limit {MAX_TOKENS:,})",
@@ -40,29 +40,29 @@ def too_many_blocks() -> LimitExceeded:
     )
 
 
-def check_lines(count: int) -> None:
+def check_line_count(line_count: int) -> None:
     """Raise LimitExceeded for a text with too many lines."""
-    if count > MAX_LINES:
+    if line_count > MAX_LINES:
         raise LimitExceeded(
-            f"the text has {count:,} lines (limit {MAX_LINES:,})",
+            f"the text has {line_count:,} lines (limit {MAX_LINES:,})",
             fix="Split the text into several documents.",
             limit=MAX_LINES,
-            actual=count,
+            actual=line_count,
         )
 
 
-def may_have_too_many_blocks(data: bytes, lines: int) -> bool:
+def may_have_too_many_blocks(data: bytes, line_count: int) -> bool:
     """Return True if a text may have too many blocks; this is an estimate without parsing.
 
     A marker of a list or a quotation can start and end two blocks, and a line can start and end one.
     """
-    if 2 * (len(data) + _SPARE) <= MAX_TOKENS or not _exceeds(data, lines):
+    if 2 * (len(data) + _SPARE_TOKENS) <= MAX_TOKENS or not _may_exceed_tokens(data, line_count):
         return False
-    return _exceeds(b"".join(_MARKED.findall(data)), lines)
+    return _may_exceed_tokens(b"".join(_CONTAINER_LINE.findall(data)), line_count)
 
 
-def _exceeds(marks: bytes, lines: int) -> bool:
-    return 4 * sum(map(marks.count, _CONTAINER_MARKS)) + 3 * lines + _SPARE > MAX_TOKENS
+def _may_exceed_tokens(marks: bytes, line_count: int) -> bool:
+    return 4 * sum(map(marks.count, _CONTAINER_MARKS)) + 3 * line_count + _SPARE_TOKENS > MAX_TOKENS
 
 
 _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
@@ -76,8 +76,8 @@ def read_blocks(text: str, *, is_document: bool = False, first_line: int = 0) ->
     Raises LimitExceeded for a text of too many blocks.
     """
     # The plugin also reads `--- x` as a mark, but in CommonMark it begins a paragraph.
-    marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
-    return _get_parser(front_matter=marked).parse("\n" * first_line + text)
+    has_front_matter = is_document and _FRONT_MATTER_MARK.match(text) is not None
+    return _get_parser(front_matter=has_front_matter).parse("\n" * first_line + text)
 
 
 @cache
@@ -95,9 +95,9 @@ def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bo
     if front_matter:
         parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
-    blocks = _make_bounded_parser(state or make_bounded_state())
-    blocks.ruler = parser.block.ruler
-    parser.block = blocks
+    block_parser = _make_bounded_parser(state or make_bounded_state())
+    block_parser.ruler = parser.block.ruler
+    parser.block = block_parser
     return parser
 
 
@@ -108,7 +108,7 @@ def make_bounded_state() -> type[StateBlock]:
     class BoundedState(StateBlock):
         def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
             if len(self.tokens) >= MAX_TOKENS:
-                raise too_many_blocks()
+                raise make_too_many_blocks_error()
             return super().push(ttype, tag, nesting)
 
     return BoundedState
@@ -117,7 +117,7 @@ def make_bounded_state() -> type[StateBlock]:
 def _make_bounded_parser(state_class: type[StateBlock]) -> ParserBlock:
     """Return a block parser that reads blocks beyond the maximum depth as text.
 
-    The library's parser stops at a list that is nested too deeply, and loses every heading after it.
+    The library's parser stops at a list that is nested too deeply, and omits every heading after it.
     """
     from markdown_it.parser_block import ParserBlock
 

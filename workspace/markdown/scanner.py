@@ -33,7 +33,7 @@ _CANDIDATE = re.compile(
     rb")"
 )
 
-_HEADING, _FENCE, _UNDERLINE = 1, 2, 3
+_HEADING_GROUP, _FENCE_GROUP, _UNDERLINE_GROUP = 1, 2, 3
 
 # CommonMark 0.31 §4.6: the ends of the kinds 1 to 5. The kinds 6 and 7 end at a blank line, and 7 does not
 # end a paragraph.
@@ -45,10 +45,10 @@ _HTML_ENDS = {
     5: re.compile(rb"\]\]>"),
 }
 
-_NO_INTERRUPTION = 7
+_KIND_WITHOUT_INTERRUPTION = 7
 
 # The maximum distance from the previous line end to the first mark of a low line.
-_LOW = 2
+_MAX_LOW_DISTANCE = 2
 _BLANK_LINE = re.compile(rb"\n[ \t]*(?=\n)")
 _HTML_LINE = re.compile(rb"\n {0,3}(?=<)")
 _LIST_MARKER = re.compile(rb"\n {0,3}%b(?=[ \t\n])" % LIST_MARKER_BYTES)
@@ -59,11 +59,11 @@ _OUTDENTED = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]
 
 # Line starts that always belong to a paragraph: at the top level, and in list items and quotations.
 _WORDS = rb"(?:[^-+*_=~`<\[#>\d\s]|\d+(?![\d.)])|[*_]{1,3}[A-Za-z0-9]|`[^`\n])"
-_CONTAINED = rb"(?:(?:[-+*>]|\d{1,9}[.)]) {1,3})+" + _WORDS
+_CONTAINED_WORDS = rb"(?:(?:[-+*>]|\d{1,9}[.)]) {1,3})+" + _WORDS
 _FIRST_LINE = re.compile(rb"\n ?" + _WORDS)
-_FIRST_CONTAINED = re.compile(rb"\n ?" + _CONTAINED)
+_FIRST_CONTAINED = re.compile(rb"\n ?" + _CONTAINED_WORDS)
 _LATER_LINE = re.compile(rb"\n[ \t]*" + _WORDS)
-_LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _CONTAINED)
+_LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _CONTAINED_WORDS)
 
 # The parser strips these characters from both ends of a heading.
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -79,101 +79,103 @@ def find_headings(text: bytes, top: int) -> Iterator[tuple[Heading, int, int]]:
     The text begins with a line end, before line 0, and ends with one. The scan begins at the line end `top`.
     Lines end in LF only, and no byte is NUL. Raises NeedsFullParse.
     """
-    return _TopLevelScan(text, top).headings()
+    return _TopLevelScan(text, top).read_headings()
 
 
 class _TopLevelScan:
     """A scan of the blocks at the top level of a text. All its positions are line ends.
 
-    `top` is the end of the last block that is certainly at the top level. `html_scanned` is the end of the
-    lines scanned for HTML, and `lists_scanned` is the end of the lines scanned for lists. These positions
+    `top` is the end of the last block that is certainly at the top level. `html_scan_end` is the end of the
+    lines scanned for HTML, and `list_scan_end` is the end of the lines scanned for lists. These positions
     only increase, so the scan takes linear time.
     """
 
-    __slots__ = ("_html_scanned", "_is_listed", "_lists_scanned", "_text", "_top")
+    __slots__ = ("_has_open_list", "_html_scan_end", "_list_scan_end", "_text", "_top")
 
     def __init__(self, text: bytes, top: int) -> None:
         self._text = text
-        self._top = self._html_scanned = self._lists_scanned = top
-        self._is_listed = False
+        self._top = self._html_scan_end = self._list_scan_end = top
+        self._has_open_list = False
 
-    def headings(self) -> Iterator[tuple[Heading, int, int]]:
+    def read_headings(self) -> Iterator[tuple[Heading, int, int]]:
         """Yield the headings in order, with the line ends before and after each. Raises NeedsFullParse."""
         text, position = self._text, self._top
         line = text.count(b"\n", 1, position + 1)
-        counted = position + 1
+        counted_end = position + 1
         while match := _CANDIDATE.search(text, position):
             start, kind = match.start(), match.lastindex
-            below_text = start > self._top and text[start - 1] != _NEWLINE
-            if below_text and (html_end := self._find_html_end(start)):
+            is_below_text = start > self._top and text[start - 1] != _NEWLINE
+            if is_below_text and (html_end := self._find_html_end(start)):
                 position = self._top = html_end
                 continue
             position = text.index(b"\n", match.end())
-            block = None
-            if kind == _HEADING:
-                block = self._read_atx(match, position)
-            elif kind == _UNDERLINE:
-                block = self._read_setext(match, position, below_text)
+            heading = None
+            if kind == _HEADING_GROUP:
+                heading = self._read_atx(match, position)
+            elif kind == _UNDERLINE_GROUP:
+                heading = self._read_setext(match, position, is_below_text)
             else:
                 position = self._skip_block(match, position)
-            if block is None:
+            if heading is None:
                 continue
             self._top = position
-            level, start, source = block
-            line += text.count(b"\n", counted, start + 1)
-            counted = start + 1
-            is_setext = kind == _UNDERLINE
-            next_line = line + (text.count(b"\n", counted, position + 1) if is_setext else 1)
+            level, start, source = heading
+            line += text.count(b"\n", counted_end, start + 1)
+            counted_end = start + 1
+            is_setext = kind == _UNDERLINE_GROUP
+            next_line = line + (text.count(b"\n", counted_end, position + 1) if is_setext else 1)
             yield Heading(level, line, next_line, source, is_setext), start, position
 
     def _read_atx(self, match: re.Match[bytes], end: int) -> tuple[int, int, str]:
         """Return the level, the start and the text of an ATX heading that ends at `end`."""
-        start, (first, mark) = match.start(), match.span(_HEADING)
-        if first - start > _LOW and self._may_be_listed(start):
+        start, (first, mark) = match.start(), match.span(_HEADING_GROUP)
+        if first - start > _MAX_LOW_DISTANCE and self._may_be_in_list(start):
             raise NeedsFullParse
         return mark - first, start, _strip_closing_marks(self._text[mark:end])
 
-    def _read_setext(self, match: re.Match[bytes], end: int, below_text: bool) -> tuple[int, int, str] | None:
+    def _read_setext(
+        self, match: re.Match[bytes], end: int, is_below_text: bool
+    ) -> tuple[int, int, str] | None:
         """Return the level, the start and the text of a setext heading that ends at `end`.
 
         Return None for a thematic break or text.
         """
-        start, (first, last) = match.start(), match.span(_UNDERLINE)
-        is_equals, is_low = self._text[first] == _EQUALS, first - start <= _LOW
-        paragraph = self._find_paragraph(start, is_low) if below_text else None
+        start, (first, last) = match.start(), match.span(_UNDERLINE_GROUP)
+        is_equals, is_low = self._text[first] == _EQUALS, first - start <= _MAX_LOW_DISTANCE
+        paragraph = self._find_paragraph(start, is_low) if is_below_text else None
         if paragraph is not None:
             return 1 if is_equals else 2, paragraph, _decode(self._text[paragraph:start])
         if is_low and not is_equals and last - first > 2:
             self._top = end
-        self._html_scanned = start
+        self._html_scan_end = start
         return None
 
     def _skip_block(self, match: re.Match[bytes], end: int) -> int:
         """Return the end of the fence or the HTML that begins on the line that ends at `end`."""
         text, start = self._text, match.start()
         first, last = match.span(match.lastindex or 0)
-        if match.lastindex == _FENCE:
+        if match.lastindex == _FENCE_GROUP:
             closing = _compile_closing_fence(text[first : first + 1], last - first).search(text, end)
         else:
             kind = detect_html_block_kind(_decode(text[first:end]))
             if kind not in _HTML_ENDS:
-                self._html_scanned = start
+                self._html_scan_end = start
                 return end
             closing = _HTML_ENDS[kind].search(text, first)
         block_end = text.index(b"\n", closing.end()) if closing else len(text) - 1
-        if first - start <= _LOW or not self._may_be_listed(start):
+        if first - start <= _MAX_LOW_DISTANCE or not self._may_be_in_list(start):
             self._top = block_end
         # The block may be in a list. It has the same end unless a line before that end leaves the list.
         elif _OUTDENTED[first - start - 1].search(text, end, block_end):
             raise NeedsFullParse
-        self._html_scanned = block_end
+        self._html_scan_end = block_end
         return block_end
 
     def _find_lines_above(self, start: int) -> tuple[int, bool]:
         """Return the start of the lines without a blank line above `start`, and True if they are complete."""
-        floor = max(self._top, self._html_scanned)
-        blank = self._text.rfind(b"\n\n", floor, start)
-        return (floor, floor == self._top) if blank < 0 else (blank + 1, True)
+        floor = max(self._top, self._html_scan_end)
+        blank_line = self._text.rfind(b"\n\n", floor, start)
+        return (floor, floor == self._top) if blank_line < 0 else (blank_line + 1, True)
 
     def _find_html_end(self, start: int) -> int:
         """Return the end of the HTML block that hides the line at `start`; 0 if no block hides it."""
@@ -186,12 +188,12 @@ class _TopLevelScan:
             opening = _HTML_LINE.match(text, position)
             kind = detect_html_block_kind(_decode(text[opening.end() : end])) if opening else 0
             if opening and kind:
-                if kind in _HTML_ENDS or (kind == _NO_INTERRUPTION and not is_first):
+                if kind in _HTML_ENDS or (kind == _KIND_WITHOUT_INTERRUPTION and not is_first):
                     raise NeedsFullParse
-                if opening.end() - position > _LOW and self._may_be_listed(start):
+                if opening.end() - position > _MAX_LOW_DISTANCE and self._may_be_in_list(start):
                     raise NeedsFullParse
-                blank = _BLANK_LINE.search(text, end)
-                end = blank.start() if blank else len(text) - 1
+                blank_line = _BLANK_LINE.search(text, end)
+                end = blank_line.start() if blank_line else len(text) - 1
                 if end >= start:
                     return end
             is_first = not text[position + 1 : end].strip(b" \t")
@@ -223,17 +225,17 @@ class _TopLevelScan:
             raise NeedsFullParse
         return None
 
-    def _may_be_listed(self, start: int) -> bool:
+    def _may_be_in_list(self, start: int) -> bool:
         """Return True if a list that began above `start` may still be open there."""
-        text, position = self._text, self._lists_scanned
+        text, position = self._text, self._list_scan_end
         if position <= self._top:
-            position, self._is_listed = self._top, False
+            position, self._has_open_list = self._top, False
         for block in _TOP_BLOCK.finditer(text, position, start):
-            position, self._is_listed = block.end(), False
-        if not self._is_listed:
-            self._is_listed = _LIST_MARKER.search(text, position, start + 1) is not None
-        self._lists_scanned = start
-        return self._is_listed
+            position, self._has_open_list = block.end(), False
+        if not self._has_open_list:
+            self._has_open_list = _LIST_MARKER.search(text, position, start + 1) is not None
+        self._list_scan_end = start
+        return self._has_open_list
 
 
 @lru_cache(maxsize=64)
@@ -263,18 +265,19 @@ class ScannedHeadings(NamedTuple):
     """The headings of a document, and the bytes [start, end) of the lines of each.
 
     `front_matter` is the span of bytes between the two marks. `front_matter_lines` counts its lines with the
-    marks. `body` is the start of the text after the front matter. `lines` counts all lines of the document.
+    marks. `body_start` is the start of the text after the front matter. `line_count` counts all lines of the
+    document.
     """
 
     front_matter: tuple[int, int]
     front_matter_lines: int
-    body: int
-    lines: int
+    body_start: int
+    line_count: int
     headings: list[Heading]
     spans: list[tuple[int, int]]
 
 
-def scan(data: bytes) -> ScannedHeadings | None:
+def scan_headings(data: bytes) -> ScannedHeadings | None:
     """Return the headings of a document; None if the document needs a full parse."""
     first = len(BOM) if data.startswith(BOM) else 0
     # With line ends before the first line and after the last line, one expression matches every line.
@@ -289,7 +292,7 @@ def scan(data: bytes) -> ScannedHeadings | None:
     if b"\0" in text:
         return None
     opening, closing, top = _find_front_matter(text)
-    marks = text.count(b"\n", 1, top + 1)
+    front_matter_lines = text.count(b"\n", 1, top + 1)
     headings: list[Heading] = []
     spans: list[tuple[int, int]] = []
     try:
@@ -301,16 +304,18 @@ def scan(data: bytes) -> ScannedHeadings | None:
     except NeedsFullParse:
         return None
     return ScannedHeadings(
-        front_matter=(first + opening + shift, first + closing + shift * (marks - 1)) if marks else (0, 0),
-        front_matter_lines=marks,
-        body=min(first + top + shift * marks, len(data)),
-        lines=text.count(b"\n", 1, len(text) - 1) + (text[-2:-1] != b"\n"),
+        front_matter=(first + opening + shift, first + closing + shift * (front_matter_lines - 1))
+        if front_matter_lines
+        else (0, 0),
+        front_matter_lines=front_matter_lines,
+        body_start=min(first + top + shift * front_matter_lines, len(data)),
+        line_count=text.count(b"\n", 1, len(text) - 1) + (text[-2:-1] != b"\n"),
         headings=headings,
         spans=spans,
     )
 
 
-def may_hold_list(data: bytes, start: int, end: int) -> bool:
+def may_contain_list(data: bytes, start: int, end: int) -> bool:
     """Return True if a list may begin on a line in [start, end) at the top level of a document."""
     return _ITEM.search(data, start, end) is not None
 

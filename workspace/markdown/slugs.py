@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 EMPTY_SLUG = "section"
 PREAMBLE = "_preamble"
 """The reserved address of the text before the first heading, and of the title."""
-MAX_FILE_STEM = 80
+MAX_FILE_STEM_LENGTH = 80
 
 _SLUG_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))
 # Symbols that Unicode calls Other_Alphabetic: circled, squared and negative Latin letters.
 _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 
 
-class _Characters(dict[int, str | None]):
+class _SlugCharacters(dict[int, str | None]):
     """A cache of the slug form of each character, from Unicode's tables."""
 
     def __missing__(self, code: int) -> str | None:
@@ -33,7 +33,7 @@ def _is_slug_character(character: str) -> bool:
     return any(first <= ord(character) <= last for first, last in _ALPHABETIC_SYMBOLS)
 
 
-_CHARACTERS = _Characters({ord(" "): "-", ord("-"): "-"})
+_SLUG_CHARACTERS = _SlugCharacters({ord(" "): "-", ord("-"): "-"})
 
 
 def make_heading_slug(text: str) -> str:
@@ -43,11 +43,11 @@ def make_heading_slug(text: str) -> str:
     hyphens remain. Spaces become hyphens, and other characters are removed. This is the rule of the
     `github-slugger` package, without its document-wide numbering. An empty result becomes `section`.
     """
-    return text.lower().translate(_CHARACTERS) or EMPTY_SLUG
+    return text.lower().translate(_SLUG_CHARACTERS) or EMPTY_SLUG
 
 
 class UniqueNames:
-    """A generator of unique names by numbers after a mark: `errors`, `errors-1`, `errors-2`.
+    """A generator of unique names, by a mark and a number: `errors`, `errors-1`, `errors-2`.
 
     The next number of each name is stored, so that n equal names take n steps, not n².
     """
@@ -63,15 +63,15 @@ class UniqueNames:
 
     def make_unique(self, name: str) -> str:
         """Return the name if it is unused, else the name with the first unused number from `start`."""
-        unique = name
+        unique_name = name
         if name in self._used or name in self._reserved:
             number = self._numbers.get(name, self._start)
-            while unique in self._used or unique in self._reserved:
-                unique = f"{name}{self._mark}{number}"
+            while unique_name in self._used or unique_name in self._reserved:
+                unique_name = f"{name}{self._mark}{number}"
                 number += 1
             self._numbers[name] = number
-        self._used.add(unique)
-        return unique
+        self._used.add(unique_name)
+        return unique_name
 
 
 def make_file_slug(title: str) -> str:
@@ -81,4 +81,4 @@ def make_file_slug(title: str) -> str:
     """
     from slugify import slugify
 
-    return slugify(title, max_length=MAX_FILE_STEM, word_boundary=True)
+    return slugify(title, max_length=MAX_FILE_STEM_LENGTH, word_boundary=True)

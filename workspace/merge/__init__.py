@@ -11,5 +11,5 @@ order.py            the merge of the order of three sequences
 resolutions.py      new content that resolves a conflict, fitted to the position of its unit
 sections.py         the three versions of a document by sections, whose ids are equal in all of them
 trees.py            the three-way merge of trees, file by file
-world.py            the files after a merge, for resolving links before a commit
+file_tree.py        the files after a merge, for resolving links before a commit
 """

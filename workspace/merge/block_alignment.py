@@ -39,7 +39,7 @@ class TextBlock(NamedTuple):
     """
 
     text: bytes
-    before: bytes
+    separator: bytes
     start: int
     kind: BlockKind
     head: bytes
@@ -85,7 +85,7 @@ def normalize_label(definition: re.Match[bytes]) -> bytes:
 
 
 def split_task_head(head: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return the parts of a task's first paragraph: the text before the box's mark, the mark, the rest."""
+    """Split a task's first paragraph: the text before the mark in the box, the mark, the text after it."""
     match = _TASK.fullmatch(head)
     return (match[1], match[2], match[3]) if match else None
 
@@ -105,23 +105,23 @@ def parse_blocks(data: bytes) -> tuple[TextBlock, ...]:
 
 
 def _parse_blocks(data: bytes, blocks: Sequence[Block], position: int) -> tuple[TextBlock, ...]:
-    result: list[TextBlock] = []
+    text_blocks: list[TextBlock] = []
     for block in blocks:
         head = data[block.start : block.end]
         children: tuple[TextBlock, ...] = ()
         if block.children:
-            first, *others = block.children
-            head = data[block.start : first.end]
-            children = _parse_blocks(data, others, first.end)
+            first_child, *later_children = block.children
+            head = data[block.start : first_child.end]
+            children = _parse_blocks(data, later_children, first_child.end)
         for start, end in _split_definitions(data, block):
             text = data[start:end]
-            result.append(TextBlock(text, data[position:start], start, block.kind, head, children))
+            text_blocks.append(TextBlock(text, data[position:start], start, block.kind, head, children))
             position = end
-    return tuple(result)
+    return tuple(text_blocks)
 
 
 def _split_definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
-    """Return the span of each definition in a block; another block is one span."""
+    """Return the span of each definition in a block; a block without definitions is one span."""
     if block.kind is BlockKind.ITEM or not DEFINITION.match(data, block.start):
         return [(block.start, block.end)]
     starts = [match.start() for match in DEFINITION.finditer(data, block.start, block.end)]
@@ -148,12 +148,15 @@ _MIN_SIMILARITY = 1 / 3  # the share of the longer block's words that both block
 
 
 class ReplacedRun(NamedTuple):
-    """A run of base blocks [start, end), which the blocks [first, last) of the other version replaced."""
+    """A run of base blocks [start, end), which the other version replaced.
+
+    The replacement is the blocks [other_start, other_end) of the other version.
+    """
 
     start: int
     end: int
-    first: int
-    last: int
+    other_start: int
+    other_end: int
 
 
 class Alignment(NamedTuple):
@@ -165,17 +168,17 @@ class Alignment(NamedTuple):
 
     origins: dict[int, int]
     insertion_indexes: dict[int, int]
-    replaced: tuple[ReplacedRun, ...]
+    replaced_runs: tuple[ReplacedRun, ...]
 
 
 def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
     """Pair the blocks of two versions."""
     origins: dict[int, int] = {}
-    equal_first, equal_last = _count_equal_ends(base, other)
-    origins.update((index, index) for index in range(equal_first))
+    first_count, last_count = _count_equal_ends(base, other)
+    origins.update((index, index) for index in range(first_count))
     shift = len(other) - len(base)
-    origins.update((index + shift, index) for index in range(len(base) - equal_last, len(base)))
-    inner_ranges = range(equal_first, len(base) - equal_last), range(equal_first, len(other) - equal_last)
+    origins.update((index + shift, index) for index in range(len(base) - last_count, len(base)))
+    inner_ranges = range(first_count, len(base) - last_count), range(first_count, len(other) - last_count)
     for feature in (_get_text, _get_item_text, _get_label, _get_field, _get_title):
         _pair_unique(base, other, inner_ranges, origins, feature)
     for gap in _find_gaps(len(base), len(other), origins):
@@ -184,7 +187,7 @@ def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Align
     insertion_indexes: dict[int, int] = {}
     paired_indexes = set(origins.values())
     for run in _find_gaps(len(base), len(other), origins):
-        added_indexes = [index for index in range(run.first, run.last) if index not in origins]
+        added_indexes = [index for index in range(run.other_start, run.other_end) if index not in origins]
         insertion_indexes.update((index, run.end) for index in added_indexes)
         if added_indexes and any(index not in paired_indexes for index in range(run.start, run.end)):
             replaced_runs.append(run)
@@ -197,9 +200,10 @@ def _count_equal_ends(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> 
     first_count = next(
         (index for index in range(max_count) if base[index].text != other[index].text), max_count
     )
-    remaining = max_count - first_count
+    remaining_count = max_count - first_count
     last_count = next(
-        (index for index in range(remaining) if base[-1 - index].text != other[-1 - index].text), remaining
+        (index for index in range(remaining_count) if base[-1 - index].text != other[-1 - index].text),
+        remaining_count,
     )
     return first_count, last_count
 
@@ -246,11 +250,11 @@ def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iter
     """Yield the runs between the pairs that are in the same order on both sides."""
     origins_in_order = [origins[index] for index in range(other_size) if index in origins]
     indexes = {origin: index for index, origin in origins.items()}
-    start = first = 0
+    start = other_start = 0
     for origin in find_longest_common_subsequence(range(base_size), origins_in_order):
-        yield ReplacedRun(start, origin, first, indexes[origin])
-        start, first = origin + 1, indexes[origin] + 1
-    yield ReplacedRun(start, base_size, first, other_size)
+        yield ReplacedRun(start, origin, other_start, indexes[origin])
+        start, other_start = origin + 1, indexes[origin] + 1
+    yield ReplacedRun(start, base_size, other_start, other_size)
 
 
 def _pair_gap(
@@ -259,7 +263,7 @@ def _pair_gap(
     """Pair the unpaired blocks of a gap, in order: a single pair, or blocks with similar words."""
     paired_indexes = set(origins.values()) if gap.start < gap.end else set()
     old_indexes = [index for index in range(gap.start, gap.end) if index not in paired_indexes]
-    new_indexes = [index for index in range(gap.first, gap.last) if index not in origins]
+    new_indexes = [index for index in range(gap.other_start, gap.other_end) if index not in origins]
     if len(old_indexes) == len(new_indexes) == 1:
         if _have_same_kind(base[old_indexes[0]], other[new_indexes[0]]):
             origins[new_indexes[0]] = old_indexes[0]

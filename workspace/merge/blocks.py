@@ -41,10 +41,13 @@ class Separators:
         self._versions = versions
         self._ending = ending
         self._head_is_item = head_is_item
-        self._previous = [
+        self._previous_ids = [
             dict(zip(version.blocks, [SEQUENCE_START, *version.blocks], strict=False)) for version in versions
         ]
-        self._next = [{above: id for id, above in previous.items()} for previous in self._previous]
+        self._next_ids = [
+            {previous_id: id for id, previous_id in previous_ids.items()}
+            for previous_ids in self._previous_ids
+        ]
 
     def find_separator(self, previous_id: BlockId, id: BlockId) -> bytes:
         """Return the separator of two blocks from a version in which they are adjacent, or else a default."""
@@ -55,22 +58,25 @@ class Separators:
             id
         ):
             return self._find_list_separator(previous_id, id)
-        default = self._ending * 2
-        separator = self._merge_separators(id, None) or default
-        return separator if len(LINE_END_BYTES.findall(separator)) > 1 else default
+        default_separator = self._ending * 2
+        separator = self._merge_separators(id, None) or default_separator
+        return separator if len(LINE_END_BYTES.findall(separator)) > 1 else default_separator
 
-    def _merge_separators(self, id: BlockId, above: BlockId | None) -> bytes | None:
-        """Return the merged separator before a block; None if no version has it.
+    def _merge_separators(self, id: BlockId, previous_id: BlockId | None) -> bytes | None:
+        """Return the merged separator before a block; None if no version has one.
 
-        Only the versions in which the block follows `above` count. If `above` is None, all versions in which
-        the block follows another block count.
+        Only versions in which the block follows `previous_id` count; if `previous_id` is None, versions in
+        which the block follows any block.
         """
         separators = [
-            version.blocks[id].before
+            version.blocks[id].separator
             if id in version.blocks
-            and (previous[id] == above or (above is None and previous[id] != SEQUENCE_START))
+            and (
+                previous_ids[id] == previous_id
+                or (previous_id is None and previous_ids[id] != SEQUENCE_START)
+            )
             else None
-            for version, previous in zip(self._versions, self._previous, strict=True)
+            for version, previous_ids in zip(self._versions, self._previous_ids, strict=True)
         ]
         base, ours, theirs = separators
         if ours is None or theirs is None:
@@ -78,21 +84,21 @@ class Separators:
         merged_separator = merge_values(base, ours, theirs)
         return ours if merged_separator is CLASH else merged_separator
 
-    def _find_list_separator(self, above: BlockId, id: BlockId) -> bytes:
-        """Return the separator of the list or definitions from which one of two blocks comes."""
+    def _find_list_separator(self, previous_id: BlockId, id: BlockId) -> bytes:
+        """Return the separator of the list or definitions to which one of two blocks belongs."""
         series = self._find_series(id)
-        for version, previous, followers in zip(
-            reversed(self._versions), reversed(self._previous), reversed(self._next), strict=True
+        for version, previous_ids, next_ids in zip(
+            reversed(self._versions), reversed(self._previous_ids), reversed(self._next_ids), strict=True
         ):
             if (
                 id in version.blocks
-                and previous[id] != SEQUENCE_START
-                and self._find_series(previous[id]) == series
+                and previous_ids[id] != SEQUENCE_START
+                and self._find_series(previous_ids[id]) == series
             ):
-                return version.blocks[id].before
-            next_id = followers.get(above)
+                return version.blocks[id].separator
+            next_id = next_ids.get(previous_id)
             if next_id is not None and self._find_series(next_id) == series:
-                return version.blocks[next_id].before
+                return version.blocks[next_id].separator
         return self._ending
 
     def _find_series(self, id: BlockId) -> str | None:
@@ -106,11 +112,11 @@ class Separators:
 
 
 # Each list level needs a marker; text written by a person does not have this many levels.
-_NESTED = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
+_DEEP_NESTING = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
 
 # A block costs up to 0.2 ms, since all three versions and the result are parsed.
 _MAX_BLOCKS = 10_000
-_MARKERS = re.compile(rb"^[ \t>*+\-0-9.)]+", re.MULTILINE)
+_MARKER_RUN = re.compile(rb"^[ \t>*+\-0-9.)]+", re.MULTILINE)
 _MARKER = re.compile(rb"[-*+.)>]")
 _CONTAINER_MARKERS = (b"-", b"*", b"+", b".", b")", b">")
 _BLANK_LINE = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
@@ -159,14 +165,14 @@ def merge_text(
 
 def is_costly(text: bytes) -> bool:
     """Return True if a text probably has too many blocks, or too deeply nested blocks, for a merge."""
-    if _NESTED.search(text):
+    if _DEEP_NESTING.search(text):
         return True
     # A blank line ends a paragraph, and a list or quotation marker begins a block.
     if text.count(b"\n") + text.count(b"\r") + sum(map(text.count, _CONTAINER_MARKERS)) <= _MAX_BLOCKS:
         return False
     blank_count = len(_BLANK_LINE.findall(text))
     return (
-        blank_count + sum(len(_MARKER.findall(marker_run)) for marker_run in _MARKERS.findall(text))
+        blank_count + sum(len(_MARKER.findall(marker_run)) for marker_run in _MARKER_RUN.findall(text))
         > _MAX_BLOCKS
     )
 
@@ -200,7 +206,7 @@ class _BlockSequenceMerger:
         self._theirs = BlockVersion(self._assign_ids(ours, our_alignment, theirs, their_alignment))
         self._versions = self._base, self._ours, self._theirs
         self._replaced_ids: set[BlockId] = set()
-        self._moved = {
+        self._moved_ids = {
             id for side in self._versions[1:] for id in find_definitely_moved(self._base.ids, side.ids)
         }
 
@@ -250,12 +256,12 @@ class _BlockSequenceMerger:
         )
         separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
         parts: list[bytes] = []
-        above = SEQUENCE_START
+        previous_id = SEQUENCE_START
         for id in order:
             if parts or not self._is_top:
-                parts.append(separators.find_separator(above, id))
+                parts.append(separators.find_separator(previous_id, id))
             parts.append(merged_texts[id])
-            above = id
+            previous_id = id
         return [text for id in order for text in self._list_texts(id, merged_texts[id])], b"".join(parts)
 
     def _list_texts(self, id: BlockId, merged_text: bytes) -> list[bytes]:
@@ -264,9 +270,9 @@ class _BlockSequenceMerger:
             [block.text for block in parse_blocks(merged_text)] if id in self._replaced_ids else [merged_text]
         )
 
-    def _continues_list(self, above: BlockId | None, id: BlockId, other: BlockId) -> bool:
+    def _continues_list(self, previous_id: BlockId | None, id: BlockId, other: BlockId) -> bool:
         """Return True if a block continues a list that another block would end."""
-        series = None if above is None else self._find_series(above)
+        series = None if previous_id is None else self._find_series(previous_id)
         return series is not None and self._find_series(id) == series != self._find_series(other)
 
     def _find_series(self, id: BlockId) -> str | None:
@@ -277,7 +283,7 @@ class _BlockSequenceMerger:
         base, ours, theirs = (version.blocks.get(id) for version in self._versions)
         texts = [None if block is None else block.text for block in (base, ours, theirs)]
         merged_text = merge_values(*texts)
-        if merged_text is not CLASH and not (merged_text is None and id in self._moved):
+        if merged_text is not CLASH and not (merged_text is None and id in self._moved_ids):
             return merged_text
         if base and ours and theirs and (merged_item := self._merge_item(base, ours, theirs)) is not None:
             return merged_item
@@ -322,8 +328,12 @@ class _BlockSequenceMerger:
         ids = version.ids
         index = ids.index(id)
         number = self._versions.index(version)
-        above = version.blocks[ids[index - 1]] if index else None
-        predecessor = (self._names.find_task(number, above.start) or str(index - 1)) if above else ""
+        predecessor_block = version.blocks[ids[index - 1]] if index else None
+        predecessor = (
+            (self._names.find_task(number, predecessor_block.start) or str(index - 1))
+            if predecessor_block
+            else ""
+        )
         return f"{self._names.section}\n{predecessor}".encode()
 
     def _build_unit_id(self, *blocks: TextBlock | None) -> UnitId:
@@ -337,7 +347,7 @@ class _BlockSequenceMerger:
                 return UnitId(UnitKind.TASK, task)
         for block, version in zip(blocks, self._versions, strict=True):
             if block is not None:
-                starts = [other.start for other in version.blocks.values()]
+                starts = [version_block.start for version_block in version.blocks.values()]
                 part = str(starts.index(block.start)) if len(starts) > 1 else ""
                 return UnitId(UnitKind.TEXT, self._names.section, part)
         raise AssertionError("a block exists in at least one version")
@@ -373,7 +383,7 @@ def _check_replacements(
     """Raise _InseparableChanges if one side replaced blocks that the other side changed differently."""
     blocks, alignment = side
     other_blocks, other_alignment = other
-    if not alignment.replaced:
+    if not alignment.replaced_runs:
         return
     unchanged_indexes = {
         origin
@@ -382,11 +392,15 @@ def _check_replacements(
     }
     changed_indexes = [index for index in range(len(base)) if index not in unchanged_indexes]
     other_replacements = Counter(
-        (run.start, run.end, tuple(block.text for block in other_blocks[run.first : run.last]))
-        for run in other_alignment.replaced
+        (run.start, run.end, tuple(block.text for block in other_blocks[run.other_start : run.other_end]))
+        for run in other_alignment.replaced_runs
     )
-    for run in alignment.replaced:
-        replacement = (run.start, run.end, tuple(block.text for block in blocks[run.first : run.last]))
+    for run in alignment.replaced_runs:
+        replacement = (
+            run.start,
+            run.end,
+            tuple(block.text for block in blocks[run.other_start : run.other_end]),
+        )
         if replacement in other_replacements:
             continue
         if any(run.start <= index < run.end for index in changed_indexes):

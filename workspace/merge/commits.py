@@ -84,13 +84,13 @@ def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merg
     moved_paths = {
         old: new for old, new in first_merge.moved_paths.items() if not {old, new} & disputed_paths
     }
-    resolved_units = [item for item in first_merge.resolved if item[0] not in disputed_paths]
+    resolved_units = [item for item in first_merge.resolved_units if item[0] not in disputed_paths]
     sources = {path: paths for path, paths in first_merge.sources.items() if path not in disputed_paths}
     return first_merge._replace(
         changes=changes,
         conflicts=tuple(sorted((*conflicts, *file_conflicts.conflicts), key=lambda conflict: conflict.path)),
         moved_paths=moved_paths,
-        resolved=(*resolved_units, *file_conflicts.resolved),
+        resolved_units=(*resolved_units, *file_conflicts.resolved_units),
         sources=sources,
     )
 
@@ -114,7 +114,7 @@ def _intersect_documents(
         data = merge.read(path)
         if data is None or any(item.unit == PATH_UNIT for item in conflicts):
             return None
-        resolved_units = tuple(unit for name, unit in merge.resolved if name == path)
+        resolved_units = tuple(unit for name, unit in merge.resolved_units if name == path)
         results.append(MergedDocument(data, tuple(conflicts), resolved_units))
     # Imported here because a server answers its first requests without parsing a document.
     from workspace.merge.criss_cross import intersect_documents
@@ -147,7 +147,7 @@ _MAX_NAMED_PATHS = 5
 class MergeConflict(WorkspaceError):
     """An error: both sides changed the same units differently.
 
-    `conflicts` are these units. `tip` is the commit of ours, and `theirs` the commit to be merged into it.
+    `conflicts` are these units. `tip` is the commit of ours, and `theirs` the commit to be merged into `tip`.
     """
 
     code: ClassVar[str] = "MERGE_CONFLICT"
@@ -189,11 +189,11 @@ def commit_merge(
 ) -> MergeResult:
     """Merge a commit into a branch, as one commit with both as parents; nothing is rewritten.
 
-    The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is repeated
-    with the new tip. `adjust` may replace a merge without conflicts. `check` is called with the result of
-    each merge, and refuses it by raising. `confirm` is called inside the writer's lock, right before the
-    commit, so it must be fast. The author is the `person` that a token identifies, else Git's configured
-    identity.
+    The first parent is the branch's tip. If another writer moves the branch before the commit, the merge is
+    repeated with the new tip. `adjust` may replace a merge without conflicts. `check` is called with the
+    result of each merge, and raises an error to refuse the merge. `confirm` is called inside the writer's
+    lock, right before the commit, so it must be fast. The author is the `person` that a token identifies,
+    else Git's configured identity.
 
     Raises MergeConflict, ReadOnly, SigningRequired, Busy, and the errors of `merge_commits` and
     `Publication`.

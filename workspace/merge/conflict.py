@@ -79,12 +79,12 @@ class InvalidResolution(WorkspaceError):
 class MergedDocument(NamedTuple):
     """The merge of a document; in `data`, units in conflict are as in ours.
 
-    `resolved` are the units whose conflict has a resolution.
+    `resolved_units` are the units whose conflict has a resolution.
     """
 
     data: bytes
     conflicts: tuple[UnitConflict, ...]
-    resolved: tuple[UnitId, ...] = ()
+    resolved_units: tuple[UnitId, ...] = ()
 
 
 class Conflicts:
@@ -103,7 +103,7 @@ class Conflicts:
         return iter(self._unresolved.values())
 
     @property
-    def resolved(self) -> tuple[UnitId, ...]:
+    def resolved_units(self) -> tuple[UnitId, ...]:
         """The units of conflicts with a resolution."""
         return tuple(self._resolved)
 

@@ -59,7 +59,7 @@ def intersect_documents(
     }
     if any(unit.kind not in (*_TEXT_KINDS, UnitKind.HEADING, UnitKind.METADATA) for unit in disputed_units):
         return None
-    conflicts = Conflicts(resolutions, ours.ending, fit_content)
+    conflicts = Conflicts(resolutions, ours.line_ending, fit_content)
     front_matter = _merge_front_matter(documents, ours, theirs, conflicts)
     if front_matter is None:
         return None
@@ -88,9 +88,11 @@ def intersect_documents(
     remaining_conflicts = [
         conflict for conflict in merged_documents[0].conflicts if _remove_base(conflict) in shared_conflicts
     ]
-    resolved_units = [unit for unit in merged_documents[0].resolved if unit not in disputed_units]
+    resolved_units = [unit for unit in merged_documents[0].resolved_units if unit not in disputed_units]
     return MergedDocument(
-        data, (*remaining_conflicts, *conflicts), tuple(dict.fromkeys((*resolved_units, *conflicts.resolved)))
+        data,
+        (*remaining_conflicts, *conflicts),
+        tuple(dict.fromkeys((*resolved_units, *conflicts.resolved_units))),
     )
 
 

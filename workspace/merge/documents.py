@@ -59,11 +59,15 @@ _ANCHOR = re.compile(
 _LINE_MARKERS = re.compile(
     rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?" % LIST_MARKER_BYTES
 )
-_HAS_TEXT = re.compile(rb"[^\W_]|[^\x00-\x7f]")
+_TEXT_CHARACTER = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 
 
 def preserves_all_lines(
-    base: Document | None, ours: Document, theirs: Document, merged: Document, conflict_texts: Iterable[bytes]
+    base: Document | None,
+    ours: Document,
+    theirs: Document,
+    merged_document: Document,
+    conflict_texts: Iterable[bytes],
 ) -> bool:
     """Return True if each line that a side added is present, and each line that it removed is absent.
 
@@ -72,7 +76,7 @@ def preserves_all_lines(
     Its count may then be any number between the counts of the versions.
     """
     base_counts, our_counts, their_counts, merged_counts = (
-        _list_lines(document) for document in (base, ours, theirs, merged)
+        _list_lines(document) for document in (base, ours, theirs, merged_document)
     )
     common_counts = base_counts & our_counts & their_counts & merged_counts
     base_counts, our_counts, their_counts, merged_counts = (
@@ -104,7 +108,7 @@ def _normalize_lines(lines: Counter[bytes]) -> Counter[bytes]:
     for line, count in lines.items():
         markers = _LINE_MARKERS.match(line)
         text = _ANCHOR.sub(b"", line[markers.end() :] if markers else line)
-        if _HAS_TEXT.search(text):
+        if _TEXT_CHARACTER.search(text):
             result[text.strip(b"# \t")] += count
     return result
 
@@ -141,7 +145,7 @@ def _find_definitions(side: SectionVersion, labels: set[bytes]) -> dict[bytes, d
     """Return the definitions of some names in a side's sections, by name and section."""
     result: dict[bytes, dict[SectionId, list[bytes]]] = {}
     for id in side.sections:
-        text = side.text(id)
+        text = side.read_own_text(id)
         if is_costly(text) or not any(
             normalize_label(match) in labels for match in DEFINITION.finditer(text)
         ):
@@ -220,15 +224,15 @@ def merge_documents(
     if data is not CLASH:
         return MergedDocument(ours.data if data is None else data, ())
     base, ours, theirs = _unify_line_endings(base, ours, theirs)
-    conflicts = Conflicts(resolutions, ours.ending, fit_content)
+    conflicts = Conflicts(resolutions, ours.line_ending, fit_content)
     merged_data = _merge_versions(base, ours, theirs, conflicts)
     if merged_data is None:
-        conflicts = Conflicts(resolutions, ours.ending, fit_content)
+        conflicts = Conflicts(resolutions, ours.line_ending, fit_content)
         conflict = UnitConflict(
             UnitId(UnitKind.DOCUMENT), base.data if base else None, ours.data, theirs.data
         )
         merged_data = conflicts.resolve(conflict) or b""
-    return MergedDocument(merged_data, tuple(conflicts), conflicts.resolved)
+    return MergedDocument(merged_data, tuple(conflicts), conflicts.resolved_units)
 
 
 def _unify_line_endings(
@@ -245,7 +249,7 @@ def _unify_line_endings(
     if len({ending for ending in version_endings if ending}) < 2:
         return base, ours, theirs
     merged_ending = merge_values(*version_endings)
-    ending = ours.ending if merged_ending is CLASH or merged_ending is None else merged_ending
+    ending = ours.line_ending if merged_ending is CLASH or merged_ending is None else merged_ending
     return (
         None if base is None else _convert_line_endings(base, ending),
         _convert_line_endings(ours, ending),
@@ -286,14 +290,14 @@ def _merge_versions(
             their_version,
             tree,
             conflicts,
-            ours.ending,
+            ours.line_ending,
             our_heading_ids,
             disputed_ids,
         )
         merged_sections = {id: writer.merge_section(id) for id in tree.levels}
         data = writer.join_sections(front_matter, merged_sections)
         document = ours if data == ours.data else Document.parse(data, ours.path)
-        if not _is_sound(document, tree, merged_sections):
+        if not _has_expected_sections(document, tree, merged_sections):
             return None
         ids = [id for id in tree.levels if merged_sections[id].data]
         added_ids = {id for id in ids if id[0] == "theirs"}
@@ -347,7 +351,7 @@ def _is_resolved_for_theirs(
         unit = UnitId(UnitKind.SECTION, theirs.sections[id].key)
         return conflicts.is_resolved_for_theirs(UnitConflict(unit, None, None, theirs.read_full_text(id)))
     versions = [
-        format_heading(*side.heading(id)) if side and id in side.sections else None
+        format_heading(*side.get_document_section(id)) if side and id in side.sections else None
         for side in (base, ours, theirs)
     ]
     unit = UnitId(UnitKind.HEADING, _find_key(id, base, ours, theirs))
@@ -356,9 +360,9 @@ def _is_resolved_for_theirs(
 
 def _merge_byte_order_mark(base: Document | None, ours: Document, theirs: Document) -> bytes:
     """Return the byte-order mark, if the merged document has one."""
-    marks = [document is not None and document.data.startswith(BOM) for document in (base, ours, theirs)]
-    has_mark = merge_values(*marks)
-    return BOM if has_mark is True or (has_mark is CLASH and marks[1]) else b""
+    have_marks = [document is not None and document.data.startswith(BOM) for document in (base, ours, theirs)]
+    has_mark = merge_values(*have_marks)
+    return BOM if has_mark is True or (has_mark is CLASH and have_marks[1]) else b""
 
 
 def _find_key(id: SectionId, *versions: SectionVersion | None) -> str:
@@ -391,34 +395,41 @@ class _SectionWriter:
             side = ours or theirs
             assert side is not None
             return _MergedSection(
-                format_heading(*side.heading(id), level), side.gap_after_heading(id) or b"", side.text(id)
+                format_heading(*side.get_document_section(id), level),
+                side.read_gap_after_heading(id) or b"",
+                side.read_own_text(id),
             )
-        heading = format_heading(*ours.heading(id), level)
+        heading = format_heading(*ours.get_document_section(id), level)
         if id not in self._our_heading_ids:
             merged_heading = merge_heading(
-                base.heading(id) if base else None, ours.heading(id), theirs.heading(id), level
+                base.get_document_section(id) if base else None,
+                ours.get_document_section(id),
+                theirs.get_document_section(id),
+                level,
             )
             heading = (
                 self._resolve_heading_conflict(id, heading) if merged_heading is None else merged_heading
             )
-        texts = (base.text(id) if base else None), ours.text(id), theirs.text(id)
+        texts = (base.read_own_text(id) if base else None), ours.read_own_text(id), theirs.read_own_text(id)
         if id in self._disputed_ids:
             unit = UnitId(UnitKind.TEXT, _find_key(id, *self._sides))
             text = self._conflicts.resolve(UnitConflict(unit, *texts)) or b""
         else:
             text = merge_text(*texts, self._build_unit_names(id), self._ending, self._conflicts)
         gap_after_heading = merge_values(
-            base.gap_after_heading(id) if base else None,
-            ours.gap_after_heading(id),
-            theirs.gap_after_heading(id),
+            base.read_gap_after_heading(id) if base else None,
+            ours.read_gap_after_heading(id),
+            theirs.read_gap_after_heading(id),
         )
         if gap_after_heading is CLASH or gap_after_heading is None:
-            gap_after_heading = ours.gap_after_heading(id) or theirs.gap_after_heading(id) or self._ending * 2
+            gap_after_heading = (
+                ours.read_gap_after_heading(id) or theirs.read_gap_after_heading(id) or self._ending * 2
+            )
         return _MergedSection(heading, gap_after_heading, text)
 
     def _resolve_heading_conflict(self, id: SectionId, our_heading: bytes) -> bytes:
         versions = [
-            format_heading(*side.heading(id)) if side and id in side.sections else None
+            format_heading(*side.get_document_section(id)) if side and id in side.sections else None
             for side in self._sides
         ]
         unit = UnitId(UnitKind.HEADING, _find_key(id, *self._sides))
@@ -426,7 +437,7 @@ class _SectionWriter:
         if resolved_heading is None or resolved_heading == versions[1]:
             return our_heading
         if resolved_heading == versions[2] and self._sides[2]:
-            return format_heading(*self._sides[2].heading(id), self._tree.levels[id])
+            return format_heading(*self._sides[2].get_document_section(id), self._tree.levels[id])
         return set_heading_level(resolved_heading, self._tree.levels[id])
 
     def _build_unit_names(self, id: SectionId) -> UnitNames:
@@ -452,13 +463,13 @@ class _SectionWriter:
         for id in ids:
             if previous_id is None:
                 parts.append(
-                    self._merge_blank_lines([side.opening if side else None for side in self._sides])
+                    self._merge_blank_lines([side.opening_bytes if side else None for side in self._sides])
                 )
             else:
                 parts.append(self._find_blank_lines(previous_id, id, merged_sections))
             parts.append(merged_sections[id].data)
             previous_id = id
-        parts.append(self._merge_blank_lines([side.closing if side else None for side in self._sides]))
+        parts.append(self._merge_blank_lines([side.closing_bytes if side else None for side in self._sides]))
         return b"".join(parts)
 
     def _find_blank_lines(
@@ -469,13 +480,17 @@ class _SectionWriter:
         They are copied from the versions in which the sections are adjacent; otherwise a default is returned.
         """
         adjacent_gaps = [
-            side.before[id] if side and id in side.before and side.previous[id] == previous else None
+            side.gaps_before[id]
+            if side and id in side.gaps_before and side.previous_ids[id] == previous
+            else None
             for side in self._sides
         ]
         if adjacent_gaps[1] is not None or adjacent_gaps[2] is not None:
             return self._merge_blank_lines(adjacent_gaps)
         preceding_gaps = [
-            side.before[id] if side and id in side.before and side.previous[id] is not None else None
+            side.gaps_before[id]
+            if side and id in side.gaps_before and side.previous_ids[id] is not None
+            else None
             for side in self._sides
         ]
         merged_gap = self._merge_blank_lines(preceding_gaps)
@@ -493,7 +508,7 @@ class _SectionWriter:
         return ours if merged_lines is CLASH or merged_lines is None else merged_lines
 
 
-def _is_sound(
+def _has_expected_sections(
     document: Document, tree: MergedTree, merged_sections: Mapping[SectionId, _MergedSection]
 ) -> bool:
     """Return True if the document is parsed as the sections from which it was built, each at its position."""

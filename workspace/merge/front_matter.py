@@ -87,7 +87,7 @@ def _read_value(lines: bytes | None) -> tuple[str, object] | None:
     if lines is None:
         return None
     try:
-        items = [*reader.read(lines.decode()).items()]
+        items = [*reader.parse_front_matter(lines.decode()).items()]
     except (InvalidFrontMatter, UnicodeDecodeError):
         return None
     return items[0] if len(items) == 1 else None

@@ -49,7 +49,7 @@ def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) ->
             _check_heading(unit, normalized_text)
         case UnitKind.TASK:
             _check_text(unit, normalized_text)
-            if not all(piece.is_item for piece in parse_blocks(normalized_text)):
+            if not all(block.is_item for block in parse_blocks(normalized_text)):
                 raise _make_resolution_error(
                     unit,
                     "must be a list item",

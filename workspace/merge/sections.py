@@ -47,8 +47,8 @@ class SectionVersion:
         self.sections: dict[SectionId, Section] = {}
         self.positions: dict[SectionId, TreePosition] = {}
         self.children: dict[SectionId | None, list[SectionId]] = {}
-        self.before: dict[SectionId, bytes] = {}
-        self.previous: dict[SectionId, SectionId | None] = {}
+        self.gaps_before: dict[SectionId, bytes] = {}
+        self.previous_ids: dict[SectionId, SectionId | None] = {}
         data = document.data
         position = content_start = max(document.front_matter_end, len(BOM) if data.startswith(BOM) else 0)
         previous_id: SectionId | None = None
@@ -62,21 +62,23 @@ class SectionVersion:
             self.sections[id] = section
             self.positions[id] = TreePosition(parent, section.level - level)
             self.children.setdefault(parent, []).append(id)
-            self.before[id], self.previous[id] = data[position:start], previous_id
+            self.gaps_before[id], self.previous_ids[id] = data[position:start], previous_id
             position, previous_id = end, id
-        self.opening = self.before[next(iter(self.before))] if self.before else data[content_start:]
-        self.closing = data[position:] if self.before else b""
+        self.opening_bytes = (
+            self.gaps_before[next(iter(self.gaps_before))] if self.gaps_before else data[content_start:]
+        )
+        self.closing_bytes = data[position:] if self.gaps_before else b""
 
-    def heading(self, id: SectionId) -> tuple[Document, Section]:
+    def get_document_section(self, id: SectionId) -> tuple[Document, Section]:
         """Return a section with its document."""
         return self.document, self.sections[id]
 
-    def text(self, id: SectionId) -> bytes:
+    def read_own_text(self, id: SectionId) -> bytes:
         """Return a section's own text, without its heading and the blank lines around it."""
         start, end = find_own_span(self.document, self.sections[id])
         return self.document.data[start:end]
 
-    def gap_after_heading(self, id: SectionId) -> bytes | None:
+    def read_gap_after_heading(self, id: SectionId) -> bytes | None:
         """Return the bytes between a section's heading and its text; None without a heading or a text."""
         section = self.sections[id]
         start, end = find_own_span(self.document, section)
@@ -92,12 +94,12 @@ class SectionVersion:
 
     def list_below(self, id: SectionId) -> Sequence[SectionId]:
         """Return the ids of all sections below a section."""
-        result: list[SectionId] = []
-        pending = [*self.children.get(id, ())]
-        while pending:
-            result.append(pending.pop())
-            pending += self.children.get(result[-1], ())
-        return result
+        ids: list[SectionId] = []
+        pending_ids = [*self.children.get(id, ())]
+        while pending_ids:
+            ids.append(pending_ids.pop())
+            pending_ids += self.children.get(ids[-1], ())
+        return ids
 
 
 def find_core_span(document: Document, section: Section) -> tuple[int, int]:
@@ -157,11 +159,11 @@ def merge_trees(
     base: SectionVersion | None,
     ours: SectionVersion,
     theirs: SectionVersion,
-    remaining: Collection[SectionId],
+    remaining_ids: Collection[SectionId],
     conflicts: Conflicts,
 ) -> MergedTree:
     """Return the merged tree of sections. Sections moved differently by both sides are placed as in ours."""
-    return _TreeMerger(base, ours, theirs, remaining, conflicts).merge()
+    return _TreeMerger(base, ours, theirs, remaining_ids, conflicts).merge()
 
 
 class _TreeMerger:
@@ -172,18 +174,18 @@ class _TreeMerger:
         base: SectionVersion | None,
         ours: SectionVersion,
         theirs: SectionVersion,
-        remaining: Collection[SectionId],
+        remaining_ids: Collection[SectionId],
         conflicts: Conflicts,
     ) -> None:
         self._base, self._ours, self._theirs = base, ours, theirs
-        self._remaining, self._conflicts = remaining, conflicts
+        self._remaining_ids, self._conflicts = remaining_ids, conflicts
 
     def merge(self) -> MergedTree:
         """Return the merged tree."""
         ids = [
             id
             for id in dict.fromkeys([*self._ours.sections, *self._theirs.sections])
-            if id in self._remaining
+            if id in self._remaining_ids
         ]
         positions = {id: self._merge_position(id) for id in ids}
         self._break_cycles(positions)
@@ -191,12 +193,12 @@ class _TreeMerger:
         for id, position in positions.items():
             members.setdefault(position.parent, []).append(id)
         levels: dict[SectionId, int] = {}
-        pending = self._order_children(None, members, positions)[::-1]
-        while pending:
-            id = pending.pop()
+        pending_ids = self._order_children(None, members, positions)[::-1]
+        while pending_ids:
+            id = pending_ids.pop()
             parent, depth = positions[id]
             levels[id] = depth + (levels[parent] if parent else 0)
-            pending += self._order_children(id, members, positions)[::-1]
+            pending_ids += self._order_children(id, members, positions)[::-1]
         return MergedTree(levels, {id: positions[id].parent for id in levels})
 
     def _order_children(
@@ -215,9 +217,9 @@ class _TreeMerger:
         order = merge_order(base, ours, theirs, set(children), self._is_resolved_for_theirs)
         # Sections that both sides had below another section, which was removed, come last.
         ordered_ids = set(order)
-        result = [*order, *(id for id in children if id not in ordered_ids)]
+        ids_in_order = [*order, *(id for id in children if id not in ordered_ids)]
         # After a sibling of a higher level, a deeper section would become its child. A preamble has no level.
-        return sorted(result, key=lambda id: -(positions[id].depth or MAX_LEVEL + 1))
+        return sorted(ids_in_order, key=lambda id: -(positions[id].depth or MAX_LEVEL + 1))
 
     def _merge_position(self, id: SectionId) -> TreePosition:
         """Return the position of a section, taken from the side that moved the section."""
@@ -226,36 +228,36 @@ class _TreeMerger:
         if ours is None or theirs is None:
             position = ours or theirs
             assert position is not None
-            return self._ensure_remaining_parent(id, position)
+            return self._ensure_parent_remains(id, position)
         merged_position = merge_values(base, ours, theirs)
         if merged_position is not CLASH:
             assert merged_position is not None
-            return self._ensure_remaining_parent(id, merged_position)
+            return self._ensure_parent_remains(id, merged_position)
         if base is not None:
             parent = merge_values(base.parent, ours.parent, theirs.parent)
             depth = merge_values(base.depth, ours.depth, theirs.depth)
             if parent is not CLASH and depth is not CLASH and ours.parent == theirs.parent:
-                return self._ensure_remaining_parent(id, TreePosition(parent, depth))
-        return self._ensure_remaining_parent(id, theirs if self._is_resolved_for_theirs(id) else ours)
+                return self._ensure_parent_remains(id, TreePosition(parent, depth))
+        return self._ensure_parent_remains(id, theirs if self._is_resolved_for_theirs(id) else ours)
 
-    def _ensure_remaining_parent(self, id: SectionId, position: TreePosition) -> TreePosition:
+    def _ensure_parent_remains(self, id: SectionId, position: TreePosition) -> TreePosition:
         """Return a position whose parent remains: `position`, the other side's, or one below an ancestor."""
-        if position.parent is None or position.parent in self._remaining:
+        if position.parent is None or position.parent in self._remaining_ids:
             return position
         for side in (self._ours, self._theirs):
             other_position = side.positions.get(id)
             if other_position is not None and (
-                other_position.parent is None or other_position.parent in self._remaining
+                other_position.parent is None or other_position.parent in self._remaining_ids
             ):
                 return other_position
         side = self._ours if id in self._ours.positions else self._theirs
         parent: SectionId | None = position.parent
-        while parent is not None and parent not in self._remaining:
+        while parent is not None and parent not in self._remaining_ids:
             parent = side.positions[parent].parent if parent in side.positions else None
         return TreePosition(parent, 1 if parent else side.sections[id].level)
 
     def _break_cycles(self, positions: dict[SectionId, TreePosition]) -> None:
-        """Move the sections of each parent cycle to their positions in ours, or in theirs if so resolved."""
+        """Move the sections of each parent cycle to their positions in ours, or in theirs by a resolution."""
         checked_ids: set[SectionId | None] = {None}
         for start in [*positions]:
             path: dict[SectionId, None] = {}
@@ -265,11 +267,11 @@ class _TreeMerger:
                 id = positions[id].parent
             if id is not None and id in path:
                 cycle = [*path][[*path].index(id) :]
-                resolved_for_theirs = [self._is_resolved_for_theirs(item) for item in cycle]
-                chosen_side = self._theirs if any(resolved_for_theirs) else self._ours
+                are_resolved_for_theirs = [self._is_resolved_for_theirs(item) for item in cycle]
+                chosen_side = self._theirs if any(are_resolved_for_theirs) else self._ours
                 for item in cycle:
                     if item in chosen_side.positions:
-                        positions[item] = self._ensure_remaining_parent(item, chosen_side.positions[item])
+                        positions[item] = self._ensure_parent_remains(item, chosen_side.positions[item])
             checked_ids.update(path)
 
     def _is_resolved_for_theirs(self, id: SectionId) -> bool:
@@ -303,26 +305,28 @@ def select_sections(
     If one side removed a section, and the other side changed it, moved it or added to it, the section and its
     subsections are one conflict.
     """
-    remaining = {*ours.sections, *theirs.sections}
+    remaining_ids = {*ours.sections, *theirs.sections}
     if base is None:
-        return remaining
-    for remover, other in ((ours, theirs), (theirs, ours)):
-        removed_ids = {id for id in base.sections if id not in remover.sections and id in other.sections}
+        return remaining_ids
+    for removing_side, other in ((ours, theirs), (theirs, ours)):
+        removed_ids = {
+            id for id in base.sections if id not in removing_side.sections and id in other.sections
+        }
         moved_ids = _find_reordered(base, other, removed_ids)
         for root, group in _group_removed(other, removed_ids).items():
             is_removed = True
             if any(id in moved_ids or _is_changed(base, other, id, removed_ids) for id in group):
                 old_text, new_text = base.read_full_text(root), other.read_full_text(root)
-                versions = (None, new_text) if remover is ours else (new_text, None)
+                versions = (None, new_text) if removing_side is ours else (new_text, None)
                 unit = UnitId(UnitKind.SECTION, base.sections[root].key)
                 is_removed = conflicts.is_resolved_for_theirs(UnitConflict(unit, old_text, *versions)) is (
-                    remover is theirs
+                    removing_side is theirs
                 )
             if is_removed:
-                remaining.difference_update(group)
-                added_ids = {id for id in other.list_below(root) if id not in remover.sections}
-                remaining.difference_update(added_ids)
-    return remaining
+                remaining_ids.difference_update(group)
+                added_ids = {id for id in other.list_below(root) if id not in removing_side.sections}
+                remaining_ids.difference_update(added_ids)
+    return remaining_ids
 
 
 def _group_removed(other: SectionVersion, removed_ids: set[SectionId]) -> dict[SectionId, list[SectionId]]:
@@ -341,20 +345,20 @@ def _find_reordered(
     base: SectionVersion, other: SectionVersion, removed_ids: set[SectionId]
 ) -> set[SectionId]:
     """Return the removed sections that a side moved among their siblings."""
-    result: set[SectionId] = set()
+    reordered_ids: set[SectionId] = set()
     for parent in {base.positions[id].parent for id in removed_ids}:
-        result |= find_definitely_moved(base.children[parent], other.children.get(parent, []))
-    return result & removed_ids
+        reordered_ids |= find_definitely_moved(base.children[parent], other.children.get(parent, []))
+    return reordered_ids & removed_ids
 
 
 def _is_changed(
     base: SectionVersion, other: SectionVersion, id: SectionId, removed_ids: set[SectionId]
 ) -> bool:
     """Return True if a side changed a section that the other side removed, or added a section below it."""
-    below = set(other.children.get(id, ())) - removed_ids
-    if not below.issubset(base.children.get(id, ())):
+    children = set(other.children.get(id, ())) - removed_ids
+    if not children.issubset(base.children.get(id, ())):
         return True
-    if base.positions[id] != other.positions[id] or base.text(id) != other.text(id):
+    if base.positions[id] != other.positions[id] or base.read_own_text(id) != other.read_own_text(id):
         return True
     old_section, new_section = base.sections[id], other.sections[id]
     if old_section.heading is None or new_section.heading is None:
@@ -367,15 +371,15 @@ def _is_changed(
 class HeadingParts(NamedTuple):
     """The parts of a heading.
 
-    `above` are the lines of anchors above the heading, `prefix` the anchors before its words, and `below` the
-    attribute lists on the lines below the heading.
+    `lines_above` contain the anchors above the heading, and `lines_below` the attribute lists below the
+    heading. `prefix` is the anchors before its words.
     """
 
-    above: bytes
+    lines_above: bytes
     prefix: str
     words: str
     suffix: str
-    below: bytes
+    lines_below: bytes
 
 
 def format_heading(document: Document, section: Section, level: int | None = None) -> bytes:
@@ -406,8 +410,10 @@ def merge_heading(
     parts = [None if side is None else _split_heading(*side) for side in (base, ours, theirs)]
     if parts[0] is None or parts[1] is None or parts[2] is None:
         return None
-    above, prefix, words, suffix, below = (merge_values(*versions) for versions in zip(*parts, strict=True))
-    if above is CLASH or prefix is CLASH or words is CLASH or suffix is CLASH or below is CLASH:
+    lines_above, prefix, words, suffix, lines_below = (
+        merge_values(*versions) for versions in zip(*parts, strict=True)
+    )
+    if lines_above is CLASH or prefix is CLASH or words is CLASH or suffix is CLASH or lines_below is CLASH:
         return None
     document, section = ours
     assert section.heading is not None
@@ -418,13 +424,17 @@ def merge_heading(
         if level != section.level and not section.is_preamble
         else [Splice(start, end, text)]
     )
-    if above != parts[1].above:
-        splices.append(Splice(heading_lines_start, section.heading_start, above))
+    if lines_above != parts[1].lines_above:
+        splices.append(Splice(heading_lines_start, section.heading_start, lines_above))
     end_of_heading = find_text_end(document.data, heading_lines_start, section.body)
-    if below != parts[1].below:
+    if lines_below != parts[1].lines_below:
         end_of_heading = find_text_end(document.data, heading_lines_start, section.heading.below_start)
     merged_bytes = apply_splices(document.data[:end_of_heading], splices)[heading_lines_start:]
-    return merged_bytes if below == parts[1].below or not below else merged_bytes + document.ending + below
+    return (
+        merged_bytes
+        if lines_below == parts[1].lines_below or not lines_below
+        else merged_bytes + document.line_ending + lines_below
+    )
 
 
 def _split_heading(document: Document, section: Section) -> HeadingParts | None:
@@ -432,7 +442,7 @@ def _split_heading(document: Document, section: Section) -> HeadingParts | None:
         return None
     heading_lines_start = find_text_start(document.data, section.start, section.body)
     text = section.heading.text
-    above = document.data[heading_lines_start : section.heading_start]
+    lines_above = document.data[heading_lines_start : section.heading_start]
     below_start = section.heading.below_start
-    below = document.data[below_start : find_text_end(document.data, below_start, section.body)]
-    return HeadingParts(above, text.prefix, text.title, text.suffix, below)
+    lines_below = document.data[below_start : find_text_end(document.data, below_start, section.body)]
+    return HeadingParts(lines_above, text.prefix, text.title, text.suffix, lines_below)

@@ -86,7 +86,7 @@ def _find_renames(base: Snapshot, snapshot: Snapshot) -> Mapping[str, str]:
     if base.tree is None or snapshot.tree is None:
         return {}
     renames = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
-    new_paths = {path: renames.find_new_path(path) for path in renames.removed}
+    new_paths = {path: renames.find_new_path(path) for path in renames.removed_blobs}
     # Two removed documents that match one new document are ambiguous, so neither is renamed.
     document_counts = Counter(new_paths.values())
     return {
@@ -129,11 +129,11 @@ class PathCollisions:
             prefix = folder + name
             entry = self._ours.entry(prefix)
             is_folder = entry is not None and entry.is_tree and depth < len(parts)
-            if entry is not None and not is_folder and self._remains(prefix, entry):
+            if entry is not None and not is_folder and self._remains_in_ours(prefix, entry):
                 return prefix
-            similar = None if is_folder else self._find_similar_name(folder, name)
-            if similar is not None:
-                return similar
+            similar_path = None if is_folder else self._find_similar_name(folder, name)
+            if similar_path is not None:
+                return similar_path
             folder = f"{prefix}/"
         return None
 
@@ -143,7 +143,7 @@ class PathCollisions:
             entry = self._ours.entry(path)
             if other == name or entry is None or self._theirs.entry(path) is not None:
                 continue
-            if self._remains(path, entry):
+            if self._remains_in_ours(path, entry):
                 return path
         return None
 
@@ -158,11 +158,12 @@ class PathCollisions:
             self._names[folder] = groups
         return self._names[folder]
 
-    def _remains(self, path: str, entry: TreeEntry) -> bool:
+    def _remains_in_ours(self, path: str, entry: TreeEntry) -> bool:
         if not entry.is_tree:
             return path not in self._vacated_paths
         return any(
-            f"{path}/{below}" not in self._vacated_paths for below, _ in walk_tree(self._ours.git, entry.id)
+            f"{path}/{inner_path}" not in self._vacated_paths
+            for inner_path, _ in walk_tree(self._ours.git, entry.id)
         )
 
 
@@ -183,7 +184,8 @@ class FileConflict(NamedTuple):
 
     A conflict of a file has the file's bytes. For an irregular file, or a file of more than 10 MB, it has the
     mode and the object id. A conflict of a path has paths. Without a base, the paths of ours and theirs
-    exclude each other. One would be a folder, or they differ only in letter case or Unicode form.
+    exclude each other: one path would be a folder of the other, or the paths differ only in letter case or
+    Unicode form.
     """
 
     path: str
@@ -205,7 +207,7 @@ class FileConflicts:
         return tuple(sorted(self._unresolved.values(), key=lambda item: item.path))
 
     @property
-    def resolved(self) -> tuple[tuple[str, UnitId], ...]:
+    def resolved_units(self) -> tuple[tuple[str, UnitId], ...]:
         """The resolutions that were applied, by path and unit."""
         return tuple(self._resolved)
 
@@ -217,11 +219,11 @@ class FileConflicts:
         """Return True if a resolution exists for the full file."""
         return FILE_UNIT in self.select_resolutions(path)
 
-    def add(self, path: str, merged: MergedDocument) -> None:
+    def add(self, path: str, merged_document: MergedDocument) -> None:
         """Add the conflicts of a document's merge."""
-        for conflict in merged.conflicts:
+        for conflict in merged_document.conflicts:
             self._unresolved[path, conflict.unit] = FileConflict(path, conflict)
-        self._resolved |= {(path, unit): None for unit in merged.resolved}
+        self._resolved |= {(path, unit): None for unit in merged_document.resolved_units}
 
     def resolve_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
@@ -264,8 +266,8 @@ class FileConflicts:
             self._add_path_conflict(path, None, blocking_path, path)
         elif resolution.choice is not ResolutionChoice.OURS:
             raise _make_resolution_error(
-                "of two files whose paths exclude each other, that of theirs can only be left out",
-                "Choose 'ours', or rename one of them first.",
+                "the paths of two files exclude each other, so the file of theirs can only be omitted",
+                "Choose 'ours', or rename one of the files first.",
             )
 
     def _add_path_conflict(self, path: str, *paths: str | None) -> None:
@@ -301,9 +303,9 @@ class Merge(NamedTuple):
     """The merge into ours: the changes of a commit on top of it, and the conflicts.
 
     `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved_paths`
-    maps the path in ours of each document that theirs renamed to its new path. `resolved` are the conflicts
-    with a resolution, by path and unit; any other resolution had no effect. `bases` are the merge bases.
-    `sources` has the paths of a file in all versions, by its path after the merge or by a former path.
+    maps the path in ours of each document that theirs renamed to its new path. `resolved_units` are the
+    conflicts with a resolution, by path and unit; any other resolution had no effect. `bases` are the merge
+    bases. `sources` has the paths of a file in all versions, by its path after the merge or by a former path.
     """
 
     bases: tuple[str, ...]
@@ -312,7 +314,7 @@ class Merge(NamedTuple):
     changes: Mapping[str, bytes | WholeEntry]
     conflicts: tuple[FileConflict, ...]
     moved_paths: Mapping[str, str]
-    resolved: tuple[tuple[str, UnitId], ...] = ()
+    resolved_units: tuple[tuple[str, UnitId], ...] = ()
     sources: Mapping[str, FileSources] = MappingProxyType({})
 
     @property
@@ -364,7 +366,7 @@ class _TreeMerge:
         self._base, self._ours, self._theirs = base, ours, theirs
         self._file_conflicts = file_conflicts
         self._changes: dict[str, bytes | WholeEntry] = {}
-        self._incoming: dict[str, tuple[str | None, bytes | WholeEntry]] = {}
+        self._incoming_files: dict[str, tuple[str | None, bytes | WholeEntry]] = {}
         # Sources by path: of incoming files, of the other files, and of paths without a file after the merge.
         self._incoming_sources: dict[str, FileSources] = {}
         self._vacated_paths: set[str] = set()
@@ -378,15 +380,15 @@ class _TreeMerge:
                 self._merge_file(FileLocation(path, change.old))
         our_added_entries = self._ours.list_added()
         for path, entry in sorted(self._theirs.list_added().items()):
-            self._add(FileLocation(path, entry), is_new_here=path in our_added_entries)
+            self._add_file(FileLocation(path, entry), is_added_by_both=path in our_added_entries)
         self._resolve_collisions()
         changes = {
             **{path: WholeEntry(None) for path in self._vacated_paths},
             **self._changes,
-            **{path: change for path, (_, change) in self._incoming.items()},
+            **{path: change for path, (_, change) in self._incoming_files.items()},
         }
         moved_paths = {
-            old_path: path for path, (old_path, _) in self._incoming.items() if old_path is not None
+            old_path: path for path, (old_path, _) in self._incoming_files.items() if old_path is not None
         }
         return Merge(
             (self._base.commit,) if self._base.commit else (),
@@ -395,7 +397,7 @@ class _TreeMerge:
             dict(sorted(changes.items())),
             self._file_conflicts.conflicts,
             moved_paths,
-            self._file_conflicts.resolved,
+            self._file_conflicts.resolved_units,
             {
                 **{
                     path: paths
@@ -403,7 +405,11 @@ class _TreeMerge:
                     if not self._exists_after(path, changes)
                 },
                 **self._sources,
-                **{path: paths for path, paths in self._incoming_sources.items() if path in self._incoming},
+                **{
+                    path: paths
+                    for path, paths in self._incoming_sources.items()
+                    if path in self._incoming_files
+                },
             },
         )
 
@@ -436,7 +442,10 @@ class _TreeMerge:
             if new_path != ours.path:
                 self._incoming_sources[new_path] = sources
                 self._vacated_paths.add(ours.path)
-                self._incoming[new_path] = (ours.path, WholeEntry(ours.entry) if change is None else change)
+                self._incoming_files[new_path] = (
+                    ours.path,
+                    WholeEntry(ours.entry) if change is None else change,
+                )
                 return
             self._sources[new_path] = sources
             if change is not None:
@@ -450,13 +459,13 @@ class _TreeMerge:
             return theirs.path
         return ours.path
 
-    def _add(self, theirs: FileLocation, *, is_new_here: bool) -> None:
+    def _add_file(self, theirs: FileLocation, *, is_added_by_both: bool) -> None:
         """Add one file of theirs."""
         assert theirs.entry is not None
         our_entry = find_file(self._ours.snapshot, theirs.path)
         if our_entry is None or theirs.path in self._vacated_paths:
-            self._incoming[theirs.path] = (None, WholeEntry(theirs.entry))
-        elif not is_new_here:
+            self._incoming_files[theirs.path] = (None, WholeEntry(theirs.entry))
+        elif not is_added_by_both:
             # A different document of ours, which ours renamed, is at this path.
             self._take_file(theirs.path, None, our_entry, theirs.entry)
             if theirs.path in self._changes:
@@ -474,7 +483,7 @@ class _TreeMerge:
         if change == WholeEntry(None):
             self._vacated_paths.add(path)
         elif change is not None and ours is None:
-            self._incoming[path] = (None, change)
+            self._incoming_files[path] = (None, change)
         elif change is not None:
             self._changes[path] = change
 
@@ -535,16 +544,16 @@ class _TreeMerge:
         )
 
     def _resolve_collisions(self) -> None:
-        """Move files with a blocked path back to their path in ours, or leave them out, as conflicts."""
+        """Move files with a blocked path back to their path in ours, or omit the files, as conflicts."""
         collisions = PathCollisions(self._ours.snapshot, self._theirs.snapshot, self._vacated_paths)
         is_stable = False
         while not is_stable:
             is_stable = True
-            for path, (old_path, change) in list(self._incoming.items()):
+            for path, (old_path, change) in list(self._incoming_files.items()):
                 blocking_path = collisions.find_blocking_path(path)
                 if blocking_path is None or self._replaces_blocking_file(path, blocking_path):
                     continue
-                del self._incoming[path]
+                del self._incoming_files[path]
                 self._vacated_sources[path] = FileSources(path, blocking_path, path)
                 is_stable = False
                 if old_path is not None:  # the old path may block other files again
@@ -565,7 +574,7 @@ class _TreeMerge:
         their_entry = find_file(self._theirs.snapshot, path)
         change = self._file_conflicts.resolve_file(path, None, our_entry, their_entry)
         if isinstance(change, bytes):
-            self._incoming[path] = (self._incoming[path][0], change)
+            self._incoming_files[path] = (self._incoming_files[path][0], change)
         # A file that theirs renamed includes the changes of ours.
         return change is not None
 

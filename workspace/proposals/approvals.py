@@ -125,26 +125,26 @@ def evaluate_reviews(
     approvers = []
     for approval in (latest for by_token in replay.approvals.values() for latest in by_token.values()):
         if approval.commit != proposal.tip:
-            replay.void[approval.event] = VoidReason.OUTDATED
+            replay.void_reasons[approval.event] = VoidReason.OUTDATED
         elif not is_all_seen:
-            replay.void[approval.event] = VoidReason.UNSEEN
+            replay.void_reasons[approval.event] = VoidReason.UNSEEN
         elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in authors:
-            replay.void[approval.event] = VoidReason.OWN
+            replay.void_reasons[approval.event] = VoidReason.OWN
         else:
             approvers.append(approval.person)
     requesters = tuple(author for by_key in replay.change_requests.values() for author in by_key.values())
-    return EffectiveReviews(tuple(sorted(approvers)), requesters, replay.void)
+    return EffectiveReviews(tuple(sorted(approvers)), requesters, replay.void_reasons)
 
 
-def find_void_reason(status: ReviewStatus, void_by: Mapping[str, VoidReason]) -> VoidReason | None:
+def find_void_reason(status: ReviewStatus, void_reasons: Mapping[str, VoidReason]) -> VoidReason | None:
     """Return the reason why a review does not count for the current proposal; return None if it counts.
 
-    `void_by` maps event ids of approvals to the reasons that depend on tokens.
+    `void_reasons` maps event ids of approvals to the reasons that depend on tokens.
     """
     review = status.review
     match review.verdict:
         case ReviewDecision.APPROVE:
-            if (reason := void_by.get(review.id)) is not None:
+            if (reason := void_reasons.get(review.id)) is not None:
                 return reason
             if not review.is_last:
                 return VoidReason.REPLACED
@@ -176,7 +176,7 @@ class _ReviewReplay:
         self.change_requests: dict[
             str, dict[_ReviewerKey, Author]
         ] = {}  # by commit: a submission answers the requests of a commit
-        self.void: dict[str, VoidReason] = {}
+        self.void_reasons: dict[str, VoidReason] = {}
         self._request_commits: dict[_ReviewerKey, str] = {}  # the commit of each change request
         self._seals: set[str] = set()
         self._people_by_token: dict[str, KnownPerson | None] = {}
@@ -221,7 +221,7 @@ class _ReviewReplay:
         key: _ReviewerKey = (known_by, name, False)
         self._withdraw_request(key)
         if body.verdict is ReviewDecision.APPROVE:
-            self.void[event.id] = reason
+            self.void_reasons[event.id] = reason
         else:
             self._add_request(key, event.author, body.commit)
 
@@ -263,11 +263,11 @@ class _ReviewReplay:
 
     def _mark_replaced(self, approval: _Approval | None) -> None:
         if approval is not None:
-            self.void[approval.event] = VoidReason.REPLACED
+            self.void_reasons[approval.event] = VoidReason.REPLACED
 
 
 _CLIENT_TRAILER = "Docyard-Client"
-_MAX_COMMITS = 50_000  # the most commits of a proposal that are read
+_MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that are read
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
@@ -278,7 +278,7 @@ def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> 
     author.
     """
     addresses = set()
-    for id in list_commits_between(graph, tip, target, max_commits=_MAX_COMMITS)[0]:
+    for id in list_commits_between(graph, tip, target, max_commits=_MAX_READ_COMMITS)[0]:
         commit = git.commit(id)
         if not _is_client_commit(commit):
             addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, Thread
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_READ_BYTES = 3_000_000  # the most bytes of documents that are read for one comment
+_MAX_READ_BYTES = 3_000_000  # the maximum number of bytes of documents that are read for one comment
 
 
 class TextStatus(StrEnum):
@@ -62,8 +62,7 @@ def build_comment_target(document: Document, slug: str | None, quote: str = "") 
         )
         raise InvalidEventText(
             f"the quote {reason}",
-            fix=f"Quote at most {MAX_QUOTE_CHARACTERS} characters exactly as in the text, "
-            "or leave the quote out.",
+            fix=f"Quote at most {MAX_QUOTE_CHARACTERS} characters exactly as in the text, or omit the quote.",
             field="quote",
         )
     return CommentTarget(document.path, section.key if section else None, _hash_text(data), quote)
@@ -117,10 +116,12 @@ def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> Sec
         return _find_by_address(target, tip)
     tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
     old_tree = tip.git.commit(commit).tree
-    original = _read_at(tracker, old_tree, target)
-    if original is None:
+    original_position = _read_at(tracker, old_tree, target)
+    if original_position is None:
         return _find_by_address(target, tip)
-    tracked_position = original._replace(document=None) if original.section is None else original
+    tracked_position = (
+        original_position._replace(document=None) if original_position.section is None else original_position
+    )
     position = tracker.step(tracked_position, old_tree, tip.tree) or _track_stepwise(
         tracker, tracked_position, commit, tip
     )
@@ -135,7 +136,7 @@ def _track_stepwise(
 ) -> SectionPosition | None:
     """Track a position commit by commit, to follow an edit and a move in separate commits."""
     commits = Graph(tip.git).first_parents(tip.commit, max_commits=MAX_COMMITS) if tip.commit else []
-    start_index = next((start_index for start_index, state in enumerate(commits) if state.id == commit), 0)
+    start_index = next((index for index, info in enumerate(commits) if info.id == commit), 0)
     position: SectionPosition | None = start if start_index else None
     for index in range(start_index - 1, -1, -1):
         if position is not None:
@@ -176,13 +177,13 @@ def _contains_quote(data: bytes, quote: str) -> bool:
 
 
 MAX_COMMENTS = 100
-"""The most threads of one page: each may read two versions of a document."""
+"""The maximum number of threads of one page: each may read two versions of a document."""
 
-MAX_TRACKED = 50
-"""The most texts that are tracked for a page of one document or section, shown or not."""
+MAX_TRACKED_TEXTS = 50
+"""The maximum number of texts that are tracked for a page of one document or section, shown or not."""
 
-MAX_CHECKED = 1_000
-"""The most threads that are checked for such a page."""
+MAX_CHECKED_THREADS = 1_000
+"""The maximum number of threads that are checked for such a page."""
 
 LocationFilter = tuple[str | None, str | None]
 """A path and a section's key. A missing key means the whole document; a missing path means all documents."""
@@ -235,7 +236,7 @@ class TargetFilter:
     def __init__(self, tip: Snapshot | None, location: LocationFilter) -> None:
         self._tip, self._location = tip, location
         self._tracker = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
-        self._changed_by_path: dict[tuple[str, str], bool] = {}
+        self._has_changed_by_path: dict[tuple[str, str], bool] = {}
 
     def may_match(self, comment: Comment) -> bool:
         """Return False only for a comment on another location whose text cannot have moved to this one.
@@ -260,9 +261,9 @@ class TargetFilter:
     def _has_changed(self, commit: str, path: str) -> bool:
         """Return True if the blob at a path differs from an earlier commit, or may differ."""
         key = commit, path
-        if key not in self._changed_by_path:
-            self._changed_by_path[key] = self._compare_blobs(commit, path)
-        return self._changed_by_path[key]
+        if key not in self._has_changed_by_path:
+            self._has_changed_by_path[key] = self._compare_blobs(commit, path)
+        return self._has_changed_by_path[key]
 
     def _compare_blobs(self, commit: str, path: str) -> bool:
         assert self._tip is not None

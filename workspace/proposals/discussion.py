@@ -3,16 +3,15 @@
 Files that are not events, and files beyond the quota, are skipped and counted. The selection depends
 only on the commits, not on earlier reads.
 
-Events are sorted so that each follows the events that it answers, then by time, then by id. A clock may be
-wrong, so an event names the last events that its writer had read; ids of missing events are
-ignored.
+Events are sorted so that each event follows the events that it answers, then by time, then by id. A clock may
+be wrong, so an event names the last events that its writer had read; ids of missing events are ignored.
 
 A retry of a call creates the same event, except for values that are read from the branches.
 
 The union of two versions of the event files contains all files of both, so no file is ever lost. A name
 contains a digest of the file's bytes, so it is unique. If two files still have the same name, the file with
-the least blob id has that name. The names of the others end with their blob ids. So the union does not depend
-on the order or number of merges.
+the least blob id has that name. The names of the other files end with their blob ids. So the union does
+not depend on the order or number of merges.
 
 The quota of a proposal is filled with the smallest files first. So long comments, by any author, do not hide
 a decision or a closing, which are short.
@@ -78,12 +77,14 @@ def sort_events(events: Iterable[Event]) -> tuple[Event, ...]:
             if not awaited_ids[follower]:
                 heappush(queue, _make_sort_key(events_by_id[follower]))
     # An id is a digest, so no cycle of events is expected. Events in a cycle come last.
-    rest = sorted((event for id, event in events_by_id.items() if id not in sorted_by_id), key=_make_sort_key)
-    return (*sorted_by_id.values(), *rest)
+    cyclic_events = sorted(
+        (event for id, event in events_by_id.items() if id not in sorted_by_id), key=_make_sort_key
+    )
+    return (*sorted_by_id.values(), *cyclic_events)
 
 
 def find_heads(events: Sequence[Event]) -> tuple[str, ...]:
-    """Return the sorted ids of the last events, which no event names as an earlier one."""
+    """Return the sorted ids of the last events, which no event names as an earlier event."""
     predecessor_ids = {id for event in events for id in _list_predecessors(event)}
     return tuple(sorted([event.id for event in events if event.id not in predecessor_ids][-_MAX_HEADS:]))
 
@@ -106,15 +107,15 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     """
     answered_ids = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
     contents: set[object] = set()
-    unique: list[Event] = []
+    unique_events: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in answered_ids:
             content = event.request, event.author, strip_bindings(event.body)
             if content in contents:
                 continue
             contents.add(content)
-        unique.append(event)
-    return tuple(unique)
+        unique_events.append(event)
+    return tuple(unique_events)
 
 
 def strip_bindings(body: EventBody) -> EventBody:
@@ -127,8 +128,8 @@ def strip_bindings(body: EventBody) -> EventBody:
         case Opened():
             return replace(body, branch="", base=None)
         case Commented(place=place):
-            bare = replace(place, digest="") if place is not None else None
-            return replace(body, place=bare, commit=None, pull_request=None)
+            target_without_digest = replace(place, digest="") if place is not None else None
+            return replace(body, place=target_without_digest, commit=None, pull_request=None)
         case Reviewed():
             return Reviewed(body.verdict, body.text, "")
         case Submitted():
@@ -157,12 +158,12 @@ def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
     for files in versions:
         for name, blob in files.items():
             blobs.setdefault(strip_blob_suffix(name), set()).add(blob)
-    merged: dict[str, str] = {}
+    merged_files: dict[str, str] = {}
     for name, blob_ids in blobs.items():
-        least, *others = sorted(blob_ids)
-        merged[name] = least
-        merged.update((_append_blob_id(name, blob), blob) for blob in others)
-    return dict(sorted(merged.items()))
+        least_blob, *other_blobs = sorted(blob_ids)
+        merged_files[name] = least_blob
+        merged_files.update((_append_blob_id(name, blob), blob) for blob in other_blobs)
+    return dict(sorted(merged_files.items()))
 
 
 def _append_blob_id(name: str, blob: str) -> str:
@@ -171,10 +172,10 @@ def _append_blob_id(name: str, blob: str) -> str:
 
 
 MAX_EVENTS = 20_000
-"""The most events of one proposal that are read."""
+"""The maximum number of events of one proposal that are read."""
 
 MAX_TOTAL_BYTES = 32_000_000
-"""The most bytes of all events of one proposal that are read."""
+"""The maximum number of bytes of all events of one proposal that are read."""
 
 _COMMENT_SHARE, _CLIENT_SHARE, _FULL_SHARE = 0.5, 0.75, 1.0
 """The shares of the quota: of comments and long events, of events by clients, and of all events."""
@@ -231,21 +232,21 @@ _MAX_FILES = 100_000  # files of one proposal that are read, the oldest first
 _MAX_CACHED_PROPOSALS = 10_000
 _MAX_CACHED_FOLDERS = 8
 _FILE_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
-_MAX_NAME_CHARACTERS = 100  # the most characters of the original name of a file
+_MAX_NAME_CHARACTERS = 100  # the maximum number of characters of the original name of a file
 
 
 class ProposalEvents(NamedTuple):
     """The events of one proposal, in order, and the number of unreadable files.
 
-    `unread` is the number of those that may be events: they are missing, or exceed the quota.
-    `files` is the number of all files that may be events, and `size` is their size in bytes.
+    `unread_count` counts the unreadable files that may be events: missing files, and files beyond the quota.
+    `file_count` counts all files that may be events, and `total_bytes` is their size.
     """
 
     events: tuple[Event, ...] = ()
-    unreadable: int = 0
-    unread: int = 0
-    files: int = 0
-    size: int = 0
+    unreadable_count: int = 0
+    unread_count: int = 0
+    file_count: int = 0
+    total_bytes: int = 0
 
 
 FileKey = tuple[str, str]
@@ -268,8 +269,8 @@ class ParsedDiscussion(NamedTuple):
 class DiscussionCache(NamedTuple):
     """A cache of parsed proposals, and of the folders of commits."""
 
-    parsed: LRUCache[str, ParsedDiscussion]
-    listed: LRUCache[str, dict[str, str]]
+    discussions_by_proposal: LRUCache[str, ParsedDiscussion]
+    folders_by_commit: LRUCache[str, dict[str, str]]
 
     @classmethod
     def empty(cls) -> DiscussionCache:
@@ -304,16 +305,16 @@ class Discussion:
         trees = self._trees_by_proposal.get(proposal)
         if trees is None:
             return ProposalEvents()
-        cached = self._parsed.find(proposal)
+        discussion = self._parsed.find(proposal)
         if (
-            cached is None
-            or cached.trees != trees
-            or (cached.has_missing_files and proposal not in self._checked_proposals)
+            discussion is None
+            or discussion.trees != trees
+            or (discussion.has_missing_files and proposal not in self._checked_proposals)
         ):
-            cached = self._read(proposal, trees, cached)
+            discussion = self._read(proposal, trees, discussion)
             self._checked_proposals.add(proposal)
-            self._parsed.put(proposal, cached)
-        return cached.proposal_events
+            self._parsed.put(proposal, discussion)
+        return discussion.proposal_events
 
     @cached_property
     def _trees_by_proposal(self) -> Mapping[str, Sequence[str]]:
@@ -371,7 +372,7 @@ class Discussion:
         return ParsedDiscussion(trees, proposal_events, sizes, events, has_missing_files)
 
     def _read_sizes(self, files: Sequence[FileKey], known_sizes: Mapping[FileKey, int]) -> dict[FileKey, int]:
-        """Return the sizes of files in bytes; leave out unreadable files."""
+        """Return the sizes of files in bytes; omit unreadable files."""
         sizes: dict[FileKey, int] = {}
         for key in files:
             size = known_sizes.get(key)

@@ -81,9 +81,9 @@ class EventLog:
     def read_consistently(self, read: Callable[[Discussion], T]) -> T:
         """Return the result of `read` for a discussion that did not change while `read` was running.
 
-        `read` also reads other branches, so it is called again if events were appended meanwhile, up to 20
-        times. Events that are older than the branches would give a wrong state. For example, a proposal that
-        was only fast-forwarded would look merged.
+        `read` also reads other branches, so it is called again if events were appended during the call, up
+        to 20 times. Events that are older than the branches would give a wrong state. For example, a proposal
+        that was only fast-forwarded would look merged.
         """
         tips = Tips(self._git)
         commits = _list_commits(tips)
@@ -155,8 +155,8 @@ class EventLog:
                 confirm()
             proposal_events = self.read().events_of(proposal)
             check_quota(
-                proposal_events.files,
-                proposal_events.size,
+                proposal_events.file_count,
+                proposal_events.total_bytes,
                 list(zip(events, map(len, new_files.values()), strict=True)),
             )
             fetched_tips = Tips(store).list_fetched(DISCUSSION_BRANCH) if tip is None else ()
@@ -191,7 +191,7 @@ class EventLog:
             if tip is None:
                 return files
             tree = store.commit(tip).tree
-            resolved: Changes = {}
+            resolved_changes: Changes = {}
             for path, content in files.items():
                 folder = path.partition("/")[0]
                 folder_entry, entry = (
@@ -199,10 +199,10 @@ class EventLog:
                     trees.find_in_tree(store, tree, path),
                 )
                 if folder_entry is not None and not folder_entry.is_tree:
-                    resolved[folder] = WholeEntry(None)
+                    resolved_changes[folder] = WholeEntry(None)
                 if entry is None or entry.is_blob:
-                    resolved[path] = content
-            return resolved
+                    resolved_changes[path] = content
+            return resolved_changes
 
         def build_batch(ours: str | None) -> Batch | str:
             if ours is not None and self._contains(ours, theirs):

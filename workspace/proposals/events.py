@@ -36,7 +36,7 @@ from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, is
 
 MAX_TITLE_CHARACTERS = 256
 MAX_TEXT_CHARACTERS = 65_536
-"""The most characters of a description, a comment or a review."""
+"""The maximum number of characters of a description, a comment or a review."""
 
 MAX_QUOTE_CHARACTERS = 500
 _CONTROL_CHARACTER = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -68,8 +68,8 @@ class Author(NamedTuple):
     @property
     def key(self) -> tuple[KnownBy, str]:
         """The key of an author among authors known in the same way: a token's name, or else the address."""
-        by_label = self.known_by is KnownBy.TOKEN
-        return self.known_by, self.label if by_label else self.email.casefold() or self.name
+        is_known_by_token = self.known_by is KnownBy.TOKEN
+        return self.known_by, self.label if is_known_by_token else self.email.casefold() or self.name
 
     def is_same(self, other: Author) -> bool:
         """Return True if two authors may be one person, even if one is known by Git and one by a token.
@@ -225,10 +225,10 @@ def validate_title(text: str) -> str:
 def validate_text(text: str, field: str, *, may_be_empty: bool = False) -> str:
     """Return a text with LF line ends and without control characters. Raises InvalidEventText."""
     _check_length(text, MAX_TEXT_CHARACTERS, field, "Shorten it, or split it into several comments.")
-    cleaned = remove_controls(_check_encodable(text, field))
-    if not cleaned and not may_be_empty:
+    clean_text = remove_controls(_check_encodable(text, field))
+    if not clean_text and not may_be_empty:
         raise InvalidEventText(f"the {field} is empty", fix="Give a text, or leave it out.", field=field)
-    return cleaned
+    return clean_text
 
 
 def join_lines(text: str) -> str:
@@ -259,17 +259,17 @@ def _check_length(text: str, max_characters: int, field: str, fix: str) -> None:
 
 
 MAX_AFTER = 50
-"""The most earlier events that one event may name."""
+"""The maximum number of earlier events that one event may name."""
 
 MAX_COMMITS = 50
-"""The most commits that one event may name in a list."""
+"""The maximum number of commits that one event may name in a list."""
 
-_IS_EVENT = re.compile("[0-9a-f]{16}")
-_IS_COMMIT = re.compile("[0-9a-f]{40}")
-_IS_DIGEST = re.compile("[0-9a-f]{64}")
-_IS_SEAL = re.compile("[0-9a-f]{96}")
-_IS_LINK = re.compile(r"(?i:https?)://\S{1,2000}")
-_IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
+_EVENT_ID = re.compile("[0-9a-f]{16}")
+_COMMIT_ID = re.compile("[0-9a-f]{40}")
+_DIGEST = re.compile("[0-9a-f]{64}")
+_SEAL = re.compile("[0-9a-f]{96}")
+_LINK = re.compile(r"(?i:https?)://\S{1,2000}")
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
 _MAX_NAME_CHARACTERS = 1_000  # of a name, an address or a branch
 _MAX_PATH_CHARACTERS = 4_000
 Check = Callable[[object], Any]
@@ -281,7 +281,7 @@ class Unreadable(ValueError):
 
 
 def read_fields(value: object, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return the fields of an object that have a check, each converted by it. Raises Unreadable."""
+    """Return the fields of an object that have a check, each converted by its check. Raises Unreadable."""
     if not isinstance(value, dict):
         raise Unreadable("'words', 'author' and 'place' must be objects")
     return {name: check(value.get(name)) for name, check in checks.items()}
@@ -358,7 +358,7 @@ def make_optional_check(check: Callable[[object], Any]) -> Callable[[object], An
 
 def read_time(value: object) -> datetime:
     """Return a time in UTC, to the millisecond. Raises Unreadable."""
-    match = _IS_TIME.fullmatch(value) if isinstance(value, str) else None
+    match = _TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise Unreadable("'time' must be a UTC time with milliseconds")
     *time_parts, milliseconds = (int(part) for part in match.groups())
@@ -388,7 +388,7 @@ def read_after(value: object) -> tuple[str, ...]:
     """Return the ids of earlier events, 50 at most. Raises Unreadable."""
     if not isinstance(value, list) or len(value) > MAX_AFTER:
         raise Unreadable(f"'after' must be a list of at most {MAX_AFTER} ids")
-    return tuple(make_pattern_check(_IS_EVENT)(id) for id in value)
+    return tuple(make_pattern_check(_EVENT_ID)(id) for id in value)
 
 
 def read_commits(value: object) -> tuple[str, ...]:
@@ -403,22 +403,22 @@ def read_place(value: object) -> CommentTarget:
     checks = {
         "path": make_text_check(_MAX_PATH_CHARACTERS),
         "slug": make_optional_check(make_text_check(_MAX_PATH_CHARACTERS)),
-        "digest": make_pattern_check(_IS_DIGEST),
+        "digest": make_pattern_check(_DIGEST),
         "quote": make_optional_check(make_text_check(MAX_QUOTE_CHARACTERS)),
     }
     fields = read_fields(value, checks)
     return CommentTarget(**{**fields, "quote": fields["quote"] or ""})
 
 
-check_commit = make_pattern_check(_IS_COMMIT)
-check_digest = make_pattern_check(_IS_DIGEST)
-check_event_id = make_pattern_check(_IS_EVENT)
-check_link = make_pattern_check(_IS_LINK)
-check_seal = make_pattern_check(_IS_SEAL)
+check_commit = make_pattern_check(_COMMIT_ID)
+check_digest = make_pattern_check(_DIGEST)
+check_event_id = make_pattern_check(_EVENT_ID)
+check_link = make_pattern_check(_LINK)
+check_seal = make_pattern_check(_SEAL)
 VERSION = 1
 MAX_EVENT_BYTES = 400_000
 _ID_CHARACTERS = 16
-_IS_KIND = re.compile("[a-z][a-z_]{0,49}")
+_KIND_NAME = re.compile("[a-z][a-z_]{0,49}")
 
 
 class Event(NamedTuple):
@@ -465,12 +465,12 @@ def encode_event(
     if request is not None:
         data["request"] = request
     try:
-        raw = (json.dumps(data, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode()
+        event_bytes = (json.dumps(data, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode()
     except UnicodeEncodeError:
         raise Unreadable("a text is not valid Unicode") from None
-    name = _build_name(time.astimezone(UTC), raw)
-    decode_event(proposal, name, raw)
-    return name, raw
+    name = _build_name(time.astimezone(UTC), event_bytes)
+    decode_event(proposal, name, event_bytes)
+    return name, event_bytes
 
 
 def decode_event(proposal: str, name: str, data: bytes) -> Event:
@@ -501,13 +501,13 @@ def decode_event(proposal: str, name: str, data: bytes) -> Event:
 
 def _build_name(time: datetime, data: bytes) -> str:
     """Return a name that sorts by time, and is valid on every system."""
-    compact = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
-    return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID_CHARACTERS]}.json"
+    compact_time = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
+    return f"{compact_time.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID_CHARACTERS]}.json"
 
 
 def _read_body(fields: Mapping[str, Any]) -> EventBody:
     kind, version = fields.get("kind"), fields.get("version")
-    if not isinstance(kind, str) or not _IS_KIND.fullmatch(kind):
+    if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):
         raise Unreadable("'kind' must be a name")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
         raise Unreadable("'version' must be a positive integer")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 
-_MAX_FIRST_PARENTS = 50_000  # the most first parents that are read
+_MAX_FIRST_PARENTS = 50_000  # the maximum number of first parents that are read
 _MAX_CACHED_COMMITS = 50_000
 
 
@@ -53,20 +53,23 @@ class MergeDetector:
 
     def find(self, target: str, candidates: Mapping[str, MergeCandidate]) -> dict[str, MergeRecord]:
         """Return the merges of proposals in the history of the target's commit `target`, by proposal id."""
-        oldest = self._find_oldest_time(candidates)
-        mainline = self._graph.first_parents(target, max_commits=_MAX_FIRST_PARENTS, since=oldest)
+        oldest_time = self._find_oldest_time(candidates)
+        first_parents = self._graph.first_parents(target, max_commits=_MAX_FIRST_PARENTS, since=oldest_time)
         records: dict[str, MergeRecord] = {}
         merge_commits: dict[str, str] = {}
-        for commit in reversed(mainline):
-            for other in commit.parents[1:]:
-                merge_commits.setdefault(other, commit.id)
+        for commit in reversed(first_parents):
+            for merged_tip in commit.parents[1:]:
+                merge_commits.setdefault(merged_tip, commit.id)
                 id = self._find_proposal_id(commit.id)
                 if id in candidates:
-                    records[id] = MergeRecord(commit.id, other)
-        mainline_ids = {commit.id for commit in mainline}
+                    records[id] = MergeRecord(commit.id, merged_tip)
+        first_parent_ids = {commit.id for commit in first_parents}
         if len(records) < len(candidates):
             records |= self._find_side_merges(
-                mainline, mainline_ids, oldest, {id: candidates[id] for id in candidates.keys() - records}
+                first_parents,
+                first_parent_ids,
+                oldest_time,
+                {id: candidates[id] for id in candidates.keys() - records},
             )
         tips = {
             id: candidate.tip
@@ -76,7 +79,7 @@ class MergeDetector:
         reachable = select_reachable(self._graph, target, tips.values())
         for id, tip in tips.items():
             if tip in reachable and not self._is_in_base(tip, candidates[id].base):
-                records[id] = MergeRecord(tip if tip in mainline_ids else merge_commits.get(tip), tip)
+                records[id] = MergeRecord(tip if tip in first_parent_ids else merge_commits.get(tip), tip)
         return records
 
     def _find_oldest_time(self, candidates: Mapping[str, MergeCandidate]) -> int:
@@ -90,9 +93,9 @@ class MergeDetector:
 
     def _find_side_merges(
         self,
-        mainline: Sequence[Node],
-        mainline_ids: Set[str],
-        oldest: int,
+        first_parents: Sequence[Node],
+        first_parent_ids: Set[str],
+        oldest_time: int,
         candidates: Mapping[str, MergeCandidate],
     ) -> dict[str, MergeRecord]:
         """Return the merges of proposals outside the first-parent history, by proposal id.
@@ -100,8 +103,8 @@ class MergeDetector:
         Any commit may name a proposal, so the merged tip must descend from the proposal's base.
         """
         records: dict[str, MergeRecord] = {}
-        for commit in reversed(mainline):
-            for merge in self._list_side_merges(commit, mainline_ids, oldest):
+        for commit in reversed(first_parents):
+            for merge in self._list_side_merges(commit, first_parent_ids, oldest_time):
                 candidate = candidates.get(self._find_proposal_id(merge))
                 tip = self._graph.node(merge).parents[1]
                 if candidate is not None and (
@@ -110,23 +113,25 @@ class MergeDetector:
                     records[self._find_proposal_id(merge)] = MergeRecord(merge, tip)
         return records
 
-    def _list_side_merges(self, commit: Node, mainline_ids: Set[str], oldest: int) -> tuple[str, ...]:
+    def _list_side_merges(
+        self, commit: Node, first_parent_ids: Set[str], oldest_time: int
+    ) -> tuple[str, ...]:
         """Return the merges of proposals reached by the other parents of a commit, the oldest first.
 
-        The result depends only on the commit's history, so it is cached. Commits before `oldest` are not
+        The result depends only on the commit's history, so it is cached. Commits before `oldest_time` are not
         read.
         """
         if len(commit.parents) < 2:
             return ()
-        cached = self._side_merges.find(commit.id)
-        if cached is not None and cached[0] <= oldest:
-            return cached[1]
+        cached_merges = self._side_merges.find(commit.id)
+        if cached_merges is not None and cached_merges[0] <= oldest_time:
+            return cached_merges[1]
         side_commits = self._graph.ancestors(
             commit.parents[1:],
             visited=set(),
-            since=oldest,
+            since=oldest_time,
             max_visited=_MAX_FIRST_PARENTS,
-            excluded=mainline_ids,
+            excluded=first_parent_ids,
         )
         dated_merges = [
             (node.time, node.id)
@@ -134,7 +139,7 @@ class MergeDetector:
             if len(node.parents) > 1 and self._find_proposal_id(node.id)
         ]
         merges = tuple(id for _, id in sorted(dated_merges))
-        self._side_merges.put(commit.id, (oldest, merges))
+        self._side_merges.put(commit.id, (oldest_time, merges))
         return merges
 
     def _is_based_on(self, tip: str, base: str) -> bool:

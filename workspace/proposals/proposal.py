@@ -99,7 +99,7 @@ class ProposalContent(NamedTuple):
     unknown_events: int
     bases: frozenset[str] = frozenset()
 
-    def base_of(self, tip: str | None) -> str | None:
+    def find_base(self, tip: str | None) -> str | None:
         """Return the commit of the target on which a tip is based.
 
         If several calls fast-forward the proposal at once, the last event may not name the branch's tip.
@@ -268,8 +268,8 @@ class Proposal(NamedTuple):
     """A proposal: its content, its state, and its tip (None if its branch is missing).
 
     `merge_record` is its merge into the target; `is_ahead` is True if it has later commits. `is_rewritten` is
-    True if the branch no longer contains its last known commit. `unreadable` is the number of files that were
-    not read as events. `unread` is the number of those that may be events.
+    True if the branch no longer contains its last known commit. `unreadable_count` is the number of
+    files that were not read as events. `unread_count` is the number of these files that may be events.
     """
 
     content: ProposalContent
@@ -279,8 +279,8 @@ class Proposal(NamedTuple):
     is_ahead: bool
     is_rewritten: bool
     reviews: tuple[ReviewStatus, ...]
-    unreadable: int
-    unread: int = 0
+    unreadable_count: int
+    unread_count: int = 0
 
     @property
     def id(self) -> str:
@@ -334,7 +334,7 @@ class Proposals:
         merge_records: dict[str, MergeRecord] = {}
         for target in sorted({content.target for content in contents.values()}):
             candidates = {
-                id: MergeCandidate(content.base_of(tips_by_id[id]), tips_by_id[id])
+                id: MergeCandidate(content.find_base(tips_by_id[id]), tips_by_id[id])
                 for id, content in contents.items()
                 if content.target == target
             }
@@ -400,8 +400,8 @@ class Proposals:
             is_ahead,
             is_rewritten,
             reviews,
-            proposal_events.unreadable,
-            proposal_events.unread,
+            proposal_events.unreadable_count,
+            proposal_events.unread_count,
         )
 
 

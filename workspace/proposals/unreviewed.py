@@ -90,7 +90,7 @@ class MergedFiles:
 
 
 _MAX_COMMITS = 2_000
-"""The most commits that are searched for a removal; an earlier removal counts as unreviewed."""
+"""The maximum number of commits that are searched for a removal; an earlier removal counts as unreviewed."""
 
 
 class UnreviewedChange(NamedTuple):
@@ -110,7 +110,7 @@ def find_unreviewed_changes(merge: Merge) -> tuple[UnreviewedChange, ...]:
 
     Raises InvalidConfig, LimitExceeded.
     """
-    return _Search(merge).run(merge.changes, (merge.ours,))
+    return _UnreviewedSearch(merge).run(merge.changes, (merge.ours,))
 
 
 def find_unreviewed_on_both_sides(merge: Merge) -> tuple[UnreviewedChange, ...]:
@@ -121,11 +121,11 @@ def find_unreviewed_on_both_sides(merge: Merge) -> tuple[UnreviewedChange, ...]:
     sides = (merge.ours, merge.theirs)
     if not any(side.config.protect for side in sides):
         return ()
-    differences = diff_trees(merge.ours.git, merge.theirs.tree, merge.ours.tree)
-    return _Search(merge).run({*merge.changes, *(change.path for change in differences)}, sides)
+    changes = diff_trees(merge.ours.git, merge.theirs.tree, merge.ours.tree)
+    return _UnreviewedSearch(merge).run({*merge.changes, *(change.path for change in changes)}, sides)
 
 
-class _Search:
+class _UnreviewedSearch:
     """A search for unreviewed changes in one merge, by the rules of its result."""
 
     def __init__(self, merge: Merge) -> None:
@@ -136,14 +136,12 @@ class _Search:
 
     def run(self, paths: Collection[str], sides: Sequence[Snapshot]) -> tuple[UnreviewedChange, ...]:
         """Return each path once for each side that changed it without review."""
-        contributed_by_side = {
-            side: [path for path in paths if self._contributes(path, side)] for side in sides
-        }
+        paths_by_side = {side: [path for path in paths if self._contributes(path, side)] for side in sides}
         unreviewed: dict[tuple[str, bool], UnreviewedChange] = {}
         for rule, number, governed_paths in self._list_rules(
-            {path for contributed in contributed_by_side.values() for path in contributed}
+            {path for side_paths in paths_by_side.values() for path in side_paths}
         ):
-            for side, side_paths in contributed_by_side.items():
+            for side, side_paths in paths_by_side.items():
                 is_ours = side is self._merge.ours
                 for path in side_paths:
                     if path not in governed_paths or (path, is_ours) in unreviewed:
@@ -160,10 +158,10 @@ class _Search:
             find_file(self._get_other_side(side), path),
         )
         if isinstance(merged_content, bytes):
-            is_like_other = other_entry is not None and hash_blob(merged_content) == other_entry.id
+            equals_other_side = other_entry is not None and hash_blob(merged_content) == other_entry.id
         else:
-            is_like_other = _is_same(merged_content.entry, other_entry)
-        return not is_like_other and not self._is_unchanged(path, side)
+            equals_other_side = _is_same(merged_content.entry, other_entry)
+        return not equals_other_side and not self._is_unchanged(path, side)
 
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
         """Return True if every base has a side's file at the same path with the same content."""
@@ -186,9 +184,9 @@ class _Search:
         could choose the side without rules.
         """
         matcher = GlobMatcher([*paths], self._files.config.root)
-        settings = frozenset(path for path in paths if is_settings_path(path))
+        settings_paths = frozenset(path for path in paths if is_settings_path(path))
         for number, rule in enumerate(self._files.config.protect, 1):
-            yield rule, number, matcher.match(rule.paths) | settings
+            yield rule, number, matcher.match(rule.paths) | settings_paths
         if CONFIG_PATH in paths:
             for side in (self._merge.ours, self._merge.theirs):
                 for number, rule in enumerate(side.config.protect, 1):

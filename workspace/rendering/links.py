@@ -17,9 +17,9 @@ from workspace.links.fragments import find_names
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.resolver import LinkStatus, is_external, resolve
 from workspace.markdown.html.reader import WIKI_SCHEME
-from workspace.markdown.html.writer import Mark, encode_fragment
+from workspace.markdown.html.writer import HeadingNames, encode_fragment
 from workspace.markdown.slugs import PREAMBLE
-from workspace.rendering.sanitizer import Formulas
+from workspace.rendering.sanitizer import FormulaConverter
 
 if TYPE_CHECKING:
     from workspace.config.tables import Dialect
@@ -34,8 +34,8 @@ MAX_RESOLVED_LINKS = 3_000
 
 # The URL standard, "basic URL parser": the characters that are removed at the ends of an address, and inside
 # of it.
-_REMOVED_AT_ENDS = "".join(map(chr, range(0x21)))
-_REMOVED_INSIDE = str.maketrans("", "", "\t\n\r")
+_CHARACTERS_REMOVED_AT_ENDS = "".join(map(chr, range(0x21)))
+_CHARACTERS_REMOVED_INSIDE = str.maketrans("", "", "\t\n\r")
 _WEB_ADDRESS = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
 _MAIL_ADDRESS = re.compile(r"mailto:[^\s]", re.IGNORECASE)
 NOT_CHECKED_TITLE = "Not checked: this page has too many links"
@@ -68,7 +68,7 @@ class LinkRenderer:
         self._links: dict[str, RenderedLink] = {}
         self.notes: set[str] = set()
 
-    def link(self, destination_text: str) -> RenderedLink:
+    def resolve_link(self, destination_text: str) -> RenderedLink:
         """Return the link for a destination, in which entities and escapes are resolved."""
         result = self._links.get(destination_text)
         if result is None:
@@ -77,7 +77,7 @@ class LinkRenderer:
             ) or self._render_internal(destination_text)
         return result
 
-    def image(self, destination_text: str) -> RenderedLink:
+    def resolve_image(self, destination_text: str) -> RenderedLink:
         """Return the link for the source of an image.
 
         An image on another host has its address as `href`, and must not be loaded.
@@ -85,15 +85,15 @@ class LinkRenderer:
         external = self._render_external(destination_text)
         if external is not None:
             return external
-        resolved = self._resolve(destination_text, is_image=True)
-        if resolved is None or resolved.path is None or resolved.status is not LinkStatus.OK:
+        resolved_link = self._resolve(destination_text, is_image=True)
+        if resolved_link is None or resolved_link.path is None or resolved_link.status is not LinkStatus.OK:
             return RenderedLink(
-                None, "broken", _describe_missing(resolved) if resolved else NOT_CHECKED_TITLE
+                None, "broken", _describe_missing(resolved_link) if resolved_link else NOT_CHECKED_TITLE
             )
-        return RenderedLink(self._urls.raw(resolved.path))
+        return RenderedLink(self._urls.raw(resolved_link.path))
 
     def _render_external(self, destination_text: str) -> RenderedLink | None:
-        address = destination_text.strip(_REMOVED_AT_ENDS).translate(_REMOVED_INSIDE)
+        address = destination_text.strip(_CHARACTERS_REMOVED_AT_ENDS).translate(_CHARACTERS_REMOVED_INSIDE)
         if address.startswith(("//", "\\\\", "/\\", "\\/")):
             address = "https://" + address[2:]
         elif not is_external(address) or address.startswith(f"{WIKI_SCHEME}:"):
@@ -107,24 +107,24 @@ class LinkRenderer:
         return RenderedLink(address, "external", host=host)
 
     def _render_internal(self, destination_text: str) -> RenderedLink:
-        resolved = self._resolve(destination_text, is_image=False)
-        if resolved is None:
+        resolved_link = self._resolve(destination_text, is_image=False)
+        if resolved_link is None:
             return RenderedLink(None, "", NOT_CHECKED_TITLE if self._tree else "")
-        if resolved.status is LinkStatus.EXTERNAL:
+        if resolved_link.status is LinkStatus.EXTERNAL:
             return RenderedLink(None, "", "Not part of this workspace")
-        path = resolved.path
-        if path is None or resolved.status not in (LinkStatus.OK, LinkStatus.MISSING_FRAGMENT):
-            return RenderedLink(None, "broken", _describe_missing(resolved))
+        path = resolved_link.path
+        if path is None or resolved_link.status not in (LinkStatus.OK, LinkStatus.MISSING_FRAGMENT):
+            return RenderedLink(None, "broken", _describe_missing(resolved_link))
         if self._tree is not None and self._tree.is_folder(path):
             return RenderedLink(self._urls.folder(path))
-        fragment = resolved.target.fragment if resolved.target else None
+        fragment = resolved_link.target.fragment if resolved_link.target else None
         if not self._is_document(path):
             return RenderedLink(self._urls.raw(path))
         is_here = path == self._path and self._is_page
-        if resolved.status is LinkStatus.MISSING_FRAGMENT:
+        if resolved_link.status is LinkStatus.MISSING_FRAGMENT:
             href = None if is_here else self._urls.document(path)
             return RenderedLink(href, "broken", "The document has no such section")
-        name = self._choose_name(path, resolved.fragment_target, fragment)
+        name = self._choose_name(path, resolved_link.fragment_target, fragment)
         if is_here and name:
             return RenderedLink(f"#{encode_fragment(name)}")
         return RenderedLink(self._urls.document(path, name))
@@ -158,10 +158,12 @@ class LinkRenderer:
         return resolve(self._tree, self._path, link)
 
 
-def _describe_missing(resolved: ResolvedLink) -> str:
-    if resolved.status is LinkStatus.OUTSIDE:
+def _describe_missing(resolved_link: ResolvedLink) -> str:
+    if resolved_link.status is LinkStatus.OUTSIDE:
         return "Leads out of the repository"
-    return "There is no such file" if resolved.status is LinkStatus.MISSING_FILE else "Cannot be shown here"
+    return (
+        "There is no such file" if resolved_link.status is LinkStatus.MISSING_FILE else "Cannot be shown here"
+    )
 
 
 def _read_host(address: str) -> str:
@@ -210,7 +212,7 @@ class PageFileTree(OverlayFileTree):
         return True
 
 
-class HeadingMarks:
+class PageHeadings:
     """The headings of a document by their lines, counted from 0 after its front matter."""
 
     def __init__(self, document: Document, dialect: Dialect) -> None:
@@ -230,18 +232,18 @@ class HeadingMarks:
                 self._names.setdefault(target.offset, []).append(name)
         self.outline: list[RenderedHeading] = []
 
-    def mark(self, line: int) -> Mark | None:
-        """Return the mark of the heading on a line; in a list or quotation, the id is its first name."""
+    def find_names(self, line: int) -> HeadingNames | None:
+        """Return the names of the heading on a line; in a list or quotation, its id is the first name."""
         document_line = self._first_line + line
         names = self._names.get(self._lines.offset(document_line), [])
         section = self._sections.get(document_line)
         if section is None:
-            return Mark(names[0], tuple(names[1:]), names[0]) if names else None
+            return HeadingNames(names[0], tuple(names[1:]), names[0]) if names else None
         self.outline.append(_make_outline_entry(section))
         aliases = tuple(name for name in names if name != section.key)
-        return Mark(section.key, aliases, section.title)
+        return HeadingNames(section.key, aliases, section.title)
 
-    def is_dropped(self, line: int) -> bool:
+    def is_hidden(self, line: int) -> bool:
         """Return True if a line contains only the anchors of the heading below it."""
         return self._first_line + line in self._anchor_lines
 
@@ -252,27 +254,27 @@ def _make_outline_entry(section: Section) -> RenderedHeading:
 
 
 class PageContext:
-    """The context of a page's text; without `marks` the text may occur on a page several times.
+    """The context of a page's text; without `headings` the text may occur on a page several times.
 
     `addresses` are the addresses of the links and images of the text.
     """
 
     def __init__(
-        self, destinations: LinkRenderer, marks: HeadingMarks | None, *, has_mermaid: bool = False
+        self, link_renderer: LinkRenderer, headings: PageHeadings | None, *, has_mermaid: bool = False
     ) -> None:
-        self._destinations, self._marks = destinations, marks
-        self._formulas = Formulas()
+        self._link_renderer, self._headings = link_renderer, headings
+        self._formulas = FormulaConverter()
         self._is_in_link = False
-        self.has_ids, self.has_mermaid = marks is not None, has_mermaid
+        self.has_ids, self.has_mermaid = headings is not None, has_mermaid
         self.addresses: set[str] = set()
 
-    def mark(self, line: int) -> Mark | None:
-        """Return the mark of the heading on a line; None without a mark."""
-        return self._marks.mark(line) if self._marks else None
+    def find_heading_names(self, line: int) -> HeadingNames | None:
+        """Return the names of the heading on a line; None without names."""
+        return self._headings.find_names(line) if self._headings else None
 
-    def is_dropped(self, line: int) -> bool:
+    def is_hidden(self, line: int) -> bool:
         """Return True if a line contains only the anchors of the heading below it."""
-        return self._marks is not None and self._marks.is_dropped(line)
+        return self._headings is not None and self._headings.is_hidden(line)
 
     def open_link(self, attributes: dict[str, str]) -> str:
         """Return the tag that begins a link, with its resolved address."""
@@ -282,7 +284,7 @@ class PageContext:
             attributes.setdefault("id", name)
         self._is_in_link = href is not None
         if href is not None:
-            attributes |= self._make_attributes(self._destinations.link(href))
+            attributes |= self._make_attributes(self._link_renderer.resolve_link(href))
         return _format_tag("a", attributes)
 
     def close_link(self) -> str:
@@ -290,12 +292,12 @@ class PageContext:
         self._is_in_link = False
         return "</a>"
 
-    def image(self, attributes: dict[str, str]) -> str:
+    def render_image(self, attributes: dict[str, str]) -> str:
         """Return an image of the workspace, or a link to an image on another host, which is not loaded."""
         source, alt_text = attributes.pop("src", None), attributes.get("alt", "")
         if source is None:
             return _format_placeholder(alt_text or "image", "", "An image of this kind is not shown")
-        link = self._destinations.image(source)
+        link = self._link_renderer.resolve_image(source)
         if link.href is None:
             return _format_placeholder(
                 alt_text or "image", link.kind, link.title or "An image of this kind is not shown"
@@ -303,7 +305,7 @@ class PageContext:
         if not link.kind:
             self.addresses.add(link.href)
             return _format_tag("img", {"src": link.href, "alt": alt_text, **attributes, "loading": "lazy"})
-        self._destinations.notes.add("Images of other hosts are not loaded; they are shown as links.")
+        self._link_renderer.notes.add("Images of other hosts are not loaded; they are shown as links.")
         title = f"An image of {link.host}, which is not loaded"
         if self._is_in_link:
             return _format_placeholder(alt_text or link.host, "image-link", title)
@@ -311,9 +313,9 @@ class PageContext:
         link_text = f"{alt_text} ({link.host})" if alt_text else f"image of {link.host}"
         return f"{_format_tag('a', attributes_of_link)}{escape(link_text)}</a>"
 
-    def formula(self, source: str, *, is_block: bool) -> str:
+    def render_formula(self, source: str, *, is_block: bool) -> str:
         """Return a formula as MathML, or as its source."""
-        return self._formulas.write(source, is_block=is_block)
+        return self._formulas.convert(source, is_block=is_block)
 
     def _make_attributes(self, link: RenderedLink) -> dict[str, str]:
         if link.href is not None:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from workspace.snapshot.snapshot import Snapshot
 
-MAX_BYTES = 50_000_000
+MAX_RAW_BYTES = 50_000_000
 
 # The formats by their first bytes, not by the file name; the response forbids browsers to detect the type.
-_IMAGES = (
+_IMAGE_TYPES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
-_AVIF = (b"avif", b"avis")
+_AVIF_BRANDS = (b"avif", b"avis")
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 # An SVG may have styles only: no script runs, nothing is loaded, and it has no origin.
 _SVG_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
@@ -32,7 +32,7 @@ _SVG_SAMPLE_BYTES = 4_096
 
 
 class RawFile(NamedTuple):
-    """A file's blob and bytes, and how it is served; `headers` excludes type and disposition."""
+    """A file's blob and bytes, and the headers of its response; `headers` excludes type and disposition."""
 
     blob: str
     data: bytes
@@ -51,11 +51,11 @@ def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
     if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
         raise snapshot.not_found_error(path)
     size = snapshot.git.blob_size(entry.id)
-    if size > MAX_BYTES:
+    if size > MAX_RAW_BYTES:
         raise LimitExceeded(
-            f"'{path}' has {size:,} bytes; at most {MAX_BYTES:,} are shown",
-            fix="Read it in a clone of the repository.",
-            limit=MAX_BYTES,
+            f"'{path}' has {size:,} bytes; at most {MAX_RAW_BYTES:,} are shown",
+            fix="Read the file in a clone of the repository.",
+            limit=MAX_RAW_BYTES,
             actual=size,
         )
     data = snapshot.git.blob(entry.id)
@@ -63,9 +63,9 @@ def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
 
 
 def _choose_headers(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
-    image = _detect_image_type(data)
-    if image:
-        return image, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
+    image_type = _detect_image_type(data)
+    if image_type:
+        return image_type, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
     if path.lower().endswith(".svg") and b"<svg" in data[:_SVG_SAMPLE_BYTES].lower():
         return "image/svg+xml", "inline", {**_NO_SNIFFING, "Content-Security-Policy": _SVG_POLICY}
     headers = {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
@@ -77,11 +77,11 @@ def _choose_headers(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]
 
 
 def _detect_image_type(data: bytes) -> str | None:
-    for mark, kind in _IMAGES:
-        if data.startswith(mark):
-            return kind
+    for signature, content_type in _IMAGE_TYPES:
+        if data.startswith(signature):
+            return content_type
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
-    if data[4:8] == b"ftyp" and data[8:12] in _AVIF:
+    if data[4:8] == b"ftyp" and data[8:12] in _AVIF_BRANDS:
         return "image/avif"
     return None

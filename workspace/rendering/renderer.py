@@ -19,10 +19,10 @@ from workspace.markdown.html.writer import write_html
 from workspace.markdown.slugs import PREAMBLE
 from workspace.rendering import sanitizer
 from workspace.rendering.links import (
-    HeadingMarks,
     LinkRenderer,
     PageContext,
     PageFileTree,
+    PageHeadings,
     PageUrls,
     RenderedDocument,
     RenderOptions,
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 
-MAX_BYTES = 500_000
+MAX_RENDERED_BYTES = 500_000
 """The maximum number of rendered bytes of a document, which take one to two seconds."""
 
-MAX_LINES = 20_000
+MAX_RENDERED_LINES = 20_000
 """The maximum number of rendered lines of a document; each may contain several blocks."""
 
 MAX_TEXT_LENGTH = 100_000
@@ -82,28 +82,28 @@ def _render(
     snapshot: Snapshot, path: str, blob: str, urls: PageUrls, options: RenderOptions
 ) -> RenderedDocument:
     document = snapshot.document(path)
-    rules = snapshot.config.links
-    features = Features(rules.wiki, options.math and sanitizer.is_installed())
+    link_settings = snapshot.config.links
+    features = Features(link_settings.wiki, options.math and sanitizer.can_convert_formulas())
     end = _find_end(document)
     text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
     page = _parsed_pages.get((blob, features), lambda: _parse_page(text, features))
-    marks = HeadingMarks(document, rules.dialect)
-    destinations = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
-    context = PageContext(destinations, marks, has_mermaid=options.mermaid)
-    html, is_plain = _write_page(page, text, context)
+    headings = PageHeadings(document, link_settings.dialect)
+    link_renderer = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
+    context = PageContext(link_renderer, headings, has_mermaid=options.mermaid)
+    html, shows_source = _write_page(page, text, context)
     is_cut = end < len(document.data) or (page is not None and page.is_cut)
     notes = []
     if is_cut:
         notes.append("The end of this document is not shown, because the document is too long for a page.")
-    if is_plain:
+    if shows_source:
         notes.append("Part of this document is shown as its source, because it has too many blocks.")
     return RenderedDocument(
         html,
         document.title,
-        any(entry.id == PREAMBLE for entry in marks.outline),
-        tuple(marks.outline),
+        any(entry.id == PREAMBLE for entry in headings.outline),
+        tuple(headings.outline),
         is_cut,
-        (*notes, *sorted(destinations.notes)),
+        (*notes, *sorted(link_renderer.notes)),
     )
 
 
@@ -124,14 +124,16 @@ def _write_page(page: ParsedPage | None, text: str, context: PageContext) -> tup
         has_math = page.features.math
         html = sanitize(write_result.html, context.addresses, has_ids=context.has_ids, math=has_math)
         if len(html) <= _MAX_HTML_LENGTH:
-            return html, write_result.is_plain
+            return html, write_result.shows_source
     return f"<pre>{escape(text, quote=False)}</pre>", True
 
 
 def _find_end(document: Document) -> int:
     """Return the end of the rendered part: between sections, or at a line end, or at the end of the text."""
     size, start = len(document.data), document.front_matter_end
-    limit = min(start + MAX_BYTES, document.lines.offset(document.front_matter_lines + MAX_LINES))
+    limit = min(
+        start + MAX_RENDERED_BYTES, document.lines.offset(document.front_matter_lines + MAX_RENDERED_LINES)
+    )
     if size <= limit:
         return size
     end = max((section.start for section in document.sections if start < section.start <= limit), default=0)
@@ -182,7 +184,7 @@ def render_section(snapshot: Snapshot, path: str, section: Section | str, *, url
 
 
 def _render_section(snapshot: Snapshot, document: Document, section: Section, urls: PageUrls) -> str:
-    text = document.text(section.start, min(section.end, section.start + MAX_BYTES))
+    text = document.text(section.start, min(section.end, section.start + MAX_RENDERED_BYTES))
     definitions: dict[str, str] = {}
     if "][" in text or b"]:" in document.data:
         for link in read_cached_links(document).links:
@@ -202,6 +204,6 @@ def _render_without_ids(
 ) -> str:
     text = text.removeprefix("\ufeff")
     tree = PageFileTree(snapshot) if snapshot else None
-    destinations = LinkRenderer(tree, path, urls, None, is_page=False)
-    html, _ = _write_page(_parse_page(text, features, definitions), text, PageContext(destinations, None))
+    link_renderer = LinkRenderer(tree, path, urls, None, is_page=False)
+    html, _ = _write_page(_parse_page(text, features, definitions), text, PageContext(link_renderer, None))
     return html

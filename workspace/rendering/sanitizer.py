@@ -13,12 +13,12 @@ from html import escape, unescape
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from workspace.markdown.html.writer import SHOWN
+from workspace.markdown.html.writer import PERMITTED_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-ATTRIBUTES = {
+PERMITTED_ATTRIBUTES = {
     "*": {"id", "class", "title", "dir", "lang", "align", "aria-label", "aria-hidden"},
     "a": {"href"},
     "img": {"src", "alt", "width", "height", "loading"},
@@ -47,9 +47,9 @@ _MATH_ATTRIBUTES = {
     "notation",
 }  # fmt: skip
 
-_ATTRIBUTES_WITH_MATH = ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
+_ATTRIBUTES_WITH_MATH = PERMITTED_ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
 
-CLASSES = frozenset({
+PERMITTED_CLASSES = frozenset({
     "anchor", "broken", "external", "image-link", "footnote-ref", "footnote-backref", "footnotes",
     "task-list", "task-list-item", "alert", "alert-note", "alert-tip", "alert-important", "alert-warning",
     "alert-caution", "alert-title", "mermaid",
@@ -76,7 +76,7 @@ _VALUE_PATTERNS = {
 
 
 def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True, math: bool = False) -> str:
-    """Return HTML in canonical form that contains only what is permitted on a page.
+    """Return HTML in canonical form that contains only permitted elements and attributes.
 
     All tags are closed, attributes are in double quotes, and `<` and `>` in texts are escaped. An address of
     this server must be in `addresses`, which are the resolved addresses of links.
@@ -84,9 +84,9 @@ def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True,
     import nh3
 
     cleaner = nh3.Cleaner(
-        tags={*SHOWN, *MATH_TAGS} if math else set(SHOWN),
+        tags={*PERMITTED_ELEMENTS, *MATH_TAGS} if math else set(PERMITTED_ELEMENTS),
         clean_content_tags=set(),
-        attributes=_ATTRIBUTES_WITH_MATH if math else ATTRIBUTES,
+        attributes=_ATTRIBUTES_WITH_MATH if math else PERMITTED_ATTRIBUTES,
         attribute_filter=_make_filter(addresses, has_ids=has_ids),
         strip_comments=True,
         link_rel="noopener noreferrer nofollow",
@@ -103,7 +103,9 @@ def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, 
         match name:
             case "class":
                 permitted_classes = [
-                    word for word in value.split() if word in CLASSES or _LANGUAGE_CLASS.fullmatch(word)
+                    word
+                    for word in value.split()
+                    if word in PERMITTED_CLASSES or _LANGUAGE_CLASS.fullmatch(word)
                 ]
                 return " ".join(permitted_classes) or None
             case "href":
@@ -118,8 +120,10 @@ def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, 
                 is_allowed = has_ids and value not in ids and _ID_PATTERN.fullmatch(value) is not None
                 ids.add(value)
             case _:
-                rule = _VALUE_PATTERNS.get(name)
-                is_allowed = tag in MATH_TAGS or rule is None or rule.fullmatch(value) is not None
+                value_pattern = _VALUE_PATTERNS.get(name)
+                is_allowed = (
+                    tag in MATH_TAGS or value_pattern is None or value_pattern.fullmatch(value) is not None
+                )
         return value if is_allowed else None
 
     return filter_value
@@ -128,34 +132,36 @@ def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, 
 # The conversion is slow; formulas above these limits are displayed as their source.
 MAX_FORMULAS = 500
 MAX_FORMULA_LENGTH = 2_000  # characters
-MAX_TOTAL_LENGTH = 100_000  # characters
+MAX_TOTAL_FORMULA_LENGTH = 100_000  # characters
 _log = logging.getLogger(__name__)
 
 
-def is_installed() -> bool:
+def can_convert_formulas() -> bool:
     """Return True if formulas can be converted to MathML."""
     from importlib.util import find_spec
 
     return find_spec("latex2mathml") is not None
 
 
-class Formulas:
+class FormulaConverter:
     """The conversion of the formulas of one page, within limits."""
 
     def __init__(self) -> None:
         self._count = self._length = 0
 
-    def write(self, source: str, *, is_block: bool) -> str:
+    def convert(self, source: str, *, is_block: bool) -> str:
         """Return a formula as MathML; invalid formulas are returned as escaped text."""
         self._count += 1
         self._length += len(source)
-        fits = (
+        is_within_limits = (
             self._count <= MAX_FORMULAS
-            and self._length <= MAX_TOTAL_LENGTH
+            and self._length <= MAX_TOTAL_FORMULA_LENGTH
             and len(source) <= MAX_FORMULA_LENGTH
         )
-        mark = "$$" if is_block else "$"
-        return (_convert_to_mathml(source, is_block) if fits else None) or escape(f"{mark}{source}{mark}")
+        delimiter = "$$" if is_block else "$"
+        return (_convert_to_mathml(source, is_block) if is_within_limits else None) or escape(
+            f"{delimiter}{source}{delimiter}"
+        )
 
 
 @lru_cache(maxsize=4 * MAX_FORMULAS)

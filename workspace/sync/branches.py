@@ -40,12 +40,14 @@ class TrackedCommits(NamedTuple):
     state: SyncState
 
 
-def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> SyncState:
-    """Return the state of two commits; `lost` is a commit that the remote had and removed.
+def compare_commits(
+    git: GitReader, ours: str | None, theirs: str | None, lost_commit: str | None
+) -> SyncState:
+    """Return the state of two commits; `lost_commit` is a commit that the remote had and removed.
 
     Raises ShallowHistory, DamagedRepository.
     """
-    if is_lost_commit_preserved(git, ours, theirs, lost):
+    if is_lost_commit_preserved(git, ours, theirs, lost_commit):
         return SyncState.FORCE_PUSHED
     if ours == theirs:
         return SyncState.UP_TO_DATE
@@ -59,11 +61,13 @@ def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: 
     return states_by_bases.get(bases, SyncState.DIVERGED)
 
 
-def is_lost_commit_preserved(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
+def is_lost_commit_preserved(
+    git: GitReader, ours: str | None, theirs: str | None, lost_commit: str | None
+) -> bool:
     """Return True if our branch still has a commit that the remote removed and has not restored."""
-    if lost is None or ours is None or not git.is_descendant(ours, lost):
+    if lost_commit is None or ours is None or not git.is_descendant(ours, lost_commit):
         return False
-    return theirs is None or not git.is_descendant(theirs, lost)
+    return theirs is None or not git.is_descendant(theirs, lost_commit)
 
 
 SYNCED_BRANCH_PATTERN = f"{DISCUSSION_BRANCH}|{PROPOSAL_BRANCH_PREFIX}[0-9a-z]{{8}}(?:-[^/]*)?"
@@ -71,10 +75,10 @@ SYNCED_BRANCH_PATTERN = f"{DISCUSSION_BRANCH}|{PROPOSAL_BRANCH_PREFIX}[0-9a-z]{{
 
 
 class SyncedBranch(NamedTuple):
-    """A branch other than the served one, after a synchronization.
+    """A branch other than the served branch, after a synchronization.
 
     `is_on_remote` is True if the remote has the branch; `commit` is None if this repository lacks the branch.
-    `done` lists the performed actions: "followed", "merged", "pushed". `conflicts` are the paths that both
+    `actions` are the performed actions: "followed", "merged", "pushed". `conflicts` are the paths that both
     sides changed, and `error` is the reason why the branch was not synchronized. `is_contained` is True if
     the served branch contains all commits of the branch, so nothing is lost if the remote deleted the branch.
     """
@@ -83,7 +87,7 @@ class SyncedBranch(NamedTuple):
     state: SyncState
     commit: str | None
     is_on_remote: bool
-    done: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     error: WorkspaceError | None = None
     is_contained: bool = False
@@ -94,8 +98,8 @@ class SyncedBranch(NamedTuple):
         return self.branch == DISCUSSION_BRANCH
 
     @property
-    def needs_decision(self) -> bool:
-        """Return True if the branch will differ from the remote's branch until a person decides."""
+    def needs_resolution(self) -> bool:
+        """Return True if a person must resolve the difference from the remote's branch."""
         if self.error is None and self.is_contained and not self.is_on_remote:
             return False
         return self.error is not None or self.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED)
@@ -173,19 +177,19 @@ def select_remote(workspace: Branch, name: str | None = None) -> ConfiguredRemot
     return ConfiguredRemote(remote_name, url, git.config(f"remote.{remote_name}.pushurl") or url)
 
 
-def tracking_ref(remote: str, branch: str) -> str:
+def format_tracking_ref(remote: str, branch: str) -> str:
     """Return the remote-tracking ref of a branch, which contains its last seen commit.
 
-    For an empty branch, return the common prefix of these refs, as the functions below do too.
+    For an empty branch, return the common prefix of these refs. The functions below do the same.
     """
     return f"refs/remotes/{remote}/{branch}"
 
 
-def fetched_ref(remote: str, branch: str) -> str:
+def format_fetched_ref(remote: str, branch: str) -> str:
     """Return the temporary ref to which a fetch writes a branch."""
     return f"refs/docyard/fetched/{remote}/{branch}"
 
 
-def lost_ref(remote: str, branch: str) -> str:
+def format_lost_ref(remote: str, branch: str) -> str:
     """Return the ref of the commit that was removed from a remote's branch."""
     return f"refs/docyard/lost/{remote}/{branch}"

@@ -54,19 +54,21 @@ def check_not_blocked(
     theirs: Snapshot,
     changes: Mapping[str, bytes | WholeEntry | None],
     remote: str,
-    last: BlockedPaths | None,
+    last_result: BlockedPaths | None,
 ) -> BlockedPaths:
-    """Return the conflicts if no change is to a path in conflict. `last` is an earlier result to reuse.
+    """Return the conflicts if no change is to a path in conflict; `last_result` may be reused.
 
     Raises SyncConflict, DamagedRepository.
     """
-    blocked = (
-        last if last is not None and _is_still_valid(last, ours, theirs) else find_blocked_paths(ours, theirs)
+    blocked_paths = (
+        last_result
+        if last_result is not None and _is_still_valid(last_result, ours, theirs)
+        else find_blocked_paths(ours, theirs)
     )
-    conflicting_paths = sorted(blocked.paths & changes.keys())
+    conflicting_paths = sorted(blocked_paths.paths & changes.keys())
     if conflicting_paths:
         raise SyncConflict(conflicting_paths, remote)
-    return blocked
+    return blocked_paths
 
 
 def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
@@ -99,20 +101,28 @@ def _list_unreviewed_paths(merge: Merge) -> frozenset[str]:
     """Return the paths on our side whose unreviewed changes the merge would put under a protection rule."""
     from workspace.proposals.unreviewed import find_unreviewed_on_both_sides
 
-    unreviewed = find_unreviewed_on_both_sides(merge)
-    return frozenset(path for change in unreviewed if change.is_ours for path in (change.path, change.source))
+    unreviewed_changes = find_unreviewed_on_both_sides(merge)
+    return frozenset(
+        path for change in unreviewed_changes if change.is_ours for path in (change.path, change.source)
+    )
 
 
-def _is_still_valid(last: BlockedPaths, ours: Snapshot, theirs: Snapshot) -> bool:
+def _is_still_valid(last_result: BlockedPaths, ours: Snapshot, theirs: Snapshot) -> bool:
     """Return True if our side has since changed only paths that the remote side did not change."""
-    if last.theirs != theirs.commit or last.ours is None or ours.commit is None or theirs.commit is None:
+    if (
+        last_result.theirs != theirs.commit
+        or last_result.ours is None
+        or ours.commit is None
+        or theirs.commit is None
+    ):
         return False
-    if last.ours == ours.commit:
+    if last_result.ours == ours.commit:
         return True
-    if last.bases and ours.git.merge_bases(ours.commit, theirs.commit) != last.bases:
+    if last_result.bases and ours.git.merge_bases(ours.commit, theirs.commit) != last_result.bases:
         return False
     return all(
-        change.path not in last.changed_paths for change in trees.diff_trees(ours.git, last.tree, ours.tree)
+        change.path not in last_result.changed_paths
+        for change in trees.diff_trees(ours.git, last_result.tree, ours.tree)
     )
 
 

@@ -37,10 +37,10 @@ from workspace.sync.branches import (
     SyncState,
     TrackedCommits,
     compare_commits,
-    fetched_ref,
+    format_fetched_ref,
+    format_lost_ref,
+    format_tracking_ref,
     list_branches_to_sync,
-    lost_ref,
-    tracking_ref,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class RefMover:
     def __init__(self, remotes: GitRemotes, common_dir: Path) -> None:
         self._remotes = remotes
         self._common_dir = common_dir
-        self._note = common_dir / _NOTE_PATH
+        self._note_file = common_dir / _NOTE_PATH
         self._recover()
 
     def move(self, ref: str, commit: str | None, *, expected: str | None) -> None:
@@ -92,7 +92,7 @@ class RefMover:
         Raises Locked if another program does not release its lock in time, RefNotMoved, OSError.
         """
         lock = self._find_lock(ref)
-        self._note.write_text(f"{ref} {commit or ''}\n")
+        self._note_file.write_text(f"{ref} {commit or ''}\n")
         try:
             deadline, unlocked_attempts = time.monotonic() + WAIT_FOR_GIT_S, 0
             while not self._remotes.set_ref(ref, commit, expected=expected):
@@ -107,11 +107,11 @@ class RefMover:
                     raise Locked(format_path(lock, self._common_dir))
                 time.sleep(_PAUSE_S)
         finally:
-            self._note.unlink(missing_ok=True)
+            self._note_file.unlink(missing_ok=True)
 
     def _recover(self) -> None:
         with suppress(OSError, ValueError):  # the note is unreadable, or the lock is missing
-            ref, commit = self._note.read_text().rstrip("\n").split(" ")
+            ref, commit = self._note_file.read_text().rstrip("\n").split(" ")
             lock = self._find_lock(ref)
             if ref.startswith("refs/") and ".." not in ref:
                 deadline = time.monotonic() + WAIT_FOR_GIT_S
@@ -119,7 +119,7 @@ class RefMover:
                     time.sleep(_PAUSE_S)
                 if f"{commit}\n".encode().startswith(lock.read_bytes()):
                     lock.unlink()
-        self._note.unlink(missing_ok=True)
+        self._note_file.unlink(missing_ok=True)
 
     def _find_lock(self, ref: str) -> Path:
         return self._common_dir / f"{ref}.lock"
@@ -170,11 +170,11 @@ def _list_tree_pairs(git: GitReader, commit: str, checked_ids: set[str]) -> Iter
         stack += parents
 
 
-def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
-    for change in differences:
-        new = change.new
-        if new is not None and new.mode != SUBMODULE_MODE and not git.has_object(new.id):
-            raise DamagedRepository("an object of the repository is missing or broken", id=new.id)
+def _check_changes(git: GitReader, changes: Iterator[TreeChange]) -> None:
+    for change in changes:
+        new_entry = change.new
+        if new_entry is not None and new_entry.mode != SUBMODULE_MODE and not git.has_object(new_entry.id):
+            raise DamagedRepository("an object of the repository is missing or broken", id=new_entry.id)
 
 
 def fast_forward(
@@ -244,8 +244,8 @@ class RemoteSession:
 
     def list_seen_commits(self) -> Mapping[str, str]:
         """Return the last seen commits of the remote's branches, and lost commits, by branch."""
-        lost_commits = self.remotes.refs(lost_ref(self.remote.name, ""))
-        return lost_commits | self.remotes.refs(tracking_ref(self.remote.name, ""))
+        lost_commits = self.remotes.refs(format_lost_ref(self.remote.name, ""))
+        return lost_commits | self.remotes.refs(format_tracking_ref(self.remote.name, ""))
 
     def compare(self, branch: str) -> TrackedCommits:
         """Return the commits of a branch, here and on the remote, and its state.
@@ -253,13 +253,13 @@ class RemoteSession:
         Raises ShallowHistory, DamagedRepository.
         """
         ours = self.workspace.tip(branch) if branch == self.branch else self.store.tip(branch)
-        theirs = self.remotes.commit_at(tracking_ref(self.remote.name, branch))
-        lost_name = lost_ref(self.remote.name, branch)
-        lost = self.remotes.commit_at(lost_name)
+        theirs = self.remotes.commit_at(format_tracking_ref(self.remote.name, branch))
+        lost_ref_name = format_lost_ref(self.remote.name, branch)
+        lost = self.remotes.commit_at(lost_ref_name)
         state = compare_commits(self.store, ours, theirs, lost)
         if lost is not None and state is not SyncState.FORCE_PUSHED:
             # The remote has the commit again, or our branch dropped it too.
-            self.ref_mover.move(lost_name, None, expected=lost)
+            self.ref_mover.move(lost_ref_name, None, expected=lost)
         return TrackedCommits(ours, theirs, state)
 
     def fetch(self, peer: Peer) -> dict[str, WorkspaceError]:
@@ -269,8 +269,8 @@ class RemoteSession:
         """
         if self.store.is_shallow and peer.address.transport is Transport.FILE:
             raise ShallowClone
-        prefix = fetched_ref(peer.name, "")
-        known_tips = self.remotes.refs(tracking_ref(peer.name, ""))
+        prefix = format_fetched_ref(peer.name, "")
+        known_tips = self.remotes.refs(format_tracking_ref(peer.name, ""))
         errors: dict[str, WorkspaceError] = {}
         self._remove_temporary_refs(prefix)
         try:
@@ -318,10 +318,10 @@ class RemoteSession:
             return
         if theirs is not None:
             check_complete(self.store, peer.name, theirs, old_tip or self.store.tip(self.branch), checked_ids)
-        tracking_name = tracking_ref(peer.name, branch)
+        tracking_ref_name = format_tracking_ref(peer.name, branch)
         if old_tip is not None:
-            self._record_lost_commit(lost_ref(peer.name, branch), old_tip, theirs)
-        self.ref_mover.move(tracking_name, theirs, expected=old_tip)
+            self._record_lost_commit(format_lost_ref(peer.name, branch), old_tip, theirs)
+        self.ref_mover.move(tracking_ref_name, theirs, expected=old_tip)
 
     def _record_lost_commit(self, ref: str, old_tip: str, theirs: str | None) -> None:
         if theirs is not None and self.store.is_descendant(theirs, old_tip):
@@ -373,7 +373,7 @@ class RemoteSession:
     ) -> dict[str, WorkspaceError]:
         errors: dict[str, WorkspaceError] = {}
         for branch, commit in pushed_commits.items():
-            ref = tracking_ref(peer.name, branch)
+            ref = format_tracking_ref(peer.name, branch)
             try:
                 self.ref_mover.move(ref, commit, expected=self.remotes.commit_at(ref))
             except WorkspaceError as error:

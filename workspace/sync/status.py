@@ -20,9 +20,9 @@ from workspace.sync.branches import (
     TrackedCommits,
     UnknownRemote,
     compare_commits,
-    lost_ref,
+    format_lost_ref,
+    format_tracking_ref,
     select_remote,
-    tracking_ref,
 )
 from workspace.sync.conflicts import BlockedPaths, check_not_blocked
 
@@ -38,19 +38,19 @@ MAX_COUNTED_COMMITS = 2_000
 """The maximum number of commits of one side that are counted."""
 
 
-class Unpushed(NamedTuple):
+class UnpushedCommits(NamedTuple):
     """The number of commits of the served branch that the remote lacks, and the time of the first.
 
     If `has_more` is True, there are more commits, and `since` is the earliest time of those that were
     counted.
     """
 
-    commits: int
+    commit_count: int
     since: datetime
     has_more: bool = False
 
 
-def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | None:
+def find_unpushed(workspace: Branch, remote: str | None = None) -> UnpushedCommits | None:
     """Return the commits that the remote lacks, as last seen; None without such commits or a remote.
 
     `remote` is the name of a remote; None means the default of `sync`. Raises InvalidConfig.
@@ -62,18 +62,20 @@ def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | No
         name = select_remote(workspace, remote).name
     except (NoRemote, UnknownRemote):
         return None
-    return list_commits_ahead(workspace.git, tip, workspace.git.find_object(tracking_ref(name, branch)))
+    return list_commits_ahead(
+        workspace.git, tip, workspace.git.find_object(format_tracking_ref(name, branch))
+    )
 
 
 def list_commits_ahead(
     git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
-) -> Unpushed | None:
+) -> UnpushedCommits | None:
     """Return the commits of `ours` that `theirs` lacks, at most `max_count`; None without such commits."""
     graph = Graph(git)
     commits, has_more = list_commits_between(graph, ours, theirs, max_commits=max_count)
     # A shallow clone lacks the times of some commits.
     times = [time for id in commits if (time := graph.time(id))]
-    return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
+    return UnpushedCommits(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
 
 
 _MAX_UPDATED_COMMITS = 64
@@ -88,8 +90,8 @@ class TrackedState(NamedTuple):
 
     remote: str
     tracked: TrackedCommits
-    lost: str | None
-    unpushed: Unpushed | None
+    lost_commit: str | None
+    unpushed: UnpushedCommits | None
     diverged_since: datetime | None
 
 
@@ -150,27 +152,29 @@ class TrackingStatus:
         if branch is None or ours is None or name is None:
             return None
         git = self._workspace.git
-        theirs = git.commit_at(tracking_ref(name, branch))
-        lost = git.commit_at(lost_ref(name, branch))
-        if theirs is None and lost is None and not snapshot.config.remote.is_automatic:
+        theirs = git.commit_at(format_tracking_ref(name, branch))
+        lost_commit = git.commit_at(format_lost_ref(name, branch))
+        if theirs is None and lost_commit is None and not snapshot.config.remote.is_automatic:
             return None
         with self._lock:
             last_state = self._last_state
         has_same_remote = last_state is not None and (
             last_state.remote,
-            last_state.lost,
+            last_state.lost_commit,
             last_state.tracked.theirs,
         ) == (
             name,
-            lost,
+            lost_commit,
             theirs,
         )
         if has_same_remote and last_state is not None and last_state.tracked.ours == ours:
             return last_state
         if has_same_remote and last_state is not None:
-            state = self._update_state(last_state, ours) or self._compute_state(name, ours, theirs, lost)
+            state = self._update_state(last_state, ours) or self._compute_state(
+                name, ours, theirs, lost_commit
+            )
         else:
-            state = self._compute_state(name, ours, theirs, lost)
+            state = self._compute_state(name, ours, theirs, lost_commit)
         with self._lock:
             self._last_state = state
         return state
@@ -207,9 +211,11 @@ class TrackingStatus:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
 
-    def _compute_state(self, name: str, ours: str, theirs: str | None, lost: str | None) -> TrackedState:
+    def _compute_state(
+        self, name: str, ours: str, theirs: str | None, lost_commit: str | None
+    ) -> TrackedState:
         git = self._workspace.git
-        tracked = TrackedCommits(ours, theirs, compare_commits(git, ours, theirs, lost))
+        tracked = TrackedCommits(ours, theirs, compare_commits(git, ours, theirs, lost_commit))
         unpushed = (
             None
             if tracked.state in (SyncState.UP_TO_DATE, SyncState.BEHIND)
@@ -219,7 +225,7 @@ class TrackingStatus:
             list_commits_ahead(git, theirs, ours) if theirs and tracked.state is SyncState.DIVERGED else None
         )
         return TrackedState(
-            name, tracked, lost, unpushed, commits_behind.since if commits_behind is not None else None
+            name, tracked, lost_commit, unpushed, commits_behind.since if commits_behind is not None else None
         )
 
     def _update_state(self, last_state: TrackedState, ours: str) -> TrackedState | None:
@@ -241,9 +247,9 @@ class TrackingStatus:
         state = (
             SyncState.AHEAD if last_state.tracked.state is SyncState.UP_TO_DATE else last_state.tracked.state
         )
-        last_unpushed = last_state.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
+        last_unpushed = last_state.unpushed or UnpushedCommits(0, datetime.fromtimestamp(min(times), UTC))
         since = min(last_unpushed.since, datetime.fromtimestamp(min(times), UTC))
-        unpushed = Unpushed(last_unpushed.commits + len(times), since, last_unpushed.has_more)
+        unpushed = UnpushedCommits(last_unpushed.commit_count + len(times), since, last_unpushed.has_more)
         return last_state._replace(
             tracked=TrackedCommits(ours, last_state.tracked.theirs, state), unpushed=unpushed
         )

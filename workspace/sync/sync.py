@@ -58,7 +58,7 @@ from workspace.sync.branches import (
     select_remote,
 )
 from workspace.sync.exchange import RemoteSession, check_attributes, fast_forward
-from workspace.sync.status import Unpushed, list_commits_ahead
+from workspace.sync.status import UnpushedCommits, list_commits_ahead
 from workspace.writing.write import DetachedHead, is_proposal_branch, make_author_signature
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ class UnreviewedMerge(Protected):
 
     def __init__(
         self,
-        unreviewed: Sequence[UnreviewedChange],
+        unreviewed_changes: Sequence[UnreviewedChange],
         conflicts: Sequence[FileConflict],
         versions: Mapping[str, _Versions],
     ) -> None:
-        change = unreviewed[0]
-        paths = list(dict.fromkeys(change.path for change in unreviewed))
+        change = unreviewed_changes[0]
+        paths = list(dict.fromkeys(change.path for change in unreviewed_changes))
         side, side_option = ("here", "--theirs") if change.is_ours else ("in the remote", "--ours")
         target_text = f" to {change.source}" if change.source != change.path else ""
         super().__init__(
@@ -118,7 +118,7 @@ class UnreviewedMerge(Protected):
             "propose the change; or review the changes, and run git pull.",
         )
         self.details["unreviewed"] = [
-            _format_unreviewed(change) for change in unreviewed[:_MAX_LISTED_CHANGES]
+            _format_unreviewed(change) for change in unreviewed_changes[:_MAX_LISTED_CHANGES]
         ]
         self.conflicts = tuple(conflicts)
         self.versions = versions
@@ -158,7 +158,7 @@ def merge_remote(
             workspace,
             branch,
             theirs,
-            message=lambda _: _format_message(branch, remote, is_decided=bool(resolutions)),
+            message=lambda _: _format_message(branch, remote, has_resolutions=bool(resolutions)),
             resolutions=resolutions,
             adjust=lambda merge: _replace_with_side(merge, side_choices),
             check=check,
@@ -191,7 +191,7 @@ def merge_remote(
             }
             has_new_choice = not new_choices.items() <= side_choices.items()
             if not has_new_choice or any(
-                side.choice is ResolutionChoice.CONTENT for side in new_choices.values()
+                side_choice.choice is ResolutionChoice.CONTENT for side_choice in new_choices.values()
             ):
                 raise
             side_choices.update(new_choices)
@@ -213,11 +213,11 @@ def _check_reviewed(merge: Merge) -> None:
     # Imported here because a server answers its first requests without the rules.
     from workspace.proposals.unreviewed import find_unreviewed_on_both_sides
 
-    unreviewed = find_unreviewed_on_both_sides(merge)
-    if unreviewed:
-        paths = dict.fromkeys(change.path for change in unreviewed)
+    unreviewed_changes = find_unreviewed_on_both_sides(merge)
+    if unreviewed_changes:
+        paths = dict.fromkeys(change.path for change in unreviewed_changes)
         raise UnreviewedMerge(
-            unreviewed,
+            unreviewed_changes,
             [_build_conflict(merge, path) for path in paths],
             {path: _find_versions(merge, path) for path in paths},
         )
@@ -282,9 +282,9 @@ def _check_content(merge: Merge, resolutions: Resolutions) -> None:
             check_direct_write(side, new_changes)
 
 
-def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:
+def _format_message(branch: str, remote: str, *, has_resolutions: bool) -> str:
     subject = f"Merge '{branch}' of {remote}"
-    trailers = {DECIDED_BY_TRAILER: "git"} if is_decided else None
+    trailers = {DECIDED_BY_TRAILER: "git"} if has_resolutions else None
     return format_commit_message(
         [subject], paths=[], message=None, tool="sync", client="docyard", trailers=trailers
     )
@@ -339,9 +339,10 @@ class SyncResult(NamedTuple):
     """The result of a synchronization. Commits are ids of 40 digits, or None.
 
     `commit` is the tip of the served branch, and `theirs` the last seen tip of the remote's branch. If the
-    branch was fast-forwarded, `old_commit` is its earlier tip. `merged` is the merge commit. `pushed` is the
-    number of pushed commits, at most 2,000. `conflicts` prevent the merge of a diverged branch; `merge_error`
-    is another reason that prevents it. `other_branches` are the synchronized branches except the served one.
+    branch was fast-forwarded, `old_commit` is its earlier tip. `merge_commit` is the id of the merge.
+    `pushed_count` is the number of pushed commits, at most 2,000. `conflicts` prevent the merge of a diverged
+    branch; `merge_error` is another reason that prevents it. `other_branches` are the synchronized branches
+    except the served branch.
     """
 
     remote: str
@@ -350,12 +351,12 @@ class SyncResult(NamedTuple):
     state: SyncState
     commit: str | None
     theirs: str | None
-    fetched: bool
+    has_fetched: bool
     old_commit: str | None
     is_fast_forwarded: bool
-    merged: str | None
-    pushed: int
-    unpushed: Unpushed | None
+    merge_commit: str | None
+    pushed_count: int
+    unpushed: UnpushedCommits | None
     conflicts: tuple[FileConflict, ...] = ()
     merge_error: WorkspaceError | None = None
     other_branches: tuple[SyncedBranch, ...] = ()
@@ -398,7 +399,7 @@ def sync(
         recover_if_needed(store)
         session = RemoteSession(workspace, store, remotes, branch, configured_remote, access, progress)
         return _Synchronization(workspace, store, session, branch, configured_remote, durable, choose).run(
-            fetch=fetch, push=push, restores=restore and not fetch
+            fetch=fetch, push=push, restores_commits=restore and not fetch
         )
 
 
@@ -408,20 +409,20 @@ class _BranchProgress:
 
     old_commit: str | None = None
     is_fast_forwarded: bool = False
-    merged: str | None = None
-    pushed: int = 0
+    merge_commit: str | None = None
+    pushed_count: int = 0
     conflicts: tuple[FileConflict, ...] = ()
     merge_error: WorkspaceError | None = None
     error: WorkspaceError | None = None
 
     @property
-    def done(self) -> tuple[str, ...]:
-        actions = {
+    def actions(self) -> tuple[str, ...]:
+        has_performed = {
             "followed": self.is_fast_forwarded,
-            "merged": self.merged is not None,
-            "pushed": self.pushed > 0,
+            "merged": self.merge_commit is not None,
+            "pushed": self.pushed_count > 0,
         }
-        return tuple(name for name, is_performed in actions.items() if is_performed)
+        return tuple(name for name, is_performed in has_performed.items() if is_performed)
 
 
 @dataclass
@@ -437,7 +438,7 @@ class _Synchronization:
     choose: ChooseResolutions | None
     progress_by_branch: dict[str, _BranchProgress] = field(default_factory=dict)
 
-    def run(self, *, fetch: bool, push: bool, restores: bool) -> SyncResult:
+    def run(self, *, fetch: bool, push: bool, restores_commits: bool) -> SyncResult:
         source = self.session.build_peer(self.remote.url) if fetch else None
         target = self.session.build_peer(self.remote.push_url) if push else None
         if source is not None:
@@ -446,11 +447,13 @@ class _Synchronization:
             if source is not None:
                 for branch in self._list_branches():
                     self._update_branch(branch)
-            commits = self._select_commits_to_push(restores=restores) if target is not None else {}
+            commits = (
+                self._select_commits_to_push(restores_commits=restores_commits) if target is not None else {}
+            )
             if target is None or not commits:
                 break
             if not self._push(target, commits, is_last=source is None) or source is None:
-                break  # the next call pushes commits that were made meanwhile
+                break  # the next call pushes commits that were made since then
             self._fetch(source)
         else:
             self._get_progress(self.branch).error = Busy(
@@ -460,7 +463,9 @@ class _Synchronization:
         error = self._get_progress(self.branch).error
         if error is not None:
             raise error
-        return self._build_result(source or target or self.session.build_peer(self.remote.url), fetched=fetch)
+        return self._build_result(
+            source or target or self.session.build_peer(self.remote.url), has_fetched=fetch
+        )
 
     def _get_progress(self, branch: str) -> _BranchProgress:
         return self.progress_by_branch.setdefault(branch, _BranchProgress())
@@ -505,7 +510,9 @@ class _Synchronization:
         progress.conflicts, progress.merge_error = (), None
         choose = self.choose if branch == self.branch else None
         try:
-            progress.merged = merge_remote(self.workspace, branch, theirs, self.remote.name, choose).commit
+            progress.merge_commit = merge_remote(
+                self.workspace, branch, theirs, self.remote.name, choose
+            ).commit
         except MergeConflict as error:
             progress.conflicts = error.conflicts
         except (UnrelatedHistories, ShallowHistory) as error:
@@ -522,9 +529,9 @@ class _Synchronization:
         if merge_commit == tracked.theirs:
             progress.old_commit, progress.is_fast_forwarded = tracked.ours, True
         else:
-            progress.merged = merge_commit
+            progress.merge_commit = merge_commit
 
-    def _select_commits_to_push(self, *, restores: bool) -> dict[str, str]:
+    def _select_commits_to_push(self, *, restores_commits: bool) -> dict[str, str]:
         """Return the commits to push, by branch."""
         commits: dict[str, str] = {}
         for branch in self._list_branches():
@@ -537,7 +544,7 @@ class _Synchronization:
                 progress.error = error
                 continue
             is_pushable = tracked.state is SyncState.AHEAD or (
-                tracked.state is SyncState.FORCE_PUSHED and restores
+                tracked.state is SyncState.FORCE_PUSHED and restores_commits
             )
             if tracked.ours is not None and is_pushable:
                 commits[branch] = tracked.ours
@@ -556,16 +563,16 @@ class _Synchronization:
         for branch in commits:
             error = push_errors.get(branch)
             if error is None:
-                self._get_progress(branch).pushed += missing_counts[branch]
+                self._get_progress(branch).pushed_count += missing_counts[branch]
             elif is_last or not isinstance(error, RemoteMoved):
                 self._get_progress(branch).error = error
         return is_moved
 
     def _count_missing(self, branch: str, commit: str) -> int:
         commits_ahead = list_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
-        return commits_ahead.commits if commits_ahead is not None else 0
+        return commits_ahead.commit_count if commits_ahead is not None else 0
 
-    def _build_result(self, peer: Peer, *, fetched: bool) -> SyncResult:
+    def _build_result(self, peer: Peer, *, has_fetched: bool) -> SyncResult:
         tracked, progress = self.session.compare(self.branch), self._get_progress(self.branch)
         return SyncResult(
             remote=peer.name,
@@ -574,11 +581,11 @@ class _Synchronization:
             state=tracked.state,
             commit=tracked.ours,
             theirs=tracked.theirs,
-            fetched=fetched,
+            has_fetched=has_fetched,
             old_commit=progress.old_commit,
             is_fast_forwarded=progress.is_fast_forwarded,
-            merged=progress.merged,
-            pushed=progress.pushed,
+            merge_commit=progress.merge_commit,
+            pushed_count=progress.pushed_count,
             unpushed=None
             if tracked.ours is None
             else list_commits_ahead(self.store, tracked.ours, tracked.theirs),
@@ -597,7 +604,7 @@ class _Synchronization:
         is_on_remote = tracked.theirs is not None
         is_contained = tracked.state is SyncState.FORCE_PUSHED and self._is_contained(tracked.ours)
         return SyncedBranch(
-            branch, tracked.state, tracked.ours, is_on_remote, progress.done, paths, error, is_contained
+            branch, tracked.state, tracked.ours, is_on_remote, progress.actions, paths, error, is_contained
         )
 
     def _is_contained(self, commit: str | None) -> bool:

@@ -4,8 +4,8 @@ Comments and strings are replaced by spaces first. A definition is then a line t
 `class` or `def` and a name. A line with a name, arguments and a body is also a definition. Indentation
 determines which definition contains another.
 
-The time is linear in the length of every text. Common lexers search for the end of an unclosed comment once
-for each of its beginnings.
+The time is linear in the length of every text. Common lexers search to the end of the text again
+for each mark that begins an unclosed comment.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
     from workspace.markdown.lines import Lines
 
-MAX_BYTES = 1_000_000
+MAX_SOURCE_BYTES = 1_000_000
 """Larger files have no outline, because they are usually generated."""
 
 _SLASH_COMMENT = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
-_DOUBLE = r'"(?:[^"\\\n]|\\.)*"?'
-_SINGLE = r"'(?:[^'\\\n]|\\.)*'?"
-_CHARACTER = r"'(?:[^'\\\n]|\\[^\n'][^\n']{0,8}|\\')'"
-_BACKTICK = r"`(?:[^`\\]|\\[\s\S])*`?"
-_TRIPLE = r'"""[\s\S]*?(?:"""|\Z)' + r"|'''[\s\S]*?(?:'''|\Z)"
+_DOUBLE_QUOTED = r'"(?:[^"\\\n]|\\.)*"?'
+_SINGLE_QUOTED = r"'(?:[^'\\\n]|\\.)*'?"
+_CHARACTER_LITERAL = r"'(?:[^'\\\n]|\\[^\n'][^\n']{0,8}|\\')'"
+_BACKTICK_QUOTED = r"`(?:[^`\\]|\\[\s\S])*`?"
+_TRIPLE_QUOTED = r'"""[\s\S]*?(?:"""|\Z)' + r"|'''[\s\S]*?(?:'''|\Z)"
 
-_C_MASK = re.compile(f"{_SLASH_COMMENT}|{_DOUBLE}|{_CHARACTER}")
-_GO_MASK = re.compile(rf"{_SLASH_COMMENT}|{_DOUBLE}|{_CHARACTER}|`[^`]*`?")
-_TRIPLE_MASK = re.compile(rf"{_SLASH_COMMENT}|{_TRIPLE}|{_DOUBLE}|{_CHARACTER}")
-_JS_MASK = re.compile(f"{_SLASH_COMMENT}|{_DOUBLE}|{_SINGLE}|{_BACKTICK}")
-_PHP_MASK = re.compile(rf"{_SLASH_COMMENT}|#[^\n]*|{_DOUBLE}|{_SINGLE}")
-_HASH_MASK = re.compile(rf"#[^\n]*|{_TRIPLE}|{_DOUBLE}|{_SINGLE}")
-_LUA_MASK = re.compile(rf"--\[\[[\s\S]*?(?:\]\]|\Z)|--[^\n]*|{_DOUBLE}|{_SINGLE}")
+_C_MASK = re.compile(f"{_SLASH_COMMENT}|{_DOUBLE_QUOTED}|{_CHARACTER_LITERAL}")
+_GO_MASK = re.compile(rf"{_SLASH_COMMENT}|{_DOUBLE_QUOTED}|{_CHARACTER_LITERAL}|`[^`]*`?")
+_TRIPLE_MASK = re.compile(rf"{_SLASH_COMMENT}|{_TRIPLE_QUOTED}|{_DOUBLE_QUOTED}|{_CHARACTER_LITERAL}")
+_JS_MASK = re.compile(f"{_SLASH_COMMENT}|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED}|{_BACKTICK_QUOTED}")
+_PHP_MASK = re.compile(rf"{_SLASH_COMMENT}|#[^\n]*|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED}")
+_HASH_MASK = re.compile(rf"#[^\n]*|{_TRIPLE_QUOTED}|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED}")
+_LUA_MASK = re.compile(rf"--\[\[[\s\S]*?(?:\]\]|\Z)|--[^\n]*|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED}")
 
 _MODIFIERS = (
     "abstract async const data declare default export extern final implicit inline internal local open "
@@ -48,14 +48,14 @@ MODIFIER = rf"(?:(?:{'|'.join(_MODIFIERS.split())})(?:\([^()\n]{{0,80}}\))?[ \t]
 """Matches a modifier before a definition, such as `public` or `pub(crate)`, and the space after it."""
 
 _NAME = r"[^\W\d][\w$.:]*[?!]?|[$~][\w$]+"
-_NO_NAME = (
+_STATEMENT_WORDS = (
     "await case catch delete do else elif except finally for foreach if in lock match new not or return "
     "sizeof switch synchronized then throw try typeof until using when while with yield"
 )
 
 # A type and a name, or a name alone. Each text matches in one way only, so there is no backtracking.
 _CALLABLE = re.compile(
-    rf"^([ \t]*)(?!(?:{'|'.join(_NO_NAME.split())})\b)"
+    rf"^([ \t]*)(?!(?:{'|'.join(_STATEMENT_WORDS.split())})\b)"
     r"((?:[\w:<>,\[\].?@]+[ \t*&]+){0,8})([~\w$:#]+)[ \t]*(?=\()",
     re.MULTILINE,
 )
@@ -67,11 +67,14 @@ _DESCRIPTION_STARTS = ("@", "//", "/*", "*", "# ", "#[", "--")
 
 
 class _Language(NamedTuple):
-    """The syntax of a language: comments and strings, definition words, form of `name(…) {` definitions."""
+    """The syntax of a language: comments and strings, definition words, form of `name(…) {` definitions.
+
+    `callable_form` is "typed" if a type precedes the name, "bare" if not, "" without such definitions.
+    """
 
     mask: re.Pattern[str]
-    words: str
-    callable: str = ""
+    definition_words: str
+    callable_form: str = ""
 
 
 _LANGUAGES = {
@@ -109,12 +112,17 @@ def read_headings(lines: Lines, path: str) -> list[TextHeading]:
     definition on the same line is part of the first.
     """
     language = _LANGUAGES_BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
-    if language is None or len(lines.data) > MAX_BYTES:
+    if language is None or len(lines.data) > MAX_SOURCE_BYTES:
         return []
     text = LINE_END.sub("\n", lines.data.decode("utf-8", "replace").removeprefix("\ufeff"))
-    masked = language.mask.sub(_replace_with_spaces, text)
+    masked_text = language.mask.sub(_replace_with_spaces, text)
     definitions = dict(
-        sorted((*_find_callable_definitions(masked, language), *_find_word_definitions(masked, language)))
+        sorted(
+            (
+                *_find_callable_definitions(masked_text, language),
+                *_find_word_definitions(masked_text, language),
+            )
+        )
     )
     starts = [0, *(line_end.end() for line_end in re.finditer("\n", text))]
     text_lines = text.split("\n")
@@ -139,51 +147,57 @@ def _replace_with_spaces(match: re.Match[str]) -> str:
     text = match[0]
     if "\n" not in text:
         return " " * len(text)
-    return "\n".join(" " * len(part) for part in text.split("\n"))
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
-def _find_word_definitions(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
+def _find_word_definitions(masked_text: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield the definitions that begin with a word: the offset, then the indentation and the name."""
-    words = "|".join(language.words.split())
+    words = "|".join(language.definition_words.split())
     pattern = re.compile(
         rf"^([ \t]*){MODIFIER}{{0,8}}(?:{words})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
         rf"(?:\([^()\n]{{0,200}}\)[ \t]*)?({_NAME})",
         re.MULTILINE,
     )
-    for match in pattern.finditer(masked):
-        end = masked.find("\n", match.end())
-        rest_of_line = masked[match.end() : end if end >= 0 else len(masked)].rstrip()
+    for match in pattern.finditer(masked_text):
+        end = masked_text.find("\n", match.end())
+        rest_of_line = masked_text[match.end() : end if end >= 0 else len(masked_text)].rstrip()
         # In languages with typed functions such a line declares a function or a variable of the type.
-        if language.callable != "typed" or "{" in rest_of_line or not rest_of_line.endswith((";", ")", ",")):
+        if (
+            language.callable_form != "typed"
+            or "{" in rest_of_line
+            or not rest_of_line.endswith((";", ")", ","))
+        ):
             yield match.start(2), (_measure_indentation(match[1]), match[2].rstrip(".:"))
 
 
-def _find_callable_definitions(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
+def _find_callable_definitions(
+    masked_text: str, language: _Language
+) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield the definitions of the form `type name(…) {`, or without the type."""
-    if not language.callable:
+    if not language.callable_form:
         return
-    closing_offsets = _match_parentheses(masked)
-    for match in _CALLABLE.finditer(masked):
+    closing_offsets = _match_parentheses(masked_text)
+    for match in _CALLABLE.finditer(masked_text):
         is_typed = bool(match[2]) or "::" in match[3]
         closing_offset = closing_offsets.get(match.end())
         if (
-            (is_typed or language.callable == "bare")
+            (is_typed or language.callable_form == "bare")
             and closing_offset
-            and _BODY.match(masked, closing_offset + 1)
+            and _BODY.match(masked_text, closing_offset + 1)
         ):
             yield match.start(3), (_measure_indentation(match[1]), match[3])
 
 
-def _match_parentheses(masked: str) -> dict[int, int]:
+def _match_parentheses(masked_text: str) -> dict[int, int]:
     """Return the offset of the closing parenthesis for each opening one."""
     open_offsets: list[int] = []
-    pairs: dict[int, int] = {}
-    for match in _PARENTHESIS.finditer(masked):
+    closing_offsets: dict[int, int] = {}
+    for match in _PARENTHESIS.finditer(masked_text):
         if match[0] == "(":
             open_offsets.append(match.start())
         elif open_offsets:
-            pairs[open_offsets.pop()] = match.start()
-    return pairs
+            closing_offsets[open_offsets.pop()] = match.start()
+    return closing_offsets
 
 
 def _measure_indentation(indentation: str) -> int:

@@ -1,4 +1,4 @@
-"""Search for a part of a text by its address, number, words, or their beginning."""
+"""Search for a part of a text by its address, its number, or the words of its heading."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 _MAX_DISPLAYED_LENGTH = 200
 _MAX_CANDIDATES = 5
-_MAX_AMBIGUOUS = 100
+_MAX_AMBIGUOUS_CANDIDATES = 100
 _MAX_LISTED_LINES = 20
 
 # Transliteration is slow, and a text may have a hundred thousand headings.
-_MAX_TRANSLITERATED = 2000
+_MAX_TRANSLITERATED_HEADINGS = 2000
 
 # Longer queries cannot be headings, and are not compared with them.
 _MAX_COMPARED_LENGTH = 2000
 
-_WORD = r"(?:section|sec\.|chapter|part|appendix|§)"
+_SECTION_WORD = r"(?:section|sec\.|chapter|part|appendix|§)"
 _NUMBER = r"\d{1,9}(?:\.\d{1,9}){0,20}"
-_QUERY_NUMBER = re.compile(rf"{_WORD}? ?({_NUMBER})[.):]?(?: (.*))?", re.IGNORECASE | re.DOTALL)
-_HEADING_NUMBER = re.compile(rf"(?:{_WORD} ?)?({_NUMBER})[.):]?(?= |$)", re.IGNORECASE)
-_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
+_QUERY_NUMBER = re.compile(rf"{_SECTION_WORD}? ?({_NUMBER})[.):]?(?: (.*))?", re.IGNORECASE | re.DOTALL)
+_HEADING_NUMBER = re.compile(rf"(?:{_SECTION_WORD} ?)?({_NUMBER})[.):]?(?= |$)", re.IGNORECASE)
+_HEADING_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
 
 
 class AmbiguousSection(WorkspaceError):
@@ -52,13 +52,13 @@ class _SectionQuery(NamedTuple):
     name: str
     words: str
     number: tuple[int, ...]
-    rest: str
+    words_after_number: str
 
 
 def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> OutlineEntry:
     """Return the part of a text that a query matches; it must be the only match.
 
-    The first criterion with a match decides:
+    The first criterion with a match determines the result:
 
     - the address, or another name of the part, such as an HTML id or the slug of its heading
     - the number in a heading, then the position in the outline
@@ -86,9 +86,9 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
     raise _make_not_found_error(text, outline, query)
 
 
-def _parse_query(wanted: str) -> _SectionQuery:
-    name = wanted.strip()
-    words = fold_text(_MARKS.sub("", name[: _MAX_COMPARED_LENGTH + 1]))
+def _parse_query(text_query: str) -> _SectionQuery:
+    name = text_query.strip()
+    words = fold_text(_HEADING_MARKS.sub("", name[: _MAX_COMPARED_LENGTH + 1]))
     match = _QUERY_NUMBER.fullmatch(words)
     return _SectionQuery(
         name, words, _parse_number(match[1]) if match else (), (match[2] or "") if match else ""
@@ -101,8 +101,8 @@ def fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def _parse_number(parts: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in parts.split("."))
+def _parse_number(dotted_number: str) -> tuple[int, ...]:
+    return tuple(map(int, dotted_number.split(".")))
 
 
 def _find_by_address(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
@@ -118,7 +118,7 @@ def _find_by_name(text: TextFile, outline: TextOutline, name: str) -> Sequence[O
     document = text.document
     if document is not None and document.sections:
         return [outline.entries[section.position] for section in find_sections_by_name(document, name)]
-    entry = outline.by_address(name)
+    entry = outline.find_by_address(name)
     return (entry,) if entry else [item for item in outline.entries if _get_last_name(item) == name]
 
 
@@ -131,16 +131,16 @@ def _find_by_number(text: TextFile, outline: TextOutline, query: _SectionQuery) 
     if not query.number:
         return ()
     matches = [entry for entry in outline.entries if _read_heading_number(entry) == query.number]
-    if query.rest:
-        return [entry for entry in matches if fold_text(entry.title).endswith(query.rest)] or [
+    if query.words_after_number:
+        return [entry for entry in matches if fold_text(entry.title).endswith(query.words_after_number)] or [
             entry
             for entry in outline.entries
             if entry.number
             and _parse_number(entry.number) == query.number
-            and fold_text(entry.title) == query.rest
+            and fold_text(entry.title) == query.words_after_number
         ]
-    position = ".".join(str(part) for part in query.number)
-    return matches or [entry for entry in outline.entries if entry.number == position]
+    dotted_number = ".".join(map(str, query.number))
+    return matches or [entry for entry in outline.entries if entry.number == dotted_number]
 
 
 def _read_heading_number(entry: OutlineEntry) -> tuple[int, ...]:
@@ -155,20 +155,20 @@ def _find_by_words(text: TextFile, outline: TextOutline, query: _SectionQuery) -
 
 def _find_by_letters(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
     """Return matches by letters and digits only, without punctuation, symbols and spaces."""
-    return _match_titles(outline, _strip_non_letters(query.words), _strip_non_letters)
+    return _match_titles(outline, _keep_letters_and_digits(query.words), _keep_letters_and_digits)
 
 
 def _find_by_title_without_number(
     text: TextFile, outline: TextOutline, query: _SectionQuery
 ) -> Sequence[OutlineEntry]:
     """Return matches by the words after the number at the beginning of a heading."""
-    return _match_titles(outline, query.words, _strip_number)
+    return _match_titles(outline, query.words, _strip_heading_number)
 
 
-def _strip_number(folded: str) -> str:
-    folded = fold_text(folded)
-    match = _HEADING_NUMBER.match(folded)
-    return folded[match.end() :].lstrip(" -\u2013\u2014") if match else ""
+def _strip_heading_number(title: str) -> str:
+    folded_title = fold_text(title)
+    match = _HEADING_NUMBER.match(folded_title)
+    return folded_title[match.end() :].lstrip(" -\u2013\u2014") if match else ""
 
 
 def _match_titles(
@@ -179,7 +179,7 @@ def _match_titles(
     return [entry for entry in outline.entries if fold(entry.title[:_MAX_COMPARED_LENGTH]) == folded_query]
 
 
-def _strip_non_letters(words: str) -> str:
+def _keep_letters_and_digits(words: str) -> str:
     return "".join(character for character in fold_text(words) if character.isalnum())
 
 
@@ -192,7 +192,7 @@ def _find_by_prefix(text: TextFile, outline: TextOutline, query: _SectionQuery) 
 
 def _has_prefix(outline: TextOutline, entry: OutlineEntry, query: _SectionQuery) -> bool:
     title = entry.title[:_MAX_COMPARED_LENGTH]
-    if fold_text(title).startswith(query.words) or _strip_number(title).startswith(query.words):
+    if fold_text(title).startswith(query.words) or _strip_heading_number(title).startswith(query.words):
         return True
     parent_address = "" if entry.parent is None else outline.entries[entry.parent].address
     return entry.address.startswith(query.name) and not parent_address.startswith(query.name)
@@ -210,14 +210,15 @@ def _make_ambiguous_error(
             "line": entry.line,
             "parent": None if entry.parent is None else outline.entries[entry.parent].address,
         }
-        for entry in matches[:_MAX_AMBIGUOUS]
+        for entry in matches[:_MAX_AMBIGUOUS_CANDIDATES]
     ]
     return AmbiguousSection(
-        f"'{_display(query)}' names {len(matches):,} sections of {text.path}, on lines {lines}{ellipsis}",
+        f"'{_shorten_name(query)}' names {len(matches):,} sections of {text.path}, "
+        f"on lines {lines}{ellipsis}",
         fix=f"Use the full address of one, such as '{matches[0].address}'.",
         candidates=candidates,
         total=len(matches),
-        wanted=_display(query),
+        wanted=_shorten_name(query),
     )
 
 
@@ -233,15 +234,15 @@ def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQ
         fix = "Name a section of the text."
         source = SuggestionSource(HintKind.SECTIONS, text.path)
     return SectionNotFound(
-        f"no section '{_display(query)}' in {text.path}",
+        f"no section '{_shorten_name(query)}' in {text.path}",
         fix=fix,
         among=source,
         candidates=nearest or addresses[:_MAX_CANDIDATES],
-        wanted=_display(query),
+        wanted=_shorten_name(query),
     )
 
 
-def _display(query: _SectionQuery) -> str:
+def _shorten_name(query: _SectionQuery) -> str:
     return (
         query.name if len(query.name) <= _MAX_DISPLAYED_LENGTH else query.name[:_MAX_DISPLAYED_LENGTH] + "…"
     )
@@ -259,7 +260,7 @@ def _find_nearest_addresses(outline: TextOutline, query: _SectionQuery) -> list[
     results += find_nearest(make_heading_slug(query.words), [entry.address for entry in outline.entries])
     if not results:
         address_by_slug: dict[str, str] = {}
-        for entry in outline.entries[:_MAX_TRANSLITERATED]:
+        for entry in outline.entries[:_MAX_TRANSLITERATED_HEADINGS]:
             address_by_slug.setdefault(make_file_slug(entry.title[:_MAX_DISPLAYED_LENGTH]), entry.address)
         address_by_slug.pop("", None)
         results = [

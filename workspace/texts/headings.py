@@ -29,23 +29,23 @@ class TextHeading(NamedTuple):
 
 
 def promote_title(
-    lines: Lines, headings: list[TextHeading], comments: tuple[bytes, ...]
+    lines: Lines, headings: list[TextHeading], comment_marks: tuple[bytes, ...]
 ) -> list[TextHeading]:
     """Return the headings, with level 0 for the first if it alone has the highest level.
 
-    Only blank lines and lines that begin with one of `comments` may precede it. reStructuredText promotes a
-    single top section in this way, and AsciiDoc has `= Title`.
+    Only blank lines and lines that begin with one of `comment_marks` may precede it. reStructuredText
+    promotes a single top section in this way, and AsciiDoc has `= Title`.
     """
     if not headings or headings[0].level != 1 or any(heading.level == 1 for heading in headings[1:]):
         return headings
     lines_above = map(lines.line_bytes, range(headings[0].first_line))
-    if any(line.strip() and not line.startswith(comments) for line in lines_above):
+    if any(line.strip() and not line.startswith(comment_marks) for line in lines_above):
         return headings
     return [headings[0]._replace(level=0), *headings[1:]]
 
 
 def build_entries(lines: Lines, headings: Sequence[TextHeading]) -> tuple[OutlineEntry, ...]:
-    """Return the parts that begin with these headings; text before the first is `_preamble`.
+    """Return the parts that begin with these headings; text before the first heading is `_preamble`.
 
     There is always at least one part. A title (level 0) begins the preamble, and blank lines belong to the
     part that contains them.
@@ -88,7 +88,7 @@ def _move_to_first_line(title: TextHeading) -> TextHeading:
 
 
 def _make_addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -> list[str]:
-    """Return the address of each heading: its parent's, a slash and the slug, numbered among siblings."""
+    """Return the address of each heading: the parent's address, a slash and the slug, unique by a number."""
     siblings: dict[int | None, UniqueNames] = {}
     addresses: list[str] = []
     for heading, parent in zip(headings, parents, strict=True):
@@ -102,16 +102,16 @@ def _make_addresses(headings: Sequence[TextHeading], parents: Sequence[int | Non
 
 
 class OutlineEntry(NamedTuple):
-    """A part of a text: a section, a class, a function, or `_preamble`, which precedes the first.
+    """A part of a text: a section, a class, a function, or `_preamble`, the text before the first of them.
 
     Offsets are bytes. [start, end) is the part's own text with its heading; [start, tree_end) includes the
     parts below it.
 
     Lines count from 1 and are inclusive. `first_line` is the line of `start`. `line` is that of the heading;
-    HTML anchors and comments may precede it. `end_line` is the last line, with the parts below.
+    HTML anchors and comments may precede that line. `end_line` is the last line, including the parts below.
 
-    `level` is 1 to 6, and 0 only for `_preamble`. `number` is the position among siblings from the top, such
-    as `3.1.2`, and "" for the preamble. `position` and `parent` are indexes of the outline.
+    `level` is 1 to 6, and 0 only for `_preamble`. `number` is the outline number, such as `3.1.2`, and
+    "" for the preamble. `position` and `parent` are indexes of the outline.
     """
 
     address: str
@@ -128,12 +128,12 @@ class OutlineEntry(NamedTuple):
     first_line: int
 
     @property
-    def own(self) -> slice:
+    def own_range(self) -> slice:
         """The bytes of the part's own text."""
         return slice(self.start, self.end)
 
     @property
-    def tree(self) -> slice:
+    def tree_range(self) -> slice:
         """The bytes of the part's text and of all parts below it."""
         return slice(self.start, self.tree_end)
 
@@ -142,7 +142,8 @@ class OutlineEntry(NamedTuple):
 class TextOutline:
     """The parts of a text in order; there is at least one. Their own texts are adjacent.
 
-    The last part ends with the file. Only front matter, a byte-order mark and blank lines precede the first.
+    The last part ends with the file. Only front matter, a byte-order mark and blank lines precede the
+    first part.
     `reason` states why a text that may have parts has only one; it is None for other texts.
     """
 
@@ -153,7 +154,7 @@ class TextOutline:
     def _by_address(self) -> Mapping[str, OutlineEntry]:
         return {entry.address: entry for entry in self.entries}
 
-    def by_address(self, address: str) -> OutlineEntry | None:
+    def find_by_address(self, address: str) -> OutlineEntry | None:
         """Return the part with exactly this address; return None if it does not exist."""
         return self._by_address.get(address)
 
@@ -179,7 +180,7 @@ class TextOutline:
 
 
 def number_entries(levels: Sequence[int], parents: Sequence[int | None]) -> list[str]:
-    """Return the number of each part, which includes its parent's (`3.1.2`); "" for a preamble."""
+    """Return the outline number of each part, such as `3.1.2`; "" for a preamble."""
     counts: dict[int | None, int] = {}
     numbers: list[str] = []
     for level, parent in zip(levels, parents, strict=True):

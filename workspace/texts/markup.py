@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 _ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*")
 
-# docutils reads a shorter underline as text, unless it has four characters or more: then it only warns.
-_MIN_UNDERLINE = 4
+# docutils reads an underline that is shorter than its title as text. From four characters on, it is accepted
+# with a warning.
+_MIN_UNDERLINE_LENGTH = 4
 _MAX_LINE_LENGTH = 1000
-_COMMENTS = (b"..", b" ", b"\t")
-_NO_TITLE = re.compile(r"(?:[-*+•] |\.\. |\.\.$|\+-|>>> |\| |:[^:\s][^:]*: )")
+_RST_COMMENT_MARKS = (b"..", b" ", b"\t")
+_NON_TITLE = re.compile(r"(?:[-*+•] |\.\. |\.\.$|\+-|>>> |\| |:[^:\s][^:]*: )")
 _ROLE = re.compile(r":[a-z][a-z:+-]*:(?=`)", re.IGNORECASE)
 _REFERENCE = re.compile(r"`__?")
 _TARGET = re.compile(r" ?<[^<>`]*>(?=`)")
@@ -35,19 +36,19 @@ def read_restructuredtext(lines: Lines) -> list[TextHeading]:
     """
     headings: list[TextHeading] = []
     styles: dict[tuple[bytes, bool], int] = {}
-    line, count, may_be_title = 0, len(lines), True
-    while line < count:
+    line, line_count, may_be_title = 0, len(lines), True
+    while line < line_count:
         title = _read_title(lines, line) if may_be_title else None
         if title is None:
-            raw = lines.line_bytes(line)
-            may_be_title = not raw.strip() or raw.startswith(b".. ")
+            raw_line = lines.line_bytes(line)
+            may_be_title = not raw_line.strip() or raw_line.startswith(b".. ")
             line += 1
             continue
         text, mark, is_overlined = title
         level = styles.setdefault((mark, is_overlined), len(styles) + 1)
         headings.append(TextHeading(_strip_markup(text), level, line + is_overlined, line))
         line += 2 + is_overlined
-    return promote_title(lines, headings, _COMMENTS)
+    return promote_title(lines, headings, _RST_COMMENT_MARKS)
 
 
 def _read_title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
@@ -69,20 +70,20 @@ def _read_title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
 
 def _read_adornment(lines: Lines, line: int) -> bytes:
     """Return the character that a full line repeats; b"" for other lines and for a single character."""
-    raw = lines.line_bytes(line).rstrip()
-    return raw[:1] if len(raw) > 1 and _ADORNMENT.fullmatch(raw) else b""
+    raw_line = lines.line_bytes(line).rstrip()
+    return raw_line[:1] if len(raw_line) > 1 and _ADORNMENT.fullmatch(raw_line) else b""
 
 
 def _read_text(lines: Lines, line: int) -> str:
-    raw = lines.line_bytes(line)
-    return raw.decode("utf-8", "replace").rstrip() if len(raw) <= _MAX_LINE_LENGTH else ""
+    raw_line = lines.line_bytes(line)
+    return raw_line.decode("utf-8", "replace").rstrip() if len(raw_line) <= _MAX_LINE_LENGTH else ""
 
 
 def _is_title(title: str, underline_length: int) -> bool:
     """Return True if a line with an underline of this length is a title."""
-    if not title or title[0].isspace() or _NO_TITLE.match(title) or _ADORNMENT.fullmatch(title.encode()):
+    if not title or title[0].isspace() or _NON_TITLE.match(title) or _ADORNMENT.fullmatch(title.encode()):
         return False
-    return underline_length >= _MIN_UNDERLINE or underline_length >= _count_columns(title)
+    return underline_length >= _MIN_UNDERLINE_LENGTH or underline_length >= _count_columns(title)
 
 
 def _count_columns(title: str) -> int:
@@ -100,10 +101,10 @@ def _strip_markup(title: str) -> str:
 _TITLE = re.compile(rb"(={1,6}|#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(rb"([-.=*_+/])\1{3,}|--|```[^`]*|[|,:!]={3,}")
 _PRECEDES_TITLE = re.compile(rb"\[[^\[\]].*\]|\[\[.+\]\]|//[^/].*|//|:[^:\s][^:]*:.*|\.[^.\s].*")
-_UNDERLINES = {ord("="): 1, ord("-"): 2, ord("~"): 3, ord("^"): 4, ord("+"): 5}
-_HEADER = (b"//", b":", b"[")
+_UNDERLINE_LEVELS = {ord("="): 1, ord("-"): 2, ord("~"): 3, ord("^"): 4, ord("+"): 5}
+_ASCIIDOC_HEADER_MARKS = (b"//", b":", b"[")
 _ANCHOR = re.compile(r" ?\[\[[^\[\]]*\]\]$")
-_MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
+_INLINE_MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
 
 
 def read_asciidoc(lines: Lines) -> list[TextHeading]:
@@ -112,43 +113,43 @@ def read_asciidoc(lines: Lines) -> list[TextHeading]:
     A block without an end extends to the end of the text.
     """
     headings: list[TextHeading] = []
-    fence, may_be_title, line, count = b"", True, 0, len(lines)
-    while line < count:
-        raw = (
+    fence, may_be_title, line, line_count = b"", True, 0, len(lines)
+    while line < line_count:
+        raw_line = (
             lines.line_bytes(line).rstrip()
             if lines.offset(line + 1) - lines.offset(line) <= _MAX_LINE_LENGTH
             else b"-"
         )
         line += 1
         if fence:
-            fence = b"" if raw == fence else fence
+            fence = b"" if raw_line == fence else fence
             may_be_title = True
             continue
-        title = _TITLE.fullmatch(raw) if may_be_title else None
+        title = _TITLE.fullmatch(raw_line) if may_be_title else None
         if title:
             headings.append(
                 TextHeading(_strip_asciidoc_markup(title[2], title[1]), len(title[1]), line - 1, line - 1)
             )
             continue
-        level = _read_underline_level(lines, line, raw) if may_be_title else 0
+        level = _read_underline_level(lines, line, raw_line) if may_be_title else 0
         if level:
-            headings.append(TextHeading(_strip_asciidoc_markup(raw, b""), level, line - 1, line - 1))
+            headings.append(TextHeading(_strip_asciidoc_markup(raw_line, b""), level, line - 1, line - 1))
             line += 1
             continue
-        if _FENCE.fullmatch(raw):
-            fence = b"```" if raw.startswith(b"```") else raw
+        if _FENCE.fullmatch(raw_line):
+            fence = b"```" if raw_line.startswith(b"```") else raw_line
             continue
-        may_be_title = not raw or _PRECEDES_TITLE.fullmatch(raw) is not None
-    return promote_title(lines, headings, _HEADER)
+        may_be_title = not raw_line or _PRECEDES_TITLE.fullmatch(raw_line) is not None
+    return promote_title(lines, headings, _ASCIIDOC_HEADER_MARKS)
 
 
-def _read_underline_level(lines: Lines, line: int, raw: bytes) -> int:
-    """Return the level of a two-line title whose underline is as long, within one character, or 0."""
+def _read_underline_level(lines: Lines, line: int, raw_line: bytes) -> int:
+    """Return the level of a two-line title, whose underline is about as long as the title, else 0."""
     underline = lines.line_bytes(line).rstrip() if line < len(lines) else b""
-    level = _UNDERLINES.get(underline[0], 0) if len(underline) > 1 else 0
+    level = _UNDERLINE_LEVELS.get(underline[0], 0) if len(underline) > 1 else 0
     if not level or underline.count(underline[:1]) != len(underline):
         return 0
-    title = raw.decode("utf-8", "replace")
+    title = raw_line.decode("utf-8", "replace")
     return level if abs(len(underline) - len(title)) <= 1 and any(map(str.isalnum, title)) else 0
 
 
@@ -157,4 +158,4 @@ def _strip_asciidoc_markup(raw_title: bytes, marks: bytes) -> str:
     title = raw_title.decode("utf-8", "replace").strip()
     if marks and title.endswith(f" {marks.decode()}"):
         title = title[: -len(marks)].rstrip()
-    return _MARKS.sub("", _ANCHOR.sub("", title)).strip()
+    return _INLINE_MARKS.sub("", _ANCHOR.sub("", title)).strip()

@@ -43,7 +43,7 @@ def _read_headings(lines: Lines, text: TextFile) -> tuple[list[TextHeading], str
     if text.kind is TextKind.SOURCE:
         from workspace.texts import code
 
-        max_bytes = code.MAX_BYTES
+        max_bytes = code.MAX_SOURCE_BYTES
         reason = (
             f"source code of more than {max_bytes:,} bytes has no outline"
             if len(text.data) > max_bytes

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _MAX_DISPLAYED_LENGTH = 200
 _MAX_CANDIDATES = 5
 
-# A walk over a huge tree would take too long for an error message.
-_MAX_NAMES = 200_000
+# The search in a huge tree would take too long for an error message.
+_MAX_SEARCHED_PATHS = 200_000
 
 
 class NotAFile(DocumentNotFound):
-    """Raised if a path is a folder, a symbolic link or a submodule; the detail `is` names which."""
+    """Raised if a path is a folder, a symbolic link or a submodule; the detail `is` names the type."""
 
     code: ClassVar[str] = "NOT_A_FILE"
 
@@ -51,7 +51,7 @@ def list_readable_paths(snapshot: Snapshot) -> Iterator[str]:
             yield path
 
 
-def unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry | None) -> DocumentNotFound:
+def make_unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry | None) -> DocumentNotFound:
     """Return the error for a path that is not a readable file.
 
     `entry` is the tree entry at the path, or None if it does not exist.
@@ -68,17 +68,17 @@ def unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry | None
     if not entry.is_blob:
         kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
         return _make_not_a_file_error(
-            display_path, kind, f"Symbolic links and submodules are not followed; {_FIXES[kind]}.", []
+            display_path, kind, f"Symbolic links and submodules are not followed; {_FIX_BY_KIND[kind]}.", []
         )
     return DocumentNotFound(
         f"'{display_path}' is not a file that this workspace shows",
-        fix=f"Name another: `root` and `exclude` in {CONFIG_PATH} decide, and folders that begin with a dot "
-        "are left out.",
+        fix=f"Name another file: `root` and `exclude` in {CONFIG_PATH} select the files, and folders "
+        "that begin with a dot are excluded.",
         candidates=[],
     )
 
 
-_FIXES = {
+_FIX_BY_KIND = {
     "a symbolic link": "name the file that the link leads to",
     "a submodule": "serve that repository to read its files",
 }
@@ -91,7 +91,7 @@ def _make_not_a_file_error(display_path: str, kind: str, fix: str, candidates: l
 
 def _make_missing_path_error(snapshot: Snapshot, path: str, display_path: str) -> DocumentNotFound:
     """Return the error for a path that does not exist in the commit."""
-    paths = list(islice(list_readable_paths(snapshot), _MAX_NAMES))
+    paths = list(islice(list_readable_paths(snapshot), _MAX_SEARCHED_PATHS))
     nearest = find_nearest(path, paths)
     if snapshot.config.is_readable(path) and snapshot.is_in_work_tree(path):
         return not_committed_error(display_path, nearest)
@@ -128,10 +128,10 @@ _SUFFIXES = {
     ".ps1 .py .pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
 
-_SAMPLE_BYTES = 8_000  # the same number as in Git
+_SAMPLE_BYTES = 8_000  # as in Git
 
 # The other control characters occur in texts: in logs, manual pages and source code.
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 _MAX_CONTROL_SHARE = 0.02
 _KINDS_BY_SUFFIX = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
@@ -187,13 +187,13 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
     path = normalize_path(snapshot, path).rstrip("/")
     entry = snapshot.entry(path)
     if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
-        raise unreadable_path_error(snapshot, path, entry)
+        raise make_unreadable_path_error(snapshot, path, entry)
     snapshot.config.limits.check_document(path, snapshot.git.blob_size(entry.id))
     data = snapshot.git.blob(entry.id)
     check_pointer(path, data)
     is_document = snapshot.config.is_document(path)
     # A NUL in Markdown is read as U+FFFD (CommonMark 0.31 §2.3).
-    if is_binary(data, may_hold_nul=is_document):
+    if is_binary(data, may_contain_nul=is_document):
         details: dict[str, Any] = {"is": "binary"}
         fix = "Only text can be read; convert it to text or Markdown in UTF-8, and commit that."
         raise NotText(f"'{path}' is not text but binary", fix=fix, **details)
@@ -201,26 +201,26 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
     return TextFile(path, entry.id, data, detect_kind(path), parse)
 
 
-def is_binary(data: bytes, *, may_hold_nul: bool = False) -> bool:
+def is_binary(data: bytes, *, may_contain_nul: bool = False) -> bool:
     """Return True if the first bytes of a file contain a NUL, as in Git, or many control characters.
 
     A text in another encoding than UTF-8 is not binary; its invalid bytes are displayed as U+FFFD.
     """
     sample = data[:_SAMPLE_BYTES]
-    controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    return (b"\0" in sample and not may_hold_nul) or controls > _MAX_CONTROL_SHARE * len(sample)
+    control_count = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+    return (b"\0" in sample and not may_contain_nul) or control_count > _MAX_CONTROL_SHARE * len(sample)
 
 
 def normalize_path(snapshot: Snapshot, path: str) -> str:
     """Return a path relative to the root of the commit, without a leading `./`.
 
-    An absolute path is accepted inside the work tree. Raises InvalidPath for another one, without the path in
-    its message.
+    An absolute path is accepted inside the work tree. Raises InvalidPath for other absolute paths; the
+    message does not contain the path.
     """
     if not path.strip():
         raise InvalidPath("", "it is empty")
     if CONTROL.search(path):
-        raise InvalidPath("", "it holds a control character")
+        raise InvalidPath("", "it contains a control character")
     if not path.startswith(("/", "~")) and path[1:3] not in (":\\", ":/"):
         return path.removeprefix("./")
     work_tree = snapshot.git.worktree

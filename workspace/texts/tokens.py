@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EXACT = "o200k_base"
-ESTIMATE = "estimate"
+EXACT_TOKENIZER = "o200k_base"
+ESTIMATE_TOKENIZER = "estimate"
 
 # Each match is a token: a word with the character before it, three digits, line ends, spaces, a horizontal
 # rule, a Chinese, Japanese or Korean character, a few letters of other scripts, a few other characters.
-_PIECE = re.compile(
+_TOKEN = re.compile(
     r"[^\w\r\n]?(?:[A-Z]?[a-z]{1,10}|[A-Z]{1,3})|[0-9]{1,3}|[\r\n]+[ \t]*|[ \t]+|[-=*#_.]{1,16}"
     r"|[\u3040-\ud7ff\U00010000-\U0010ffff]|[^\x00-\x7f]{1,4}|[^\w\s]{1,3}|\S"
 )
@@ -30,7 +30,7 @@ def count_tokens(text: str | bytes) -> int:
 
 def get_tokenizer() -> str:
     """Return the tokenizer's name: "o200k_base", exact for models that use it, or "estimate"."""
-    return EXACT if _load_counter() else ESTIMATE
+    return EXACT_TOKENIZER if _load_counter() else ESTIMATE_TOKENIZER
 
 
 @cache
@@ -46,13 +46,13 @@ def _load_counter() -> Callable[[str], int] | None:
 
 def estimate_tokens(text: str) -> int:
     """Return the estimated number of tokens of a text; docs/reading.md states the error."""
-    return len(_PIECE.findall(text))
+    return len(_TOKEN.findall(text))
 
 
-def bound_tokens(characters: int) -> int:
+def bound_tokens(character_count: int) -> int:
     """Return the maximum number of tokens of a text with this many characters.
 
     A character has at most four bytes, and a byte is at most one token. This holds for every tokenizer that
     works on UTF-8. A text that fits a budget by this bound needs no count.
     """
-    return 4 * characters
+    return 4 * character_count

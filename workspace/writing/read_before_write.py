@@ -206,7 +206,7 @@ class OverwriteCheck:
                 self._match = SectionMatch(base.document(document.path), document, Evidence.NAME)
             except (DocumentNotFound, LimitExceeded, InvalidConfig):
                 return None
-        origin = self._match.origin(section)
+        origin = self._match.find_origin(section)
         return None if origin is None else (self._match.old, origin)
 
     def _make_error(

@@ -117,8 +117,8 @@ def _list_notices(view: ProposalView) -> Iterator[str]:
             yield "the branch has commits after the merge that the target lacks"
     if proposal.is_rewritten:
         yield "the branch was rewritten: it no longer contains a commit that was submitted or reviewed"
-    if proposal.unreadable:
-        yield f"{format_count(proposal.unreadable, 'file')} of the discussion cannot be read"
+    if proposal.unreadable_count:
+        yield f"{format_count(proposal.unreadable_count, 'file')} of the discussion cannot be read"
     if proposal.content.unknown_events:
         count = format_count(proposal.content.unknown_events, "event")
         yield f"{count} from a later version of Docyard omitted"
@@ -233,7 +233,7 @@ def page_to_data(view: ProposalView, *, include_diff: bool, include_comments: bo
         else None,
         "ahead": proposal.is_ahead,
         "rewritten": proposal.is_rewritten,
-        "unreadable": proposal.unreadable + proposal.content.unknown_events,
+        "unreadable": proposal.unreadable_count + proposal.content.unknown_events,
         "behind": view.preview.behind,
         "commits": [
             {

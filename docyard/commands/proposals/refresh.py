@@ -71,14 +71,16 @@ def command(
     actor = identify_actor(workspace, token_file)
     choices: dict[str, dict[UnitId, Resolution]] = {}
 
-    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+    def choose_resolutions(conflicts: Sequence[FileConflict]) -> Resolutions:
         choices.update(resolve_choices(conflicts, file_decisions, ours, theirs))
         return choices
 
     refresh_decisions = None
     if file_decisions or ours or theirs:
         find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
-        refresh_decisions = RefreshResolutions(choose, *(parse_commits(text) if text is not None else ()))
+        refresh_decisions = RefreshResolutions(
+            choose_resolutions, *(parse_commits(text) if text is not None else ())
+        )
     remaining_conflicts: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:
@@ -101,7 +103,7 @@ def command(
         return report_conflicts(
             proposal, remaining_conflicts, as_json=as_json, earlier_options=earlier_options
         )
-    resolved_units = result.merge.resolved if result.merge is not None else ()
+    resolved_units = result.merge.resolved_units if result.merge is not None else ()
     decisions = {
         format_conflict_name(path, unit): choices[path][unit].choice.value for path, unit in resolved_units
     }

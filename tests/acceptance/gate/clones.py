@@ -357,7 +357,7 @@ class Clones:
                     )
                 outcome = f"{error.code} {unreviewed[0]['side'] if unreviewed else ''}".strip()
             else:
-                outcome = "merged" if result.merged else result.state.value
+                outcome = "merged" if result.merge_commit else result.state.value
             self.log_step(clone, f"sync {'with' if choose else 'without'} resolutions: {outcome}")
             self.counts[f"sync {outcome}"] += 1
             if not reviewed_sides or self.rng.random() < 0.5:

@@ -114,7 +114,7 @@ def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
         command = (sys.executable, "-c", limited_script, "fix", "--write", "-C", str(repo), *names)
         completed = subprocess.run(command, capture_output=True, text=True, check=False)
         assert completed.returncode == 3
-        assert "not fixed: large.md: it cannot be written" in completed.stderr
+        assert "not fixed: large.md: the file cannot be written" in completed.stderr
         assert completed.stdout.endswith(f"{summary}\n")
         assert "large.md" not in completed.stdout
     assert (repo / "large.md").read_text().startswith(WRONG)
@@ -188,7 +188,10 @@ def test_unfixed_findings_are_reported_after_diff(
     commit_files(repo, git, **{f"d{number}": "# T {#x}\n\n## X\n" for number in range(30)})
     code, _, err = run(capsys, repo, "--anchors", "--check")
     assert code == 1
-    assert "not fixed: d0.md:3: 'x' names another place of the document already [missing-anchor]\n" in err
+    assert (
+        "not fixed: d0.md:3: 'x' is already the name of another target in the document [missing-anchor]\n"
+        in err
+    )
     assert "not fixed: 10 more, which --json lists" in err
 
 

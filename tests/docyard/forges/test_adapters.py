@@ -162,14 +162,14 @@ def test_reviews_are_listed_oldest_first(forge_setup: ForgeSetup) -> None:
     state.review(pull_request.number, "cid", "commented", "Looking at it.")
     state.review(pull_request.number, "dan", "pending", "A draft")
     approval = state.review(pull_request.number, "eve", "approved", "Good.")
-    reviews = forge_setup.forge.reviews(pull_request.number)
+    reviews = forge_setup.forge.list_reviews(pull_request.number)
     verdicts = [(review.author, review.verdict) for review in reviews if review.verdict != "commented"]
     assert verdicts == [("bea", "changes_requested"), ("eve", "approved")]
     assert reviews[-1].time == approval.time.replace(microsecond=reviews[-1].time.microsecond)
     assert len({review.id for review in reviews}) == len(reviews)
     if forge_setup.local.kind == "gitlab":  # GitLab has no texts of reviews; the texts are comments
         assert [review.commit for review in reviews] == [None, None]
-        texts = [comment.text for comment in forge_setup.forge.comments(pull_request.number)]
+        texts = [comment.text for comment in forge_setup.forge.list_comments(pull_request.number)]
         assert "Shorter, please." in texts
     else:
         assert [review.text for review in reviews] == ["Shorter, please.", "Looking at it.", "Good."]
@@ -181,10 +181,12 @@ def test_withdrawn_approval_is_not_listed_as_approval(forge_setup: ForgeSetup) -
     forge_setup.local.state.review(pull_request.number, "bea", "approved")
     if forge_setup.local.kind == "gitlab":
         forge_setup.local.state.review(pull_request.number, "bea", "dismissed")
-        assert forge_setup.forge.reviews(pull_request.number) == ()
+        assert forge_setup.forge.list_reviews(pull_request.number) == ()
     else:
         forge_setup.local.state.pull_requests[0].reviews[0].verdict = "dismissed"
-        assert [review.verdict for review in forge_setup.forge.reviews(pull_request.number)] == ["dismissed"]
+        assert [review.verdict for review in forge_setup.forge.list_reviews(pull_request.number)] == [
+            "dismissed"
+        ]
 
 
 def test_only_general_comments_are_listed(forge_setup: ForgeSetup) -> None:
@@ -196,7 +198,7 @@ def test_only_general_comments_are_listed(forge_setup: ForgeSetup) -> None:
     state.comment(pull_request.number, "dan", "for members", is_internal=True)
     state.comment(pull_request.number, "eve", "on a line", on_line=True)
     state.comment(pull_request.number, "fay", "Last.")
-    comments = forge_setup.forge.comments(pull_request.number)
+    comments = forge_setup.forge.list_comments(pull_request.number)
     assert [(comment.author, comment.text) for comment in comments] == [
         (BOT, "From docyard."),
         ("bea", "Line\nand [31mline."),

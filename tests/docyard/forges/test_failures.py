@@ -137,7 +137,7 @@ def test_list_stops_at_the_page_limit(forge_setup: ForgeSetup) -> None:
         forge_setup.local.state.comment(pull_request.number, "bea", f"{number}")
     forge_setup.local.page_size = 1
     forge = forge_setup.create_adapter(limits=LONG_LIMITS._replace(pages=3))
-    assert [comment.text for comment in forge.comments(pull_request.number)] == ["0", "1", "2"]
+    assert [comment.text for comment in forge.list_comments(pull_request.number)] == ["0", "1", "2"]
     forge.close_connections()
 
 
@@ -145,7 +145,7 @@ def test_next_page_on_another_host_is_not_requested(forge_setup: ForgeSetup) -> 
     link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
     forge_setup.local.faults.append(Fault(status=200, body=[], headers=link))
     with pytest.raises(ForgeUnreachable, match="another host, which may not receive the token"):
-        forge_setup.forge.comments(1)
+        forge_setup.forge.list_comments(1)
 
 
 def test_lost_response_may_have_opened_a_pull_request(forge_setup: ForgeSetup) -> None:

@@ -370,7 +370,7 @@ def test_link_is_read_from_field_or_old_comment(scene: ForgeScene) -> None:
 def test_caller_cannot_use_the_key_of_a_forge_comment(scene: ForgeScene) -> None:
     proposal, number = scene.create_pull_request()
     scene.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
-    (events,) = relay.comments_to_events("github", scene.forge.comments(number), proposal)
+    (events,) = relay.comments_to_events("github", scene.forge.list_comments(number), proposal)
     with pytest.raises(InvalidKey):
         scene.proposal_actions.comment(proposal.id, AGENT, "First.", key=events.key)
     assert scene.check_pull_request(proposal).comments == 1

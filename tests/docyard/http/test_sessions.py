@@ -61,7 +61,11 @@ def test_form_tokens_differ_by_session_and_server() -> None:
     sessions = Sessions()
     stored_sessions = [sessions.find(sessions.start(TokenOwner())) for _ in range(2)]
     assert len({session.csrf for session in stored_sessions if session}) == 2
-    assert sessions.compute_form_token(b"x") == sessions.compute_form_token(b"x") != Sessions().compute_form_token(b"x")
+    assert (
+        sessions.compute_form_token(b"x")
+        == sessions.compute_form_token(b"x")
+        != Sessions().compute_form_token(b"x")
+    )
 
 
 @pytest.mark.anyio

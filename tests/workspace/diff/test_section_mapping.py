@@ -48,12 +48,12 @@ def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidenc
     match = SectionMatch(old, new_document, evidence)
     positions: dict[int, int] = {}
     for section in old.sections:
-        successor = match.successor(section)
+        successor = match.find_successor(section)
         if successor is None:
             continue
         assert successor.position not in positions.values()
         positions[section.position] = successor.position
-        origin = match.origin(successor)
+        origin = match.find_origin(successor)
         assert origin is not None
         assert origin.position == section.position
         if evidence is Evidence.NAME and section.anchor and not section.is_preamble:

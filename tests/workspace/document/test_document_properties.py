@@ -84,8 +84,8 @@ def test_every_task_is_found_in_its_section(document: Document) -> None:
     for section in document.sections:
         for task in document.tasks(section):
             count += 1
-            assert section.start <= task.start < task.box < task.end <= section.end
-            assert document.data[task.box - 1 : task.box + 2] in (b"[ ]", b"[x]", b"[X]")
+            assert section.start <= task.start < task.box_offset < task.end <= section.end
+            assert document.data[task.box_offset - 1 : task.box_offset + 2] in (b"[ ]", b"[x]", b"[X]")
             assert resolve_task(document, format_task_address(section, task)) == (section, task)
     assert count == len(document.all_tasks)
 
@@ -232,13 +232,13 @@ def test_line_numbers_count_lines(data: bytes) -> None:
 
 def has_one_blank_line_more(later_document: Document, earlier_document: Document) -> bool:
     """Return True if a blank line was added before a heading that would otherwise become text."""
-    if len(later_document.data) - len(earlier_document.data) != len(earlier_document.ending):
+    if len(later_document.data) - len(earlier_document.data) != len(earlier_document.line_ending):
         return False
     # Of two adjacent kinds of line endings, either may be that of the blank line.
     return any(
         normalize_line_ends(later_document.data)
         == normalize_line_ends(earlier_document.data[: section.start])
-        + normalize_line_ends(earlier_document.ending)
+        + normalize_line_ends(earlier_document.line_ending)
         + normalize_line_ends(earlier_document.data[section.start :])
         for section in earlier_document.sections
         if section.has_heading

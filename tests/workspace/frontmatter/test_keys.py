@@ -19,12 +19,12 @@ from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
 from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import (
-    MAX_FRONT_MATTER,
+    MAX_FRONT_MATTER_LENGTH,
     MAX_NESTING_DEPTH,
     InvalidFrontMatter,
     are_equal_typed,
     coerce_value,
-    read,
+    parse_front_matter,
 )
 from workspace.frontmatter.writer import write_pair
 
@@ -147,7 +147,7 @@ def nest_lists(depth: int) -> list[Any]:
         {"a": float("inf")},
         {"a": 10**100},
         {"a": nest_lists(MAX_NESTING_DEPTH)},
-        {"a": "x" * (MAX_FRONT_MATTER + 1)},
+        {"a": "x" * (MAX_FRONT_MATTER_LENGTH + 1)},
         {"a": "\ud800"},
         {"a": ["\0"]},
     ],
@@ -161,7 +161,7 @@ def test_metadata_that_front_matter_cannot_represent_is_refused(metadata: dict[s
 
 
 def test_too_large_front_matter_is_refused() -> None:
-    document = Document.parse(b"---\na: " + b"x" * (MAX_FRONT_MATTER - 100) + b"\n---\n", FILE)
+    document = Document.parse(b"---\na: " + b"x" * (MAX_FRONT_MATTER_LENGTH - 100) + b"\n---\n", FILE)
     with pytest.raises(WorkspaceError) as caught:
         revise_document(document, SetMetadata(file=FILE, metadata={"b": "x" * 200}))
     assert caught.value.code == "INVALID_FRONT_MATTER"
@@ -227,7 +227,7 @@ def test_edit_inside_value_changes_no_other_line(
         [(), (), *lines_and_paths[1], (), ()],
     )
     source = ending.join(lines) + ending
-    value: Any = read(source)["v"]
+    value: Any = parse_front_matter(source)["v"]
     number = data.draw(st.sampled_from([number for number, path in enumerate(paths) if path]))
     *container_path, last_key = paths[number]
     container = value
@@ -243,7 +243,7 @@ def test_edit_inside_value_changes_no_other_line(
     elif len(container) > 1:
         del container[last_key]
     new_source = set_keys(source, {"v": value}, ending)
-    assert are_equal_typed(read(new_source)["v"], value)
+    assert are_equal_typed(parse_front_matter(new_source)["v"], value)
     new_lines = new_source.split(ending)
     assert len(new_lines) == len(new_source.splitlines()) + 1
     unchanged = [line for line in lines if line in new_lines]
@@ -302,7 +302,9 @@ def test_unconstructible_value_is_invalid_front_matter(source: str) -> None:
 
 def test_mapping_with_merged_keys_is_rewritten() -> None:
     source = "k:\n  a: 1\n  <<: {x: {p: 1}}\n"
-    assert read(set_keys(source, {"k": {"x": {"p": 2}, "a": 1}}, "\n")) == {"k": {"x": {"p": 2}, "a": 1}}
+    assert parse_front_matter(set_keys(source, {"k": {"x": {"p": 2}, "a": 1}}, "\n")) == {
+        "k": {"x": {"p": 2}, "a": 1}
+    }
 
 
 def test_key_of_another_yaml_type_is_refused() -> None:

@@ -29,7 +29,7 @@ def test_each_character_of_an_inline_source_has_its_position(text: str) -> None:
     for source in read_inline_sources(text):
         for position, character in enumerate(source.text):
             if character not in " \t\n":
-                assert text[source.source_position(position)] == character
+                assert text[source.map_to_source(position)] == character
 
 
 def test_inline_sources_are_found_in_lists_and_quotations() -> None:

@@ -17,7 +17,7 @@ from workspace.markdown import anchors, inline
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import Lines
 from workspace.markdown.outline import BlockOutline, read_outline
-from workspace.markdown.scanner import ScannedHeadings, scan
+from workspace.markdown.scanner import ScannedHeadings, scan_headings
 
 pytestmark = pytest.mark.smoke
 
@@ -138,7 +138,7 @@ def read_contents(document: Document) -> tuple[object, ...]:
 @example(b"> a\n===\n\nb\n \n===\n")
 @example(b"[a]: b\n===\n")
 def test_scanner_finds_the_headings_of_the_parser(data: bytes) -> None:
-    headings = scan(data)
+    headings = scan_headings(data)
     assert headings is None or headings == parse_headings(data)
 
 
@@ -155,7 +155,7 @@ def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
 def test_adversarial_texts_have_the_headings_of_the_parser(make: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = make(size)
-        headings = scan(data)
+        headings = scan_headings(data)
         assert headings is None or headings == parse_headings(data)
 
 
@@ -180,7 +180,7 @@ def test_adversarial_texts_have_the_headings_of_the_parser(make: Callable[[int],
 )
 def test_common_texts_are_scanned_without_the_parser(text: str) -> None:
     assert scan_layout(text.encode()) is not None
-    assert scan(text.encode()) == parse_headings(text.encode())
+    assert scan_headings(text.encode()) == parse_headings(text.encode())
 
 
 @loop_over(
@@ -220,7 +220,7 @@ def test_sections_are_read_without_the_parser(monkeypatch: pytest.MonkeyPatch) -
 @example("![a](b)")
 @example("[ ](b)")
 def test_plain_text_equals_that_of_the_inline_parser(source: str) -> None:
-    assert to_plain_text(source) == inline._plain_text(source)
+    assert to_plain_text(source) == inline._parse_plain_text(source)
 
 
 @given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))

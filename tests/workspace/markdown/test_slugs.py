@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.markdown.slugs import EMPTY_SLUG, MAX_FILE_STEM, UniqueNames, make_file_slug, make_heading_slug
+from workspace.markdown.slugs import (
+    EMPTY_SLUG,
+    MAX_FILE_STEM_LENGTH,
+    UniqueNames,
+    make_file_slug,
+    make_heading_slug,
+)
 
 pytestmark = pytest.mark.smoke
 
@@ -78,4 +84,4 @@ def test_file_slug_contains_ascii_words(title: str, stem: str) -> None:
 
 
 def test_file_slug_is_limited_in_length() -> None:
-    assert len(make_file_slug("word " * 100)) <= MAX_FILE_STEM
+    assert len(make_file_slug("word " * 100)) <= MAX_FILE_STEM_LENGTH

@@ -165,7 +165,7 @@ def test_each_conflict_can_be_resolved(base: Document, ours: Document, theirs: D
                 break
             resolutions.update((conflict.unit, Resolution(choice)) for conflict in result.conflicts)
         assert not result.conflicts
-        assert set(result.resolved) <= set(resolutions)
+        assert set(result.resolved_units) <= set(resolutions)
     document_resolution = {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.THEIRS)}
     if merge_documents(base, ours, theirs).conflicts[:1] == (
         UnitConflict(UnitId(UnitKind.DOCUMENT), base.data, ours.data, theirs.data),

@@ -176,6 +176,6 @@ def test_one_side_can_be_chosen_in_every_conflict(
         units = {conflict.unit for conflict in result.conflicts}
         assert units.isdisjoint(resolutions)
         resolutions.update((unit, Resolution(choice)) for unit in units)
-    assert set(result.resolved) <= set(resolutions)
-    if UnitId(UnitKind.DOCUMENT) in result.resolved:
+    assert set(result.resolved_units) <= set(resolutions)
+    if UnitId(UnitKind.DOCUMENT) in result.resolved_units:
         assert result.data == versions[1 if choice is ResolutionChoice.OURS else 2]

@@ -82,7 +82,7 @@ def test_new_content_replaces_unit_in_conflict(unit: UnitId) -> None:
                 result = merge_edited(
                     base_text, ours_text, theirs_text, resolutions, ending=ending, last_ending=last_ending
                 )
-                assert (result.conflicts, result.resolved) == ((), (unit,))
+                assert (result.conflicts, result.resolved_units) == ((), (unit,))
                 assert result.data == expected
 
 

@@ -27,8 +27,8 @@ from workspace.git.store import GitStore
 from workspace.git.trees import WholeEntry, rewrite_tree, walk_tree
 from workspace.merge.commits import UnrelatedHistories, merge_commits
 from workspace.merge.conflict import InvalidResolution, Resolution, ResolutionChoice, UnitId, UnitKind
+from workspace.merge.file_tree import MergedFileTree
 from workspace.merge.trees import FILE_UNIT, PATH_UNIT, Merge, Resolutions
-from workspace.merge.world import MergedWorld
 from workspace.paths import InvalidPath, fold_name
 from workspace.snapshot.snapshot import Snapshot
 
@@ -181,7 +181,7 @@ def test_different_renames_are_a_path_conflict(history: CommitChain) -> None:
     assert read_merged_files(result) == encode_expected(ours)
     result = merge_changes(history, ours, theirs, {"manual.md": {PATH_UNIT: THEIRS}})
     assert result.conflicts == ()
-    assert result.resolved == (("manual.md", PATH_UNIT),)
+    assert result.resolved_units == (("manual.md", PATH_UNIT),)
     assert read_merged_files(result) == encode_expected(theirs)
     assert read_merged_files(
         merge_changes(history, ours, theirs, {"manual.md": {PATH_UNIT: OURS}})
@@ -430,10 +430,10 @@ def test_only_changes_agreed_by_all_bases_are_merged(history: CommitChain) -> No
     assert read_merged_files(result) == encode_expected({**agreed_files, "guide.md": edited_text})
     result = history.merge(our_commit, their_commit, {"guide.md": {FILE_UNIT: THEIRS}})
     assert result.conflicts == ()
-    assert result.resolved == (("guide.md", FILE_UNIT),)
+    assert result.resolved_units == (("guide.md", FILE_UNIT),)
     assert read_merged_files(result) == encode_expected(agreed_files)
     result = history.merge(our_commit, their_commit, {"guide.md": {unit: THEIRS}})
-    assert (result.conflicts, result.resolved) == ((), (("guide.md", unit),))
+    assert (result.conflicts, result.resolved_units) == ((), (("guide.md", unit),))
     assert read_merged_files(result) == encode_expected(agreed_files)
 
 
@@ -483,7 +483,7 @@ def test_merged_file_tree_equals_that_of_merge_commit(history: CommitChain) -> N
             "g/guide.md": GUIDE,
         },
     )
-    file_tree = MergedWorld(result)
+    file_tree = MergedFileTree(result)
     assert sorted(file_tree.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
     assert sorted(file_tree.entries("x")) == ["y"]
     assert file_tree.is_folder("x/y")
@@ -585,5 +585,5 @@ def test_every_conflict_can_be_resolved(history: CommitChain) -> None:
             history, ours, theirs, {path: {FILE_UNIT: choice} for path in (*ours, "notes.md")}
         )
         assert result.conflicts == ()
-        assert {path for path, _ in result.resolved} == ours.keys()
+        assert {path for path, _ in result.resolved_units} == ours.keys()
         assert read_merged_files(result) == encode_expected(files)

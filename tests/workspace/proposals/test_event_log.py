@@ -270,7 +270,7 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
     writer.log.merge_commit(tip, repositories.signature())
     discussion = Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()])
     assert len(discussion.events_of(ID).events) == 2
-    assert discussion.events_of(ID).unreadable == 1
+    assert discussion.events_of(ID).unreadable_count == 1
 
 
 def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: E
     discussion = writer.log.read()
     assert discussion.proposals == (ID, OTHER_ID)
     assert len(discussion.events_of(ID).events) == 1
-    assert discussion.events_of(ID).unreadable == 8
+    assert discussion.events_of(ID).unreadable_count == 8
     assert discussion.events_of(OTHER_ID)[:3] == ((), 1, 0)
     writer.append(Closed())
     assert len(writer.events()) == 2

@@ -82,7 +82,7 @@ def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> 
     for log in (writer.log, EventWriter(repo.path).log):
         discussion_events = log.read().events_of(ID)
         assert discussion_events.events[-2:] == (*events,)
-        assert (discussion_events.unreadable, discussion_events.unread) == (0, 0)
+        assert (discussion_events.unreadable_count, discussion_events.unread_count) == (0, 0)
 
 
 def test_long_events_share_quota_of_comments(repo: Repo) -> None:
@@ -100,7 +100,7 @@ def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> N
     tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
     discussion_events = writer.log.read().events_of(ID)
     assert REQUEST in [event.body for event in discussion_events.events]
-    assert (len(discussion_events.events), discussion_events.unread) == (100, 52)
+    assert (len(discussion_events.events), discussion_events.unread_count) == (100, 52)
     assert Discussion(writer.store, [tip]).events_of(ID) == discussion_events, (
         "earlier reads do not change the result"
     )
@@ -116,9 +116,9 @@ def test_missing_event_is_read_once_restored(repo: Repo) -> None:
     path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     hidden_path = path.rename(repo.path / ".git" / "away")
     log = EventWriter(repo.path).log
-    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (1, 1)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_count) == (1, 1)
     hidden_path.rename(path)
-    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (2, 0)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_count) == (2, 0)
 
 
 def find_last_event_file(repo: Repo) -> str:

@@ -11,9 +11,9 @@ from tests.workspace.proposals.event_writer import ADA, BEA
 from tests.workspace.proposals.review.scene import Scene
 from workspace.document.document import Document
 from workspace.proposals.comments import (
-    MAX_CHECKED,
+    MAX_CHECKED_THREADS,
     MAX_COMMENTS,
-    MAX_TRACKED,
+    MAX_TRACKED_TEXTS,
     CommentAnchor,
     TextStatus,
     build_comment_target,
@@ -131,14 +131,14 @@ def test_page_of_document_tracks_only_possible_comments(
         return len(page.threads), page.next
 
     scene.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
-    assert count_threads("other.md", None) == (0, MAX_CHECKED), (
+    assert count_threads("other.md", None) == (0, MAX_CHECKED_THREADS), (
         "the text of the comments cannot have moved to this document"
     )
     assert calls == 0
-    assert count_threads("guide.md", "use") == (0, MAX_TRACKED), (
+    assert count_threads("guide.md", "use") == (0, MAX_TRACKED_TEXTS), (
         "the text may have moved: a page tracks comments up to its limit"
     )
-    assert calls == MAX_TRACKED
+    assert calls == MAX_TRACKED_TEXTS
     assert count_threads("guide.md", "setup", after=1_190) == (10, None)
     scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
     assert count_threads("other.md", "setup", after=1_190) == (10, None), (

@@ -6,11 +6,11 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.rendering import sanitizer
-from workspace.rendering.sanitizer import MAX_FORMULA_LENGTH, MAX_FORMULAS, Formulas, sanitize
+from workspace.rendering.sanitizer import MAX_FORMULA_LENGTH, MAX_FORMULAS, FormulaConverter, sanitize
 
 
 def render_formula(source: str, *, is_block: bool = False) -> str:
-    return sanitize(Formulas().write(source, is_block=is_block), math=True)
+    return sanitize(FormulaConverter().convert(source, is_block=is_block), math=True)
 
 
 def test_formula_is_rendered_as_mathml() -> None:
@@ -50,14 +50,14 @@ def test_formula_contains_no_markup_of_its_source(source: str) -> None:
 
 
 def test_formulas_above_the_limit_stay_text() -> None:
-    formulas = Formulas()
-    texts = [formulas.write("x", is_block=False) for _ in range(MAX_FORMULAS + 1)]
+    formulas = FormulaConverter()
+    texts = [formulas.convert("x", is_block=False) for _ in range(MAX_FORMULAS + 1)]
     assert texts[MAX_FORMULAS - 1].startswith("<math")
     assert texts[MAX_FORMULAS] == "$x$"
 
 
 def test_formulas_above_the_total_length_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sanitizer, "MAX_TOTAL_LENGTH", 7)
-    formulas = Formulas()
-    texts = [formulas.write("a+b", is_block=False) for _ in range(3)]
+    monkeypatch.setattr(sanitizer, "MAX_TOTAL_FORMULA_LENGTH", 7)
+    formulas = FormulaConverter()
+    texts = [formulas.convert("a+b", is_block=False) for _ in range(3)]
     assert [text.startswith("<math") for text in texts] == [True, True, False]

@@ -13,7 +13,7 @@ from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering import renderer
 from workspace.rendering.links import RenderedHeading, RenderOptions
-from workspace.rendering.renderer import MAX_BYTES, render, render_section, render_text
+from workspace.rendering.renderer import MAX_RENDERED_BYTES, render, render_section, render_text
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 URLS = PlainUrls()
@@ -121,11 +121,11 @@ def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     page = render(take_snapshot(repo), "b.md", urls=URLS)
     assert page.is_cut
     assert page.html.endswith("word</p>\n")
-    assert len(page.html) < MAX_BYTES + 100
+    assert len(page.html) < MAX_RENDERED_BYTES + 100
 
 
 def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renderer, "MAX_LINES", 50)
+    monkeypatch.setattr(renderer, "MAX_RENDERED_LINES", 50)
     repo = repositories.normal(
         tmp_path / "repo",
         {"all.md": "---\na: b\n---\n" + "***\n" * 50, "cut.md": "---\na: b\n---\n" + "***\n" * 51},

@@ -90,7 +90,7 @@ def test_discussion_and_branches_are_synced_to_all_clones(site_per_transport: Si
     add_comment(site.local_repo, IDS[0], "Here.")
     result = site.sync()
     assert {
-        synced_branch.branch: (synced_branch.state, synced_branch.done)
+        synced_branch.branch: (synced_branch.state, synced_branch.actions)
         for synced_branch in result.other_branches
     } == {
         DISCUSSION_BRANCH: (SyncState.UP_TO_DATE, ("pushed",)),
@@ -113,7 +113,7 @@ def test_discussions_of_two_clones_are_merged(folder_site: Site, other_repo: Rep
     add_comment(other_repo, IDS[0], "There.")
     open_proposal(other_repo, IDS[1], {"b.md": "# B\n"})
     sync_repo(other_repo)
-    assert find_branch(folder_site.sync(), DISCUSSION_BRANCH).done == ("merged", "pushed")
+    assert find_branch(folder_site.sync(), DISCUSSION_BRANCH).actions == ("merged", "pushed")
     sync_repo(other_repo)
     assert (
         read_comments(folder_site.local_repo)
@@ -154,11 +154,11 @@ def test_proposal_edited_in_both_clones_is_synced(folder_site: Site, other_repo:
     other_repo.git("branch", branch, f"origin/{branch}")
     commit_on_branch(other_repo, branch, {"b.md": "# B\n"})
     sync_repo(other_repo)
-    assert find_branch(folder_site.sync(), branch).done == ("followed",)
+    assert find_branch(folder_site.sync(), branch).actions == ("followed",)
     commit_on_branch(other_repo, branch, {"c.md": "# C\n"})
     sync_repo(other_repo)
     commit_on_branch(folder_site.local_repo, branch, {"d.md": "# D\n"})
-    assert find_branch(folder_site.sync(), branch).done == ("merged", "pushed")
+    assert find_branch(folder_site.sync(), branch).actions == ("merged", "pushed")
     paths = folder_site.remote_repo.git("ls-tree", "--name-only", branch).split()
     assert {"a.md", "b.md", "c.md", "d.md"} <= set(paths)
 
@@ -179,8 +179,8 @@ def test_proposal_in_conflict_does_not_block_other_branches(folder_site: Site, o
         ours,
         ("a.md",),
     )
-    assert proposal_result.needs_decision
-    assert (result.state, result.pushed) == (SyncState.UP_TO_DATE, 1)
+    assert proposal_result.needs_resolution
+    assert (result.state, result.pushed_count) == (SyncState.UP_TO_DATE, 1)
 
 
 def test_deleted_and_rewritten_branches_need_decision_until_merged(
@@ -202,7 +202,7 @@ def test_deleted_and_rewritten_branches_need_decision_until_merged(
     # Deleted in the remote: our branch stays, and is not pushed again.
     folder_site.remote_repo.git("update-ref", "-d", f"refs/heads/{branch}")
     synced_branch = find_branch(folder_site.sync(), branch)
-    assert (synced_branch.state, synced_branch.is_on_remote, synced_branch.needs_decision) == (
+    assert (synced_branch.state, synced_branch.is_on_remote, synced_branch.needs_resolution) == (
         SyncState.FORCE_PUSHED,
         False,
         True,
@@ -210,7 +210,7 @@ def test_deleted_and_rewritten_branches_need_decision_until_merged(
     assert branch not in folder_site.remote_repo.git("branch", "--list", "proposals/*")
     # Merged, so that no commit is lost.
     folder_site.local_repo.git("merge", "-q", "--no-edit", branch)
-    assert not find_branch(folder_site.sync(), branch).needs_decision
+    assert not find_branch(folder_site.sync(), branch).needs_resolution
 
 
 def test_locally_deleted_branch_stays_in_remote(folder_site: Site) -> None:
@@ -218,7 +218,7 @@ def test_locally_deleted_branch_stays_in_remote(folder_site: Site) -> None:
     folder_site.sync()
     folder_site.local_repo.git("branch", "-q", "-D", branch)
     synced_branch = find_branch(folder_site.sync(), branch)
-    assert (synced_branch.commit, synced_branch.is_on_remote, synced_branch.needs_decision) == (
+    assert (synced_branch.commit, synced_branch.is_on_remote, synced_branch.needs_resolution) == (
         None,
         True,
         False,
@@ -233,7 +233,7 @@ def test_events_removed_in_remote_are_preserved_locally(folder_site: Site) -> No
     folder_site.sync()
     folder_site.remote_repo.git("update-ref", f"refs/heads/{DISCUSSION_BRANCH}", f"{DISCUSSION_BRANCH}^")
     synced_branch = find_branch(folder_site.sync(), DISCUSSION_BRANCH)
-    assert (synced_branch.state, synced_branch.needs_decision) == (SyncState.FORCE_PUSHED, True)
+    assert (synced_branch.state, synced_branch.needs_resolution) == (SyncState.FORCE_PUSHED, True)
     assert read_comments(folder_site.local_repo) == {IDS[0]: ["Secret."]}
 
 
@@ -246,11 +246,11 @@ def test_rejected_branch_does_not_block_other_branches(tmp_path: Path, home: Pat
         branch = open_proposal(site.local_repo, IDS[0], {"a.md": "# A\n"})
         site.local_repo.commit({"b.md": "# B\n"})
         result = site.sync()
-        assert (result.state, result.pushed) == (SyncState.UP_TO_DATE, 1)
+        assert (result.state, result.pushed_count) == (SyncState.UP_TO_DATE, 1)
         error = find_branch(result, branch).error
         assert error is not None
         assert error.code == "PUSH_REJECTED"
-        assert find_branch(result, DISCUSSION_BRANCH).done == ("pushed",)
+        assert find_branch(result, DISCUSSION_BRANCH).actions == ("pushed",)
 
 
 def test_branches_without_valid_proposal_id_are_not_synced(folder_site: Site) -> None:

@@ -71,7 +71,7 @@ def check_state(site: Site, *, is_recovered: bool = True) -> None:
     """
     expected_count = int(site.local_repo.git("rev-list", "--count", "main", "^origin/main"))
     unpushed = find_unpushed(Workspace.open(site.local_repo.path))
-    assert (0 if unpushed is None else unpushed.commits) == expected_count
+    assert (0 if unpushed is None else unpushed.commit_count) == expected_count
     # The tracking branch is never ahead of the remote.
     site.remote_repo.git(
         "merge-base", "--is-ancestor", site.local_repo.git("rev-parse", "origin/main").strip(), "main"

@@ -56,7 +56,7 @@ def test_different_sections_are_merged_and_pushed(site: Site) -> None:
     theirs = site.push_as_other({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
     our_commit = site.local_repo.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
     result = site.sync()
-    assert (result.state, result.merged, result.unpushed) == (
+    assert (result.state, result.merge_commit, result.unpushed) == (
         SyncState.UP_TO_DATE,
         site.local_repo.head(),
         None,
@@ -64,7 +64,7 @@ def test_different_sections_are_merged_and_pushed(site: Site) -> None:
     assert read_parents(site.local_repo) == [our_commit, theirs]
     assert (site.local_repo.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
     assert (site.local_repo.status(), site.tip()) == ("", site.local_repo.head())
-    assert site.sync().merged is None
+    assert site.sync().merge_commit is None
 
 
 def test_conflict_stops_sync(folder_site: Site) -> None:

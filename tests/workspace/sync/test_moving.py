@@ -101,7 +101,7 @@ def test_blocking_tracking_ref_is_reported(
     assert result.commit == theirs
     (other_branches,) = result.other_branches
     assert isinstance(other_branches.error, exchange.RefNotMoved)
-    assert other_branches.needs_decision
+    assert other_branches.needs_resolution
 
 
 def test_lock_in_remote_folder_is_waited_for(folder_site: Site) -> None:
@@ -112,7 +112,7 @@ def test_lock_in_remote_folder_is_waited_for(folder_site: Site) -> None:
         folder_site.sync(fetch=False)
     unlock_timer = threading.Timer(0.3, lock.unlink)
     unlock_timer.start()
-    assert folder_site.sync(fetch=False).pushed == 1
+    assert folder_site.sync(fetch=False).pushed_count == 1
     unlock_timer.join()
     assert folder_site.tip() == our_commit
     assert folder_site.remote_repo.git("for-each-ref", "refs/docyard") == ""

@@ -62,7 +62,7 @@ def test_added_remote_is_detected(repo: Repo) -> None:
     assert remote_status is not None
     assert remote_status.tracked.state is SyncState.AHEAD
     assert remote_status.unpushed is not None
-    assert remote_status.unpushed.commits == int(repo.git("rev-list", "--count", "main"))
+    assert remote_status.unpushed.commit_count == int(repo.git("rev-list", "--count", "main"))
 
 
 def test_manual_push_is_detected(folder_site: Site) -> None:

@@ -43,9 +43,13 @@ def test_commits_are_synced_in_both_directions(site_per_transport: Site) -> None
     our_commit = site.local_repo.commit({"guides/new.md": "# New\n"})
     unpushed = find_unpushed(Workspace.open(site.local_repo.path))
     assert unpushed is not None
-    assert unpushed.commits == 1
+    assert unpushed.commit_count == 1
     push_result = site.sync()
-    assert (push_result.state, push_result.pushed, push_result.unpushed) == (SyncState.UP_TO_DATE, 1, None)
+    assert (push_result.state, push_result.pushed_count, push_result.unpushed) == (
+        SyncState.UP_TO_DATE,
+        1,
+        None,
+    )
     assert site.tip() == our_commit
     assert find_unpushed(Workspace.open(site.local_repo.path)) is None
     assert site.local_repo.git("rev-parse", "origin/main").strip() == our_commit
@@ -89,7 +93,7 @@ def check_push_refused(site: Site) -> None:
     assert (site.tip(), site.local_repo.head()) == (theirs, our_commit)
     unpushed = find_unpushed(Workspace.open(site.local_repo.path))
     assert unpushed is not None
-    assert unpushed.commits == 1
+    assert unpushed.commit_count == 1
 
 
 @pytest.mark.process
@@ -109,9 +113,9 @@ def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Pat
         assert site.tip() == tip_before
         unpushed = find_unpushed(Workspace.open(site.local_repo.path))
         assert unpushed is not None
-        assert unpushed.commits == 1
+        assert unpushed.commit_count == 1
         hook.unlink()
-        assert site.sync().pushed == 1
+        assert site.sync().pushed_count == 1
 
 
 def test_folder_with_hook_is_refused(folder_site: Site) -> None:
@@ -146,7 +150,7 @@ def test_rewound_remote_is_neither_followed_nor_overwritten(site: Site) -> None:
             tip_before,
         )
         assert result.unpushed is not None
-        assert result.unpushed.commits == 1
+        assert result.unpushed.commit_count == 1
         assert site.tip() == tip_before
     assert site.sync(fetch=False).state is SyncState.UP_TO_DATE
     assert site.tip() == removed_commit
@@ -163,7 +167,7 @@ def test_rewound_remote_is_synced_after_manual_reset(folder_site: Site) -> None:
     folder_site.local_repo.git("reset", "-q", "--keep", "origin/main")
     assert folder_site.sync().state is SyncState.UP_TO_DATE
     folder_site.local_repo.commit({"a.md": "# A\n"})
-    assert folder_site.sync().pushed == 1
+    assert folder_site.sync().pushed_count == 1
 
 
 def test_rewritten_remote_is_reported_as_force_pushed(folder_site: Site) -> None:
@@ -187,7 +191,7 @@ def test_rewritten_remote_is_reported_as_force_pushed(folder_site: Site) -> None
 def test_branch_deleted_in_remote_is_reported_as_force_pushed(folder_site: Site) -> None:
     folder_site.remote_repo.git("update-ref", "-d", "refs/heads/main")
     assert folder_site.sync().state is SyncState.FORCE_PUSHED
-    assert folder_site.sync(fetch=False).pushed == 1
+    assert folder_site.sync(fetch=False).pushed_count == 1
     assert folder_site.tip() == folder_site.local_repo.head()
 
 
@@ -271,7 +275,7 @@ def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Pa
         site.local_repo.commit({"c.md": "# C\n"})
         site.push_as_other({"b.md": "# B\n\nMore.\n"})
         result = site.sync()
-        assert (result.state, result.pushed) == (SyncState.UP_TO_DATE, 2)
+        assert (result.state, result.pushed_count) == (SyncState.UP_TO_DATE, 2)
         assert (site.local_repo.path / ".git/shallow").read_text() == old_shallow
         assert site.local_repo.fsck() == site.remote_repo.fsck() == ""
 
@@ -280,7 +284,7 @@ def test_empty_remote_and_unborn_branch_are_synced(folder_site: Site, tmp_path: 
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
     folder_site.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
     folder_site.local_repo.git("config", "branch.main.remote", "new")
-    assert folder_site.sync().pushed == 1
+    assert folder_site.sync().pushed_count == 1
     assert Repo(tmp_path / "new.git").head() == folder_site.local_repo.head()
 
     subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "unborn"], check=True)

@@ -13,7 +13,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.status import Unpushed, find_unpushed, list_commits_ahead
+from workspace.sync.status import UnpushedCommits, find_unpushed, list_commits_ahead
 from workspace.workspace import Workspace
 
 HISTORIES = st.lists(
@@ -31,7 +31,7 @@ def test_unpushed_time_is_that_of_oldest_commit(folder_site: Site) -> None:
     folder_site.local_repo.commit({"a.md": "# A\n"})
     first_time_s = int(folder_site.local_repo.git("log", "-1", "--format=%ct"))
     folder_site.local_repo.commit({"b.md": "# B\n"})
-    assert find_unpushed(workspace) == Unpushed(2, datetime.fromtimestamp(first_time_s, UTC))
+    assert find_unpushed(workspace) == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
     folder_site.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
     assert find_unpushed(workspace) is None
 
@@ -40,7 +40,7 @@ def test_commits_are_unpushed_before_first_fetch(folder_site: Site) -> None:
     folder_site.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
     unpushed = find_unpushed(Workspace.open(folder_site.local_repo.path))
     assert unpushed is not None
-    assert unpushed.commits == 1
+    assert unpushed.commit_count == 1
 
 
 def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
@@ -50,12 +50,12 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     for number in range(30):
         signature = Signature("A", "a@example.org", 1_700_000_000 + number)
         commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
-    assert list_commits_ahead(store, commits[-1], commits[0]) == Unpushed(
+    assert list_commits_ahead(store, commits[-1], commits[0]) == UnpushedCommits(
         29, datetime.fromtimestamp(1_700_000_001, UTC)
     )
     unpushed = list_commits_ahead(store, commits[-1], None, max_count=10)
     assert unpushed is not None
-    assert (unpushed.commits, unpushed.has_more) == (10, True)
+    assert (unpushed.commit_count, unpushed.has_more) == (10, True)
 
 
 def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
@@ -74,6 +74,6 @@ def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
         our_commit, their_commit = commits[our_index % len(commits)], commits[their_index % len(commits)]
         expected_count = int(repo.git("rev-list", "--count", our_commit, f"^{their_commit}"))
         ahead = list_commits_ahead(store, our_commit, their_commit)
-        assert (0 if ahead is None else ahead.commits) == expected_count
+        assert (0 if ahead is None else ahead.commit_count) == expected_count
 
     check()

@@ -48,7 +48,7 @@ def check_outline(outline: TextOutline, data: bytes) -> None:
         assert 1 <= entry.first_line <= entry.line <= entry.end_line
         assert 0 <= entry.level <= 6
         assert (entry.number == "") == (entry.level == 0) == (entry.address == "_preamble")
-        assert outline.by_address(entry.address) is entry
+        assert outline.find_by_address(entry.address) is entry
         descendants = outline.descendants(entry)
         assert entry.tree_end == (descendants[-1].end if descendants else entry.end)
         if entry.parent is not None:
@@ -167,7 +167,7 @@ def test_a_document_has_its_sections_with_numbers() -> None:
         ("y", 2, "3", 17, 18),
     ]
     last_entry = build_outline("a.md", source).entries[-1]
-    assert source.encode()[last_entry.tree] == b"<a id='y'></a>\n## D\ntext\n"
+    assert source.encode()[last_entry.tree_range] == b"<a id='y'></a>\n## D\ntext\n"
     assert last_entry.first_line == 16
 
 
@@ -343,7 +343,7 @@ def test_outline_of_source_code_lists_classes_and_functions(path: str) -> None:
 def test_comments_and_decorators_belong_to_the_next_definition() -> None:
     source = "import x\n\n\n# Why.\n@cache\ndef f():\n    pass\n"
     outline = build_outline("a.py", source)
-    assert source.encode()[outline.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
+    assert source.encode()[outline.entries[1].own_range] == b"# Why.\n@cache\ndef f():\n    pass\n"
 
 
 @loop_over("package", ["workspace", "tools", "index"])
@@ -362,7 +362,7 @@ def test_python_outline_equals_that_of_ast(package: str) -> None:
 
 
 def test_outline_of_large_source_file_states_its_reason() -> None:
-    source = "def f(): pass\n" * (code.MAX_BYTES // 14 + 1)
+    source = "def f(): pass\n" * (code.MAX_SOURCE_BYTES // 14 + 1)
     outline = build_outline("a.py", source)
     assert [entry.address for entry in outline.entries] == ["_preamble"]
     assert outline.reason == "source code of more than 1,000,000 bytes has no outline"

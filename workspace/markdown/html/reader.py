@@ -22,7 +22,7 @@ from workspace.markdown.anchors import read_heading
 from workspace.markdown.attribute_lists import read_attribute_line
 from workspace.markdown.html.page import Features, ParsedPage
 from workspace.markdown.html.writer import add_render_rules
-from workspace.markdown.parser import make_block_parser, too_many_blocks
+from workspace.markdown.parser import make_block_parser, make_too_many_blocks_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
 
 # The task list extension of GitHub Flavored Markdown 0.29 §5.3; as `workspace.document.tasks` reads it.
-_BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 
 
-def add_to_blocks(tokens: list[Token]) -> None:
+def mark_blocks(tokens: list[Token]) -> None:
     """Mark alerts and tasks, and remove their marks and the anchors of headings from the text.
 
     The `meta` of an alert's quotation has `alert`; the `meta` of a task's list item has `done`. The
@@ -64,7 +64,7 @@ def add_to_blocks(tokens: list[Token]) -> None:
                 if _read_task(tokens, position) and lists:
                     lists[-1].attrSet("class", "task-list")
             case "th_open" | "td_open":
-                _align(token)
+                _set_alignment(token)
 
 
 def _hide_lists_below(tokens: list[Token], position: int) -> None:
@@ -106,7 +106,7 @@ def _read_task(tokens: list[Token], position: int) -> bool:
     if tokens[position + 1].type != "paragraph_open":
         return False
     inline = tokens[position + 2]
-    match = _BOX.match(inline.content)
+    match = _CHECKBOX.match(inline.content)
     if match is None:
         return False
     inline.content = inline.content[match.end() :]
@@ -115,7 +115,7 @@ def _read_task(tokens: list[Token], position: int) -> bool:
     return True
 
 
-def _align(token: Token) -> None:
+def _set_alignment(token: Token) -> None:
     """Set the alignment of a cell without a style, which pages do not permit."""
     style = str(token.attrs.pop("style", ""))
     if style:
@@ -124,8 +124,8 @@ def _align(token: Token) -> None:
 
 # The library reads all text up to a space after each of these marks, which takes quadratic time.
 _AUTOLINK_MARKS = ("://", "www.")
-_MAX_MARKS = 20
-_MAX_LENGTH = 4_000  # characters of an address that begins with `www.`
+_MAX_AUTOLINK_MARKS = 20
+_MAX_ADDRESS_LENGTH = 4_000  # characters of an address that begins with `www.`
 
 
 def enable_autolinks(parser: MarkdownIt) -> None:
@@ -141,13 +141,13 @@ def enable_autolinks(parser: MarkdownIt) -> None:
         def validate_www(self, text: str, position: int) -> int:
             """Return the number of the address's characters after `www.`; 0 if the text is not an address."""
             prefix = "http://www."
-            match = self.match_at_start(prefix + text[position : position + _MAX_LENGTH])
+            match = self.match_at_start(prefix + text[position : position + _MAX_ADDRESS_LENGTH])
             return match.last_index - len(prefix) if match else 0
 
         def normalize_www(self, match: Match) -> None:
             match.url = f"http://{match.url}"
 
-    # With fuzzy links, any name with a dot would be an address: README.md would be a host in Moldova.
+    # With fuzzy links, any name with a dot would be an address: README.md would be a host of the domain `md`.
     linkify = Linkify({"ftp:": None, "//": None}, {"fuzzy_link": False})
     linkify.add("www.", {"validate": linkify.validate_www, "normalize": linkify.normalize_www})
     parser.linkify = linkify
@@ -157,9 +157,9 @@ def enable_autolinks(parser: MarkdownIt) -> None:
 
 def _has_many_marks(text: str) -> bool:
     """Return True if a text has too many nested addresses, so that none of them is read."""
-    if sum(map(text.count, _AUTOLINK_MARKS)) <= _MAX_MARKS:
+    if sum(map(text.count, _AUTOLINK_MARKS)) <= _MAX_AUTOLINK_MARKS:
         return False
-    return any(sum(map(run.count, _AUTOLINK_MARKS)) > _MAX_MARKS for run in text.split())
+    return any(sum(map(word.count, _AUTOLINK_MARKS)) > _MAX_AUTOLINK_MARKS for word in text.split())
 
 
 # A dollar sign next to a space or before a digit is an amount of money, not a formula.
@@ -169,7 +169,7 @@ _FORMULA = re.compile(
 )
 
 
-def read_math(state: StateInline, silent: bool) -> bool:
+def read_formula(state: StateInline, silent: bool) -> bool:
     """Read a formula, as a rule of the inline parser."""
     if state.src[state.pos] != "$":
         return False
@@ -188,14 +188,14 @@ WIKI_SCHEME = "docyard-wiki"
 """The scheme of the placeholder address of a wiki link until it is resolved."""
 
 # Wiki links in the form that `workspace.links.inline` reads.
-_WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
+_WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
 
 
-def read_wiki(state: StateInline, silent: bool) -> bool:
+def read_wiki_link(state: StateInline, silent: bool) -> bool:
     """Read a wiki link, as a rule of the inline parser."""
     if not state.src.startswith(("[[", "![["), state.pos):
         return False
-    match = _WIKI.match(state.src, state.pos, state.posMax)
+    match = _WIKI_LINK.match(state.src, state.pos, state.posMax)
     if match is None or state.linkLevel:
         return False
     page = match[2].removesuffix("\\").strip(" ")
@@ -214,11 +214,11 @@ def read_wiki(state: StateInline, silent: bool) -> bool:
 # A page of more blocks would take seconds to render, and more time to read.
 MAX_BLOCKS = 60_000
 
-# Inline rules take quadratic time for some texts. These limits bound the product of marks and characters, of
-# one text and of a page.
-_MAX_PRODUCT = 4_000_000
-_MAX_PRODUCTS = 40_000_000
-_MARKS = "[]<`*_$!~&"
+# Inline rules take quadratic time for some texts. The cost of a text is the product of its marks and
+# its characters. These limits bound the cost of one text and of a page.
+_MAX_TEXT_COST = 4_000_000
+_MAX_PAGE_COST = 40_000_000
+_INLINE_MARKS = "[]<`*_$!~&"
 
 
 def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> ParsedPage:
@@ -242,18 +242,18 @@ def _get_parser(features: Features) -> MarkdownIt:
     parser = make_block_parser().enable(["table", "strikethrough"]).use(footnote_plugin, inline=False)
     parser.options["breaks"], parser.options["xhtmlOut"] = features.breaks, False
     if features.wiki:
-        parser.inline.ruler.before("link", "wiki", read_wiki)
+        parser.inline.ruler.before("link", "wiki", read_wiki_link)
     if features.math:
-        parser.inline.ruler.before("escape", "math", read_math)
+        parser.inline.ruler.before("escape", "math", read_formula)
         parser.inline.add_terminator_char("$")
     parser.core.ruler.after("block", "limit", _limit_blocks)
-    parser.core.ruler.after("limit", "additions", lambda state: add_to_blocks(state.tokens))
+    parser.core.ruler.after("limit", "additions", lambda state: mark_blocks(state.tokens))
     parser.core.ruler.at("inline", _read_inline)
     parser.core.ruler.enable("inline")
     # The search for addresses needs texts whose escapes and entities are resolved and joined.
     parser.core.ruler.after("inline", "joined", text_join)
     enable_autolinks(parser)
-    # Destinations stay unchanged, because the resolver of links decides which destinations are safe.
+    # Destinations stay unchanged, because the resolver of links checks which destinations are safe.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.normalizeLinkText = lambda link: link  # type: ignore[method-assign]
@@ -272,7 +272,7 @@ def _limit_blocks(state: StateCore) -> None:
     while end and (tokens[end].level or tokens[end].nesting < 0 or tokens[end - 1].nesting > 0):
         end -= 1
     if not end:
-        raise too_many_blocks()
+        raise make_too_many_blocks_error()
     del tokens[end:]
     state.env["is_cut"] = True
 
@@ -281,15 +281,15 @@ def _read_inline(state: StateCore) -> None:
     """Read inline Markdown as the library's rule does, except in texts that would take too long."""
     from markdown_it.token import Token
 
-    remaining = _MAX_PRODUCTS
+    remaining_cost = _MAX_PAGE_COST
     for token in state.tokens:
         if token.type != "inline":
             continue
         token.children = []
-        product = len(token.content) * sum(map(token.content.count, _MARKS))
-        if product > _MAX_PRODUCT or product > remaining:
+        cost = len(token.content) * sum(map(token.content.count, _INLINE_MARKS))
+        if cost > _MAX_TEXT_COST or cost > remaining_cost:
             token.children.append(Token("text", "", 0, content=token.content))
             continue
-        if product > 10_000:
-            remaining -= product
+        if cost > 10_000:
+            remaining_cost -= cost
         state.md.inline.parse(token.content, state.md, state.env, token.children)

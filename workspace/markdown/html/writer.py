@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # More tags could be nested so deeply that reading them takes quadratic time.
 MAX_TAGS = 5_000
 
-SHOWN = frozenset({
+PERMITTED_ELEMENTS = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
     "h6", "hr", "i", "img", "input", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "rp", "rt", "ruby",
@@ -33,29 +33,29 @@ SHOWN = frozenset({
 })  # fmt: skip
 """The elements that are permitted on a page."""
 
-_DROPPED = (
+_REMOVED_ELEMENTS = (
     "address", "area", "article", "aside", "audio", "base", "big", "body", "button", "canvas", "center",
     "dialog", "embed", "fieldset", "font", "footer", "form", "head", "header", "html", "label", "legend",
     "link", "main", "map", "menu", "meta", "nav", "nobr", "object", "param", "picture", "source", "track",
     "video",
 )  # fmt: skip
 
-# The tags of dropped elements are removed, and their content stays. All unknown tags are shown as text, as in
+# The tags of removed elements are removed, and their content stays. All unknown tags are shown as text, as in
 # `run it on <path>`. They include tags that turn the text after them into raw text (`<script>`, `<textarea>`;
 # GFM 0.29 §6.11, "Disallowed Raw HTML"), and the tags of SVG and MathML, which change the rules of HTML. A
 # tag that is shown as text hides nothing.
-_KNOWN = "|".join(sorted({*SHOWN, *_DROPPED}))
-_UNKNOWN_TAG = re.compile(rf"<(?=/?[A-Za-z])(?!/?(?:{_KNOWN})(?:[\s/>]|\Z))", re.IGNORECASE)
+_KNOWN_ELEMENTS = "|".join(sorted({*PERMITTED_ELEMENTS, *_REMOVED_ELEMENTS}))
+_UNKNOWN_TAG = re.compile(rf"<(?=/?[A-Za-z])(?!/?(?:{_KNOWN_ELEMENTS})(?:[\s/>]|\Z))", re.IGNORECASE)
 
 # If the sanitizer removed these tags, a browser would move the elements next to them.
-_DROPPED_TAG = re.compile(
-    rf"</?(?:{'|'.join(_DROPPED)})(?:[\s/](?:[^<>\"']|\"[^\"]{{0,4000}}\"|'[^']{{0,4000}}'){{0,4000}})?>",
+_REMOVED_TAG = re.compile(
+    rf"</?(?:{'|'.join(_REMOVED_ELEMENTS)})(?:[\s/](?:[^<>\"']|\"[^\"]{{0,4000}}\"|'[^']{{0,4000}}'){{0,4000}})?>",
     re.IGNORECASE,
 )
 
 # HTML §13.2.4.3: each paragraph opens an unclosed formatting tag again, unless three tags of the same name
 # and attributes are open. Without attributes, all tags of one name are equal.
-_FORMATTING = re.compile(
+_FORMATTING_TAG = re.compile(
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])[^>]*(?:>|\Z)", re.IGNORECASE
 )
 
@@ -66,7 +66,7 @@ def filter_raw_html(html: str) -> str:
     """Return raw HTML without tags that could hide the rest of the page, or be repeated in it."""
     if "<" not in html:
         return html
-    return _FORMATTING.sub(r"<\1>", _DROPPED_TAG.sub("", _UNKNOWN_TAG.sub("&lt;", html)))
+    return _FORMATTING_TAG.sub(r"<\1>", _REMOVED_TAG.sub("", _UNKNOWN_TAG.sub("&lt;", html)))
 
 
 def count_tags(html: str) -> int:
@@ -88,7 +88,7 @@ _RAW_TAG = re.compile(
 _RAW_ATTRIBUTE = re.compile(r"([^\s\"'<>/=]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?")
 
 
-class Mark(NamedTuple):
+class HeadingNames(NamedTuple):
     """The names of a heading: its id, the other names of its position, and its label."""
 
     id: str
@@ -97,7 +97,7 @@ class Mark(NamedTuple):
 
 
 class Context(Protocol):
-    """The decisions that depend on the document or the page around a text. Lines count from 0 in the text."""
+    """The results that depend on the document or the page around a text. Lines count from 0 in the text."""
 
     @property
     def has_ids(self) -> bool:
@@ -109,11 +109,11 @@ class Context(Protocol):
         """Return True if diagrams are marked for the page to draw."""
         ...
 
-    def mark(self, line: int) -> Mark | None:
+    def find_heading_names(self, line: int) -> HeadingNames | None:
         """Return the names of the heading on a line; None if it has no names."""
         ...
 
-    def is_dropped(self, line: int) -> bool:
+    def is_hidden(self, line: int) -> bool:
         """Return True if the block that begins on a line is not shown."""
         ...
 
@@ -125,20 +125,20 @@ class Context(Protocol):
         """Return the end tag of a link."""
         ...
 
-    def image(self, attributes: dict[str, str]) -> str:
+    def render_image(self, attributes: dict[str, str]) -> str:
         """Return an image as HTML; its `src` in `attributes` is unresolved."""
         ...
 
-    def formula(self, source: str, *, is_block: bool) -> str:
+    def render_formula(self, source: str, *, is_block: bool) -> str:
         """Return a formula as HTML."""
         ...
 
 
-class WrittenHtml(NamedTuple):
-    """The HTML of a page; `is_plain` is True if some raw HTML became text, because the page has too much."""
+class WriteResult(NamedTuple):
+    """The HTML of a page; `shows_source` is True if excess raw HTML of the page became text."""
 
     html: str
-    is_plain: bool
+    shows_source: bool
 
 
 class _State:
@@ -146,11 +146,11 @@ class _State:
 
     def __init__(self, context: Context, *, has_math: bool) -> None:
         self.context, self.has_math = context, has_math
-        self.mark: Mark | None = None
-        self.tags = 0
+        self.heading_names: HeadingNames | None = None
+        self.tag_count = 0
 
 
-class _Call(NamedTuple):
+class _RuleCall(NamedTuple):
     """The arguments with which the renderer calls a rule, and the token of the rule."""
 
     renderer: RendererHTML
@@ -172,38 +172,38 @@ class _Call(NamedTuple):
     def context(self) -> Context:
         return self.state.context
 
-    def default(self) -> str:
+    def render_default(self) -> str:
         """Return the token as the library renders it."""
         return self.renderer.renderToken(self.tokens, self.position, self.options, self.env)
 
 
-def write_html(page: ParsedPage, context: Context) -> WrittenHtml:
+def write_html(page: ParsedPage, context: Context) -> WriteResult:
     """Return a page as HTML."""
     state = _State(context, has_math=page.features.math)
     html = page.parser.renderer.render(
         _select_visible_tokens(page.tokens, context), page.parser.options, {"state": state}
     )
-    return WrittenHtml(str(html), state.tags > MAX_TAGS)
+    return WriteResult(str(html), state.tag_count > MAX_TAGS)
 
 
 def _select_visible_tokens(tokens: Sequence[Token], context: Context) -> list[Token]:
     """Return the tokens without the blocks that are not shown."""
-    visible: list[Token] = []
-    skipped_to = -1
+    visible_tokens: list[Token] = []
+    last_skipped_position = -1
     for position, token in enumerate(tokens):
         is_top = token.type in ("paragraph_open", "html_block") and not token.level
-        if is_top and token.map and context.is_dropped(token.map[0]):
-            skipped_to = position + (2 if token.nesting else 0)
-        if position > skipped_to:
-            visible.append(token)
-    return visible
+        if is_top and token.map and context.is_hidden(token.map[0]):
+            last_skipped_position = position + (2 if token.nesting else 0)
+        if position > last_skipped_position:
+            visible_tokens.append(token)
+    return visible_tokens
 
 
 def add_render_rules(parser: MarkdownIt) -> None:
     """Add the rules by which a renderer writes a page to its parser."""
 
-    def add(name: str, rule: Callable[[_Call], str]) -> None:
-        parser.add_render_rule(name, lambda *arguments: rule(_Call(*arguments)))
+    def add(name: str, rule: Callable[[_RuleCall], str]) -> None:
+        parser.add_render_rule(name, lambda *arguments: rule(_RuleCall(*arguments)))
 
     for name, rule in _RULES.items():
         add(name, rule)
@@ -215,54 +215,56 @@ def write_checkbox(*, is_done: bool) -> str:
     return f'<input type="checkbox" disabled=""{checked} aria-label="{label}">'
 
 
-def _write_heading_open(call: _Call) -> str:
+def _write_heading_open(call: _RuleCall) -> str:
     token = call.token
-    mark = call.state.mark = call.context.mark(token.map[0]) if token.map else None
-    if mark is None:
+    heading_names = call.state.heading_names = (
+        call.context.find_heading_names(token.map[0]) if token.map else None
+    )
+    if heading_names is None:
         return f"<{token.tag}>"
-    aliases = (f'<a id="{escape(name)}"></a>' for name in mark.aliases[:_MAX_ALIASES])
-    return f'<{token.tag} id="{escape(mark.id)}">{"".join(aliases)}'
+    aliases = (f'<a id="{escape(name)}"></a>' for name in heading_names.aliases[:_MAX_ALIASES])
+    return f'<{token.tag} id="{escape(heading_names.id)}">{"".join(aliases)}'
 
 
-def _write_heading_close(call: _Call) -> str:
-    end, mark = call.default(), call.state.mark
-    if mark is None:
-        return end
-    href, label = escape(encode_fragment(mark.id)), escape(mark.label)
-    return f' <a class="anchor" href="#{href}" aria-label="Link to {label}"></a>{end}'
+def _write_heading_close(call: _RuleCall) -> str:
+    end_tag, heading_names = call.render_default(), call.state.heading_names
+    if heading_names is None:
+        return end_tag
+    href, label = escape(encode_fragment(heading_names.id)), escape(heading_names.label)
+    return f' <a class="anchor" href="#{href}" aria-label="Link to {label}"></a>{end_tag}'
 
 
-def _write_blockquote_open(call: _Call) -> str:
-    begin, kind = call.default(), call.token.meta.get("alert")
-    return f'{begin}<p class="alert-title">{ALERTS[kind]}</p>\n' if kind else begin
+def _write_blockquote_open(call: _RuleCall) -> str:
+    start_tag, kind = call.render_default(), call.token.meta.get("alert")
+    return f'{start_tag}<p class="alert-title">{ALERTS[kind]}</p>\n' if kind else start_tag
 
 
-def _write_list_item_open(call: _Call) -> str:
-    begin, is_done = call.default(), call.token.meta.get("done")
-    return begin if is_done is None else f"{begin}{write_checkbox(is_done=is_done)} "
+def _write_list_item_open(call: _RuleCall) -> str:
+    start_tag, is_done = call.render_default(), call.token.meta.get("done")
+    return start_tag if is_done is None else f"{start_tag}{write_checkbox(is_done=is_done)} "
 
 
-def _write_fence(call: _Call) -> str:
+def _write_fence(call: _RuleCall) -> str:
     token, context = call.token, call.context
     language = (token.info.split() or [""])[0].lower()
     if language == "mermaid" and context.has_mermaid:
         return f'<pre class="mermaid">{escape(token.content)}</pre>\n'
     if language == "math" and call.state.has_math:
-        return context.formula(token.content, is_block=True)
+        return context.render_formula(token.content, is_block=True)
     class_attribute = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
     return f"<pre><code{class_attribute}>{escape(token.content)}</code></pre>\n"
 
 
-def _write_math(call: _Call) -> str:
+def _write_math(call: _RuleCall) -> str:
     token = call.token
-    return call.context.formula(token.content, is_block=token.markup == "$$")
+    return call.context.render_formula(token.content, is_block=token.markup == "$$")
 
 
-def _write_raw_html(call: _Call) -> str:
+def _write_raw_html(call: _RuleCall) -> str:
     """Return raw HTML with its links and images resolved; as text if the page has too much raw HTML."""
     html, context = call.token.content, call.context
-    call.state.tags += count_tags(html)
-    if call.state.tags > MAX_TAGS:
+    call.state.tag_count += count_tags(html)
+    if call.state.tag_count > MAX_TAGS:
         return escape(html)
 
     def resolve_tag(tag: re.Match[str]) -> str:
@@ -275,28 +277,28 @@ def _write_raw_html(call: _Call) -> str:
             case "a":
                 return context.open_link(attributes)
             case "img":
-                return context.image(attributes)
+                return context.render_image(attributes)
             case _:
                 return write_checkbox(is_done="checked" in attributes)
 
     return _RAW_TAG.sub(resolve_tag, filter_raw_html(html))
 
 
-def _write_link_open(call: _Call) -> str:
+def _write_link_open(call: _RuleCall) -> str:
     return call.context.open_link({name: str(value) for name, value in call.token.attrItems()})
 
 
-def _write_link_close(call: _Call) -> str:
+def _write_link_close(call: _RuleCall) -> str:
     return call.context.close_link()
 
 
-def _write_image(call: _Call) -> str:
+def _write_image(call: _RuleCall) -> str:
     attributes = {name: str(value) for name, value in call.token.attrItems()}
-    words = call.renderer.renderInlineAsText(call.token.children, call.options, call.env)
-    return call.context.image(attributes | {"alt": words})
+    alt_text = call.renderer.renderInlineAsText(call.token.children, call.options, call.env)
+    return call.context.render_image(attributes | {"alt": alt_text})
 
 
-def _write_footnote_ref(call: _Call) -> str:
+def _write_footnote_ref(call: _RuleCall) -> str:
     token = call.token
     number = int(token.meta["id"]) + 1
     if not call.context.has_ids:
@@ -308,16 +310,16 @@ def _write_footnote_ref(call: _Call) -> str:
     )
 
 
-def _write_footnote_block_open(call: _Call) -> str:
+def _write_footnote_block_open(call: _RuleCall) -> str:
     return '<section class="footnotes">\n<ol>\n'
 
 
-def _write_footnote_open(call: _Call) -> str:
+def _write_footnote_open(call: _RuleCall) -> str:
     name = escape(str(call.token.meta["label"]))
     return f'<li id="fn-{name}"><a id="user-content-fn-{name}"></a>'
 
 
-def _write_footnote_anchor(call: _Call) -> str:
+def _write_footnote_anchor(call: _RuleCall) -> str:
     if not call.context.has_ids:
         return ' <a aria-label="Back to the text">↩</a>'
     href = escape(encode_fragment(_make_reference_id(call.token)))

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 RESOLVED_TRAILER = "Docyard-Decided"
 """The trailer of a refresh with resolved conflicts; its value is their number."""
 
-_MAX_REFRESHES = 10_000  # the most consecutive refreshes
+_MAX_REFRESHES = 10_000  # the maximum number of consecutive refreshes
 
 
 def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, ...] | None:
@@ -71,10 +71,10 @@ def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, 
         return None
     target = git.tip(proposal.content.target)
     content_commit = _find_content_commit(git, proposal, tip, target)
-    unaddressed = [
+    unaddressed_commits = [
         commit for commit in requests if _find_content_commit(git, proposal, commit, target) == content_commit
     ]
-    return tuple(unaddressed[-MAX_COMMITS:]) or None
+    return tuple(unaddressed_commits[-MAX_COMMITS:]) or None
 
 
 def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target: str | None) -> str | None:
@@ -151,9 +151,9 @@ def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | N
     if repository.find_earlier_events(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
     is_new = proposal.content.submitted_commit != proposal.tip
-    unaddressed = find_open_change_requests(repository.workspace.git, proposal)
+    unaddressed_commits = find_open_change_requests(repository.workspace.git, proposal)
     return _append_event(
-        repository, proposal, Submitted(proposal.tip or "", unaddressed), actor, key, is_new=is_new
+        repository, proposal, Submitted(proposal.tip or "", unaddressed_commits), actor, key, is_new=is_new
     )
 
 
@@ -330,7 +330,7 @@ def _list_chosen_values(body: EventBody) -> object:
 
 def _check_comment_exists(proposal: Proposal, id: str) -> None:
     comment_ids = [
-        remark.id for thread in proposal.content.threads for remark in (thread.comment, *thread.replies)
+        item.id for thread in proposal.content.threads for item in (thread.comment, *thread.replies)
     ]
     if id not in comment_ids:
         nearest_ids = find_nearest(id, comment_ids) or comment_ids[-3:]

@@ -40,10 +40,14 @@ class MergeBlocked(WorkspaceError):
 
     code: ClassVar[str] = "MERGE_BLOCKED"
 
-    def __init__(self, proposal: Proposal, evaluation: MergeEvaluation, first: tuple[str, str]) -> None:
-        blocks = list(dict.fromkeys([first, *((block.code, block.message) for block in evaluation.blockers)]))
+    def __init__(
+        self, proposal: Proposal, evaluation: MergeEvaluation, first_blocker: tuple[str, str]
+    ) -> None:
+        blocks = list(
+            dict.fromkeys([first_blocker, *((block.code, block.message) for block in evaluation.blockers)])
+        )
         super().__init__(
-            f"the proposal '{proposal.id}' may not be merged: {first[1]}",
+            f"the proposal '{proposal.id}' may not be merged: {first_blocker[1]}",
             fix="View the proposal to see what is missing.",
             proposal=proposal.id,
             blocks=[{"code": code, "message": message} for code, message in blocks],
@@ -60,8 +64,8 @@ def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str |
 
     If `commit` is given, the proposal must be at that commit. Conflicts are resolved by a refresh of the
     proposal, so that reviewers see all merged text. Rules, approvals and checks are evaluated for the
-    target's tip. They are evaluated again if the tip, the proposal, its discussion or a token changes
-    meanwhile.
+    target's tip. They are evaluated again if the tip, the proposal, its discussion or a token
+    changes before the commit.
 
     Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded,
     InvalidTarget, the errors of the workspace's guards, and those of `commit_merge`.
@@ -92,7 +96,7 @@ def _try_merge(
             tip=tip,
         )
     if tip in workspace.git.merge_bases(resolve_target_tip(workspace, target), tip):
-        _check_not_merged_meanwhile(repository, proposal)
+        _check_not_merged(repository, proposal)
         raise NothingProposed(
             f"the proposal '{proposal.id}' has no commit of its own, so there is nothing to merge",
             fix=f"Write to it with proposal '{proposal.id}', or close it.",
@@ -124,7 +128,11 @@ def _try_merge(
 
     def confirm_unchanged() -> None:
         current = repository.find(proposal.id)
-        if (current.tip, current.content, current.unread) != (tip, proposal.content, proposal.unread):
+        if (current.tip, current.content, current.unread_count) != (
+            tip,
+            proposal.content,
+            proposal.unread_count,
+        ):
             raise _ProposalChanged
         # The write lock also guards the revocation of tokens: a token revoked before does not count.
         if checked_tokens is not None and tokens.read_all() != checked_tokens:
@@ -154,14 +162,14 @@ def _try_merge(
         except MergeConflict as conflict:
             raise _add_refresh_fix(proposal, conflict) from conflict
     if not merge_result.is_new:
-        _check_not_merged_meanwhile(repository, proposal)
+        _check_not_merged(repository, proposal)
     return ActionResult(
         repository.read_latest(proposal), merge_result.commit, merge_result.is_new, merge_result.merge
     )
 
 
-def _check_not_merged_meanwhile(repository: ProposalRepository, proposal: Proposal) -> None:
-    """Raise _ProposalChanged if another call merged the proposal meanwhile."""
+def _check_not_merged(repository: ProposalRepository, proposal: Proposal) -> None:
+    """Raise _ProposalChanged if another call merged the proposal."""
     if repository.find(proposal.id).state is not proposal.state:
         raise _ProposalChanged
 
@@ -180,7 +188,7 @@ def _make_already_merged_result(proposal: Proposal, commit: str | None) -> Actio
 
 def _add_refresh_fix(proposal: Proposal, conflict: MergeConflict) -> MergeConflict:
     conflict.fix = (
-        f"Refresh the proposal '{proposal.id}', and decide each conflict there: its reviewers then see the "
-        "decisions."
+        f"Refresh the proposal '{proposal.id}', and resolve each conflict there: its reviewers then see "
+        "the resolutions."
     )
     return conflict

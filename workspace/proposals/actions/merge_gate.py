@@ -129,10 +129,12 @@ def evaluate_requirements(
         check.name for check in checks if not check.passed
     }
     requirements = tuple(
-        _check_rule(governing, reviews, passed_checks, tokens) for governing in governing_rules
+        _check_rule(governing_rule, reviews, passed_checks, tokens) for governing_rule in governing_rules
     )
     unread_blockers = (
-        _make_unread_blocker(proposal.unread, only_clients=not governing_rules) if proposal.unread else ()
+        _make_unread_blocker(proposal.unread_count, only_clients=not governing_rules)
+        if proposal.unread_count
+        else ()
     )
     unreviewed_blockers = (
         (_make_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
@@ -174,16 +176,16 @@ def find_blocker_for_actor(
 
 
 def _check_rule(
-    governing: GoverningRule, reviews: EffectiveReviews, passed_checks: set[str], tokens: Keyring
+    governing_rule: GoverningRule, reviews: EffectiveReviews, passed_checks: set[str], tokens: Keyring
 ) -> RuleRequirement:
-    rule = governing.rule
+    rule = governing_rule.rule
     counted_approvers = [
         person for person in reviews.approvers if not rule.approvers or person.token in rule.approvers
     ]
     people = {normalize_address(person): person.token for person in reversed(counted_approvers)}
     return RuleRequirement(
-        governing.number,
-        governing.paths,
+        governing_rule.number,
+        governing_rule.paths,
         rule.approvals,
         tuple(sorted(people.values())),
         rule.approvers,
@@ -200,7 +202,7 @@ def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str
     sources = list(dict.fromkeys(change.source for change in unreviewed if change.source != change.path))
     source_text = f", made to {format_paths(sources)}" if sources else ""
     message = (
-        f"the merge would bring changes of {target} into {format_paths(paths)}{source_text}, "
+        f"the merge would add changes of {target} to {format_paths(paths)}{source_text}, "
         "which no reviewer of the proposal has seen: refresh it, and have it approved again"
     )
     return MergeBlocker(NEEDS_REFRESH, message)
@@ -214,10 +216,12 @@ def _make_change_request_blocker(author: Author) -> MergeBlocker:
     return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)
 
 
-def _make_unread_blocker(unread: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
+def _make_unread_blocker(unread_count: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
     """Return the blocker for unread events, which may contain a change request."""
-    files = "file of its discussion was" if unread == 1 else "files of its discussion were"
-    message = f"{unread:,} {files} not read, and may request changes: there are too many, or they are missing"
+    files = "file of its discussion was" if unread_count == 1 else "files of its discussion were"
+    message = (
+        f"{unread_count:,} {files} not read, and may request changes: there are too many, or they are missing"
+    )
     return (MergeBlocker("WORDS_UNREAD", message, only_clients),)
 
 
@@ -261,8 +265,8 @@ def _list_paths(requirements: Sequence[RuleRequirement]) -> list[str]:
 
 
 def _format_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+    first_names = ", ".join(names[:5])
+    return f"{first_names} and {len(names) - 5} more" if len(names) > 5 else first_names
 
 
 def _format_any_of(names: Sequence[str]) -> str:
@@ -283,7 +287,7 @@ def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Me
         find_governing_rules(config, find_touched_paths(merge.ours, merge.changes)) if config.protect else ()
     )
     checks: Sequence[CheckResult] = ()
-    if any(governing.rule.checks for governing in governing_rules):
+    if any(governing_rule.rule.checks for governing_rule in governing_rules):
         # Imported here because most rules require no checks.
         from workspace.proposals.review.review import get_proposal_review
 
@@ -359,4 +363,4 @@ def _list_early_blockers(proposal: Proposal, preview: Preview) -> Iterator[Merge
         yield MergeBlocker(NOT_MERGEABLE, preview.reason)
     if count := len(preview.conflicts):
         conflicts = "1 conflict" if count == 1 else f"{count:,} conflicts"
-        yield MergeBlocker(MergeConflict.code, f"{conflicts} with {proposal.content.target} to be decided")
+        yield MergeBlocker(MergeConflict.code, f"{conflicts} with {proposal.content.target} to be resolved")

@@ -165,8 +165,8 @@ def check_not_proposed(repository: ProposalRepository, request: Request) -> None
     if earlier_write is not None and earlier_write.result.commit is not None:
         git = repository.workspace.git
         commit = git.commit(earlier_write.result.commit)
-        before = git.commit(commit.parents[0]).tree if commit.parents else None
-        raise Protected(sorted(change.path for change in trees.diff_trees(git, before, commit.tree)))
+        old_tree = git.commit(commit.parents[0]).tree if commit.parents else None
+        raise Protected(sorted(change.path for change in trees.diff_trees(git, old_tree, commit.tree)))
 
 
 def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workspace.proposals.event_log import AppendResult
     from workspace.proposals.proposal import Proposal
 
-Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
+ChooseResolutions = Callable[["Sequence[FileConflict]"], "Resolutions"]
 """A function that returns resolutions of some or all conflicts, or raises an error for invalid ones."""
 
 
@@ -53,7 +53,7 @@ class RefreshResolutions(NamedTuple):
     digest.
     """
 
-    choose: Choose
+    choose: ChooseResolutions
     commit: str | None = None
     target: str | None = None
     digest: str | None = None
@@ -67,11 +67,11 @@ class ConflictChanged(MergeConflict):
     def __init__(self, tip: str | None, theirs: str | None, conflicts: Sequence[FileConflict]) -> None:
         super().__init__(tip, conflicts, theirs)
         self.args = (
-            "the proposal or its target has changed since the decided conflicts were shown, so nothing was "
+            "the proposal or its target has changed since the resolved conflicts were shown, so nothing was "
             "merged",
         )
         self.message = self.args[0]
-        self.fix = "Decide the current conflicts."
+        self.fix = "Resolve the current conflicts."
 
 
 _MAX_ATTEMPTS = 4
@@ -126,8 +126,8 @@ def refresh(
     def build_message(merge: Merge) -> str:
         # An actor that resolves a conflict is an author of the text; an actor that only merges is not.
         resolution_trailers = (
-            {RESOLVED_TRAILER: str(len(merge.resolved)), **_build_resolver_trailers(actor)}
-            if merge.resolved
+            {RESOLVED_TRAILER: str(len(merge.resolved_units)), **_build_resolver_trailers(actor)}
+            if merge.resolved_units
             else {}
         )
         return format_commit_message(

@@ -166,7 +166,7 @@ class ProposedWrite(NamedTuple):
 
 _log = logging.getLogger("docyard")
 
-_FIXES = {
+_FIX_BY_STATE = {
     ProposalState.MERGED: "Its changes are in its target: open another proposal for further changes.",
     ProposalState.CLOSED: "Reopen it first.",
     ProposalState.GONE: (
@@ -189,7 +189,7 @@ class ProposalEnded(WorkspaceError):
     def __init__(self, proposal: Proposal) -> None:
         super().__init__(
             f"the proposal '{proposal.id}' {_END_DESCRIPTIONS[proposal.state]}",
-            fix=_FIXES[proposal.state],
+            fix=_FIX_BY_STATE[proposal.state],
             proposal=proposal.id,
             state=proposal.state.value,
         )

@@ -18,7 +18,7 @@ from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
 from workspace.git.ancestry import MAX_CLOCK_SKEW_S, select_reachable
 from workspace.history.commits import describe_commit
-from workspace.merge.world import MergedWorld
+from workspace.merge.file_tree import MergedFileTree
 from workspace.snapshot.snapshot import DocumentNotFound, list_changed_documents
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import FileChange, Snapshot
 
-MOST_DOCUMENTS = 200
-MOST_BYTES = 16_000_000
-"""The most bytes of both versions of all documents. Above either limit, only paths are listed."""
+MAX_DOCUMENTS = 200
+MAX_BYTES = 16_000_000
+"""The maximum size of both versions of all documents. Above either limit, only paths are listed."""
 
 
 class CommitChanges(NamedTuple):
@@ -71,7 +71,7 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
     except InvalidConfig as error:
         return CommitChanges(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
     reason = None
-    if len(file_changes) > MOST_DOCUMENTS or size > MOST_BYTES:
+    if len(file_changes) > MAX_DOCUMENTS or size > MAX_BYTES:
         reason = f"{len(file_changes):,} documents of {size:,} bytes are too many to compare word by word"
         documents = _list_changes_by_path(file_changes)
     else:
@@ -82,7 +82,7 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
 
 def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
     """Return the changes at some paths from theirs to the result of the merge. `tip` is None."""
-    files = MergedWorld(merge)
+    files = MergedFileTree(merge)
     documents: list[DocumentChange] = []
     other_paths: list[str] = []
     for path in sorted(paths):
@@ -137,7 +137,7 @@ def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChang
     return DocumentChange(DocumentKind.CHANGED, path, path, path)
 
 
-_MAX_SEARCHED_COMMITS = 50_000  # the most commits of a proposal that are read one by one
+_MAX_SEARCHED_COMMITS = 50_000  # the maximum number of commits of a proposal that are read one by one
 _MAX_CACHED_TARGETS = 4
 _MAX_FIRST_PARENTS = 10_000
 
@@ -215,7 +215,7 @@ class MergeBases:
             return next((base for base in bases if base in mainline_ids), bases[0])
         return bases[0] if bases else None
 
-    def behind(self, target: str, tip: str) -> int:
+    def count_commits_behind(self, target: str, tip: str) -> int:
         """Return the number of first-parent steps of the target since the merge base, at most 10,000.
 
         A merge commit counts as one step.
@@ -233,7 +233,7 @@ class MergeBases:
             (number for number, commit in enumerate(mainline) if reachable.has(commit)), len(mainline)
         )
 
-    def before(self, commit: str) -> str | None:
+    def find_first_parent(self, commit: str) -> str | None:
         """Return the first parent of a commit, or None."""
         return next(iter(self._graph.parents(commit)), None)
 
@@ -244,7 +244,7 @@ class MergeBases:
         """
         if base is not None and base != tip and _ReachableCommits(self._graph, tip).has(base):
             return base
-        return self.before(tip)
+        return self.find_first_parent(tip)
 
     def list_first_parents(self, tip: str, oldest: int) -> list[str]:
         """Return a commit and its first parents, newest first, back to a day before `oldest`.
@@ -286,7 +286,7 @@ class MergeBases:
 
 
 MAX_LISTED_COMMITS = 100
-"""The most commits of a proposal that are listed."""
+"""The maximum number of commits of a proposal that are listed."""
 
 
 class ProposedCommit(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
-from workspace.merge.world import MergedWorld
+from workspace.merge.file_tree import MergedFileTree
 from workspace.snapshot.document_types import MAX_TYPES, TYPE_FILES, TYPES_FOLDER, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.rule import RuleContext, Severity
@@ -46,7 +46,7 @@ CHECKS = ("links", "anchors", "types", "tasks")
 """The names of all checks."""
 
 MAX_PROBLEMS = 50
-"""The most problems of one check that are reported; further problems are only counted."""
+"""The maximum number of problems of one check that are reported; further problems are only counted."""
 
 
 class Problem(NamedTuple):
@@ -107,14 +107,14 @@ def _list_removed_targets(
 ) -> Iterator[str]:
     folders: set[str] = set()
     for path in merge.changes:
-        if not later_state.world.exists(path) or later_state.world.is_folder(path):
+        if not later_state.file_tree.exists(path) or later_state.file_tree.is_folder(path):
             yield path
             folders.update(_list_ancestor_folders(path))
             continue
         old, new = earlier_state.document(path), later_state.document(path)
         if old is not None and (new is None or _removes_names(earlier_state, path, later_state)):
             yield path
-    yield from sorted(folder for folder in folders if not later_state.world.exists(folder))
+    yield from sorted(folder for folder in folders if not later_state.file_tree.exists(folder))
 
 
 def _removes_names(earlier_state: CheckedState, path: str, later_state: CheckedState) -> bool:
@@ -136,20 +136,20 @@ def _list_ancestor_folders(path: str) -> Collection[str]:
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
 
 
-_MAX_FINDINGS = 1_000  # the most findings of one rule in one document
+_MAX_FINDINGS = 1_000  # the maximum number of findings of one rule in one document
 
 
 class CheckedState(NamedTuple):
     """The files before or after the merge, and the types of documents; the settings are the target's."""
 
-    world: FileTree
+    file_tree: FileTree
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
 
     def document(self, path: str) -> Document | None:
         """Return the document at a path; return None if it is missing, too large or unreadable."""
         try:
-            document = self.world.document(path)
+            document = self.file_tree.document(path)
         except (LimitExceeded, NotADocument):
             return None
         max_bytes = self.config.limits.document_bytes
@@ -162,9 +162,9 @@ class CheckedState(NamedTuple):
         """
         document = self.document(path)
         if document is None:
-            exists = self.config.is_document(path) and self.world.exists(path)
-            return [_make_unreadable_finding(path)] if exists and not self.world.is_folder(path) else []
-        context = RuleContext(document, self.config, self.types, self.world)
+            exists = self.config.is_document(path) and self.file_tree.exists(path)
+            return [_make_unreadable_finding(path)] if exists and not self.file_tree.is_folder(path) else []
+        context = RuleContext(document, self.config, self.types, self.file_tree)
         try:
             findings = check_document(
                 context, rules, _choose_severities(self.config, path, rules), _MAX_FINDINGS
@@ -182,13 +182,13 @@ def make_state_before(merge: Merge) -> CheckedState:
 
 def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
     """Return the state after the merge. Raises DamagedRepository."""
-    world = MergedWorld(merge)
+    file_tree = MergedFileTree(merge)
     types = earlier_state.types
     if any(path.startswith(f"{TYPES_FOLDER}/") for path in merge.changes):
         types = {**types}
-        for name in sorted(world.entries(TYPES_FOLDER))[:MAX_TYPES]:
+        for name in sorted(file_tree.entries(TYPES_FOLDER))[:MAX_TYPES]:
             types[name] = _read_type(merge, name)
-    return CheckedState(world, earlier_state.config, types)
+    return CheckedState(file_tree, earlier_state.config, types)
 
 
 def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
@@ -199,8 +199,8 @@ def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
     )
 
 
-def _get_file(parts: Mapping[str, bytes], name: str) -> bytes:
-    return parts[name]
+def _get_file(files: Mapping[str, bytes], name: str) -> bytes:
+    return files[name]
 
 
 def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
@@ -245,9 +245,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 """The rules of `docyard validate` that each check runs."""
 
-MOST_DOCUMENTS = 2_000
-MOST_BYTES = 64_000_000
-"""The most bytes that one run reads. A larger merge is not checked, and passes no check."""
+MAX_DOCUMENTS = 2_000
+MAX_BYTES = 64_000_000
+"""The maximum number of bytes that one run reads. A larger merge is not checked, and passes no check."""
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
@@ -268,12 +268,12 @@ def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     later_state = make_state_after(merge, earlier_state)
     changed_paths = list_changed_documents(merge)
     size = sum(_count_bytes(merge, path) for path in changed_paths)
-    if len(changed_paths) > MOST_DOCUMENTS or size > MOST_BYTES:
+    if len(changed_paths) > MAX_DOCUMENTS or size > MAX_BYTES:
         return make_unchecked_results(
             f"{len(changed_paths):,} documents of {size:,} bytes are more than are checked at once"
         )
     linking_paths = find_linking_documents(merge, earlier_state, later_state, inbound)
-    if len(linking_paths) > MOST_DOCUMENTS:
+    if len(linking_paths) > MAX_DOCUMENTS:
         return make_unchecked_results(
             f"{len(linking_paths):,} documents that may link to removed files are more than are checked"
         )
@@ -316,19 +316,19 @@ def _subtract_findings(
 ) -> list[Finding]:
     """Return the current findings without the earlier ones; of equal findings, return those on new lines."""
     line_counts = Counter((*_make_comparison_key(finding), finding.text) for finding in earlier_findings)
-    remaining = Counter(map(_make_comparison_key, earlier_findings))
+    remaining_counts = Counter(map(_make_comparison_key, earlier_findings))
     on_new_lines: list[Finding] = []
     for finding in current_findings:
         key = (*_make_comparison_key(finding), finding.text)
         if line_counts[key] > 0:
             line_counts[key] -= 1
-            remaining[_make_comparison_key(finding)] -= 1
+            remaining_counts[_make_comparison_key(finding)] -= 1
         else:
             on_new_lines.append(finding)
     new_findings: list[Finding] = []
     for finding in on_new_lines:
-        if remaining[_make_comparison_key(finding)] > 0:
-            remaining[_make_comparison_key(finding)] -= 1
+        if remaining_counts[_make_comparison_key(finding)] > 0:
+            remaining_counts[_make_comparison_key(finding)] -= 1
         else:
             new_findings.append(finding)
     return new_findings

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
 
-_KINDS_WITH_BELOW = (ChangeKind.REMOVED, ChangeKind.MOVED)
+_KINDS_WITH_SUBSECTIONS = (ChangeKind.REMOVED, ChangeKind.MOVED)
 Address = tuple[str, str | None]
 """A path, and the key of a section in it, or None for the document or file itself."""
 
@@ -29,21 +29,22 @@ Address = tuple[str, str | None]
 class TouchedSections(NamedTuple):
     """The files, sections and keys that a change touches.
 
-    `wholes` are the paths of files that are touched as a whole. `sections` are addresses of sections.
-    `with_below` are the sections that were removed or moved together with all sections below them. `within`
-    maps each section to the keys of its ancestors. `keys` are pairs of a path and a key of front matter.
+    `whole_paths` are the paths of files that are touched as a whole. `sections` are addresses of sections.
+    `with_subsections` are the sections that were removed or moved together with all sections below them.
+    `ancestor_keys` maps each section to the keys of its ancestors. `keys` are pairs of a path and a key of
+    front matter.
     """
 
-    wholes: frozenset[str]
+    whole_paths: frozenset[str]
     sections: frozenset[tuple[str, str]]
-    with_below: frozenset[tuple[str, str]]
-    within: dict[tuple[str, str], tuple[str, ...]]
+    with_subsections: frozenset[tuple[str, str]]
+    ancestor_keys: dict[tuple[str, str], tuple[str, ...]]
     keys: frozenset[tuple[str, str]]
 
     @property
     def addresses(self) -> frozenset[Address]:
         """Every touched address; a document with a touched front matter key has the address of the whole."""
-        paths = self.wholes.union(path for path, _ in self.keys)
+        paths = self.whole_paths.union(path for path, _ in self.keys)
         return frozenset([*((path, None) for path in paths), *self.sections])
 
     @property
@@ -57,13 +58,13 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
 
     `old` and `new` are the commits before and after the changes. Raises DamagedRepository.
     """
-    wholes = set(changes.files)
+    whole_paths = set(changes.files)
     keys: set[tuple[str, str]] = set()
-    with_below: set[tuple[str, str]] = set()
-    within: dict[tuple[str, str], tuple[str, ...]] = {}
+    with_subsections: set[tuple[str, str]] = set()
+    ancestor_keys: dict[tuple[str, str], tuple[str, ...]] = {}
     for change in changes.documents:
         if change.is_whole or change.old_path != change.path or not change.sections:
-            wholes |= {end for end in (change.path, change.old_path) if end is not None}
+            whole_paths |= {end for end in (change.path, change.old_path) if end is not None}
             continue
         for snapshot, version, kind in _list_versions(change, old, new):
             if kind is ChangeKind.METADATA:
@@ -71,30 +72,39 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
                 continue
             key = version.address.rpartition("[")[0] if kind.startswith("task_") else version.address
             address = version.path, key
-            within[address] = _list_ancestor_keys(_read_document(snapshot, version.path), key)
-            if kind in _KINDS_WITH_BELOW:
-                with_below.add(address)
+            ancestor_keys[address] = _list_ancestor_keys(_read_document(snapshot, version.path), key)
+            if kind in _KINDS_WITH_SUBSECTIONS:
+                with_subsections.add(address)
     return TouchedSections(
-        frozenset(wholes), frozenset(within), frozenset(with_below), within, frozenset(keys)
+        frozenset(whole_paths),
+        frozenset(ancestor_keys),
+        frozenset(with_subsections),
+        ancestor_keys,
+        frozenset(keys),
     )
 
 
 def find_common_addresses(first: TouchedSections, second: TouchedSections) -> tuple[str, ...]:
     """Return the sorted addresses that both changes touch, in the form of links, by the keys of `first`."""
     second_paths = second.paths
-    addresses = {path for path in first.wholes if path in second_paths}
+    addresses = {path for path in first.whole_paths if path in second_paths}
     addresses |= {path for path, _ in first.keys & second.keys}
-    addresses |= {path for path, _ in first.keys if path in second.wholes}
+    addresses |= {path for path, _ in first.keys if path in second.whole_paths}
     second_ancestors = {
-        (path, above) for (path, _), ancestors in second.within.items() for above in ancestors
+        (path, ancestor_key)
+        for (path, _), ancestors in second.ancestor_keys.items()
+        for ancestor_key in ancestors
     }
     for address in first.sections:
         path, key = address
         overlaps = (
-            path in second.wholes
+            path in second.whole_paths
             or address in second.sections
-            or (address in first.with_below and address in second_ancestors)
-            or any((path, above) in second.with_below for above in first.within[address])
+            or (address in first.with_subsections and address in second_ancestors)
+            or any(
+                (path, ancestor_key) in second.with_subsections
+                for ancestor_key in first.ancestor_keys[address]
+            )
         )
         if overlaps:
             addresses.add(f"{path}#{key}")

@@ -11,9 +11,9 @@ from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
 from workspace.proposals.comments import (
-    MAX_CHECKED,
+    MAX_CHECKED_THREADS,
     MAX_COMMENTS,
-    MAX_TRACKED,
+    MAX_TRACKED_TEXTS,
     AnchoredThread,
     CommentPage,
     LocationFilter,
@@ -219,7 +219,7 @@ class ProposalReview:
 
     def check_merge(self, merge: Merge) -> tuple[CheckResult, ...]:
         """Return the checks of a merge; cache the checks of a merge without resolutions."""
-        if merge.resolved:
+        if merge.resolved_units:
             return check_merge(merge, self._workspace.inbound)
         key = merge.ours.commit, merge.theirs.commit
         return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound))
@@ -232,29 +232,33 @@ class ProposalReview:
         limit: int = MAX_COMMENTS,
         at: LocationFilter = (None, None),
     ) -> CommentPage:
-        """Return a page of a proposal's threads, or of those at a location, with the anchors of their texts.
+        """Return a page of a proposal's threads with anchors; `at` selects the threads at a location.
 
         Anchors are found in the proposal, or in its state at the merge; they are None if its branch is
         deleted. A page for a location ends early if many texts would have to be tracked.
         """
         threads = proposal.content.threads
-        first, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
-        max_checked, max_tracked = (MAX_CHECKED, MAX_TRACKED) if at[0] is not None else (limit, limit)
+        first_number, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
+        max_checked, max_tracked = (
+            (MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS) if at[0] is not None else (limit, limit)
+        )
         tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
         target_filter = TargetFilter(snapshot, at)
         anchored_threads: list[AnchoredThread] = []
-        tracked_count, number = 0, first
+        tracked_count, number = 0, first_number
         while (
-            number < min(len(threads), first + max_checked)
+            number < min(len(threads), first_number + max_checked)
             and len(anchored_threads) < limit
             and tracked_count < max_tracked
         ):
             thread = threads[number]
             if target_filter.may_match(thread.comment):
                 tracked_count += thread.comment.target is not None
-                anchored = AnchoredThread(thread, self._find_anchor(proposal, thread, snapshot), number)
-                anchored_threads += [anchored] if anchored.is_at(*at) else []
+                anchored_thread = AnchoredThread(
+                    thread, self._find_anchor(proposal, thread, snapshot), number
+                )
+                anchored_threads += [anchored_thread] if anchored_thread.is_at(*at) else []
             number += 1
         return CommentPage(tuple(anchored_threads), len(threads), number if number < len(threads) else None)
 
@@ -266,7 +270,7 @@ class ProposalReview:
         if proposal.merge_record is not None:
             commit, tip = proposal.merge_record
             if commit is not None and commit != tip:
-                return self._bases.before(commit), commit
+                return self._bases.find_first_parent(commit), commit
             return self._bases.find_base(recorded_base, tip), tip
         if proposal.tip is None:
             return None
@@ -310,7 +314,7 @@ class ProposalReview:
         from workspace.merge.commits import merge_commits
 
         merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))
-        behind, is_empty = self._bases.behind(target, tip), self._bases.find(target, tip) == tip
+        behind, is_empty = self._bases.count_commits_behind(target, tip), self._bases.find(target, tip) == tip
         return Preview(merge, merge.conflicts, self.check_merge(merge), behind, is_empty=is_empty)
 
 

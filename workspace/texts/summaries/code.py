@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workspace.markdown.lines import LINE_END
 from workspace.texts.summaries.passages import (
-    WORTH,
+    WEIGHTS,
     Passage,
     PassageKind,
     classify_sentence,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"[ \t]*(?:///?!?|#+!?|--|;+|\*(?!/)|%|/\*\*?!?)[ \t]?(.*)$")
 _DOCSTRING = re.compile(r"[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(.*)$")
-_CLOSES = re.compile(r"\*/[ \t]*$")
+_COMMENT_END = re.compile(r"\*/[ \t]*$")
 _DECORATOR = re.compile(r"[ \t]*(?:@\w|#\[|\[\w)")
 _TASK_MARK = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
 
@@ -35,25 +35,25 @@ _PREPROCESSOR = re.compile(
 )
 
 
-def read_source_passages(text: str, *, declares: bool) -> Iterator[Passage]:
+def read_source_passages(text: str, *, has_declaration: bool) -> Iterator[Passage]:
     """Yield the passages of a part of source code, in order.
 
-    `declares` is True if the part begins with a declaration.
+    `has_declaration` is True if the part begins with a declaration.
     """
     lines = LINE_END.split(text)
-    if declares:
-        first = next((index for index, line in enumerate(lines) if _is_code(line)), None)
-        if first is not None:
-            declaration = clip(join_declaration(lines[first:]))
-            yield Passage(PassageKind.SIGNATURE, declaration, WORTH[PassageKind.LEAD], is_first=True)
-    has_lead = declares
+    if has_declaration:
+        first_code_line = next((index for index, line in enumerate(lines) if _is_code(line)), None)
+        if first_code_line is not None:
+            declaration = clip(join_declaration(lines[first_code_line:]))
+            yield Passage(PassageKind.SIGNATURE, declaration, WEIGHTS[PassageKind.LEAD], is_first=True)
+    has_lead = has_declaration
     for comment in _read_comments(lines):
         for position, sentence in enumerate(split_sentences(comment)):
             kind = PassageKind.TASK if _TASK_MARK.match(sentence) else classify_sentence(sentence)
             if position == 0 and not has_lead and kind is PassageKind.SENTENCE:
                 kind = PassageKind.LEAD
-            share = 1.0 if position == 0 else 0.6
-            yield Passage(kind, clip(sentence), WORTH[kind] * share, is_first=not has_lead)
+            factor = 1.0 if position == 0 else 0.6
+            yield Passage(kind, clip(sentence), WEIGHTS[kind] * factor, is_first=not has_lead)
             has_lead = True
 
 
@@ -64,17 +64,17 @@ def _is_code(line: str) -> bool:
 def _read_comments(lines: Sequence[str]) -> Iterator[str]:
     """Yield the paragraphs of comments and docstrings; an empty line of a comment ends a paragraph."""
     paragraph: list[str] = []
-    closing = ""
+    closing_mark = ""
     for line in lines:
         text: str | None = None
-        if closing:
-            text, is_closed, _ = line.partition(closing)
-            closing = "" if is_closed else closing
-        elif opening := _DOCSTRING.match(line):
-            text, is_closed, _ = opening[2].partition(opening[1])
-            closing = "" if is_closed else opening[1]
+        if closing_mark:
+            text, end_mark, _ = line.partition(closing_mark)
+            closing_mark = "" if end_mark else closing_mark
+        elif docstring := _DOCSTRING.match(line):
+            text, end_mark, _ = docstring[2].partition(docstring[1])
+            closing_mark = "" if end_mark else docstring[1]
         elif not _PREPROCESSOR.match(line) and (comment := _COMMENT.match(line)):
-            text = _CLOSES.sub("", comment[1])
+            text = _COMMENT_END.sub("", comment[1])
         if text is not None and text.strip():
             paragraph.append(text.strip())
         elif paragraph:
@@ -84,28 +84,30 @@ def _read_comments(lines: Sequence[str]) -> Iterator[str]:
         yield " ".join(paragraph)
 
 
-_LEVEL = re.compile(r"\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|Traceback|panic|Exception)\b")
-_SEARCHED_LENGTH = 400
-_EDGE_LINES = 3
+_LOG_LEVEL = re.compile(r"\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|Traceback|panic|Exception)\b")
+_MAX_SEARCHED_CHARACTERS = 400
+_EDGE_LINE_COUNT = 3
 
 
 def read_log_passages(text: str) -> Iterator[Passage]:
     """Yield the first and last lines of a log, and the first line of each level with its number of lines."""
     lines = [line for line in LINE_END.split(text) if line.strip()]
     counts: dict[str, int] = {}
-    first_levels: dict[int, str] = {}
+    levels_by_first_line: dict[int, str] = {}
     for index, line in enumerate(lines):
-        if match := _LEVEL.search(line[:_SEARCHED_LENGTH]):
+        if match := _LOG_LEVEL.search(line[:_MAX_SEARCHED_CHARACTERS]):
             if match[0] not in counts:
-                first_levels[index] = match[0]
+                levels_by_first_line[index] = match[0]
             counts[match[0]] = counts.get(match[0], 0) + 1
-    edge_indexes = {*range(_EDGE_LINES), *range(len(lines) - _EDGE_LINES, len(lines))}
+    edge_indexes = {*range(_EDGE_LINE_COUNT), *range(len(lines) - _EDGE_LINE_COUNT, len(lines))}
     for index, line in enumerate(lines):
-        text_line = clip(" ".join(line.split()))
-        if (level := first_levels.get(index)) is not None:
+        passage_text = clip(" ".join(line.split()))
+        if (level := levels_by_first_line.get(index)) is not None:
             note = f"{format_count(counts[level], 'line')} with {level}"
-            yield Passage(PassageKind.LEVEL, text_line, WORTH[PassageKind.LEVEL], note, is_first=index == 0)
+            yield Passage(
+                PassageKind.LEVEL, passage_text, WEIGHTS[PassageKind.LEVEL], note, is_first=index == 0
+            )
         elif index in edge_indexes:
-            yield Passage(PassageKind.LEAD, text_line, WORTH[PassageKind.LEAD], is_first=index == 0)
+            yield Passage(PassageKind.LEAD, passage_text, WEIGHTS[PassageKind.LEAD], is_first=index == 0)
         else:
-            yield Passage(PassageKind.SENTENCE, text_line, WORTH[PassageKind.ROW])
+            yield Passage(PassageKind.SENTENCE, passage_text, WEIGHTS[PassageKind.ROW])

@@ -38,13 +38,13 @@ class Passage(NamedTuple):
 
     kind: PassageKind
     text: str
-    worth: float
+    weight: float
     note: str = ""
     is_first: bool = False
 
 
 # The weight of a passage by its kind.
-WORTH = {
+WEIGHTS = {
     PassageKind.LEAD: 10.0,
     PassageKind.WARNING: 7.0,
     PassageKind.TASK: 7.0,
@@ -60,7 +60,7 @@ WORTH = {
 }
 
 # Kinds other than prose, for which a summary states how many passages it includes.
-MARKED = (
+MARKED_KINDS = (
     PassageKind.WARNING,
     PassageKind.REQUIREMENT,
     PassageKind.DEFINITION,
@@ -72,22 +72,22 @@ MARKED = (
 )
 
 # The factor for a passage that is a repetition of an earlier one.
-REPEATED_SHARE = 0.1
+REPETITION_FACTOR = 0.1
 
 # Longer sentences are cut between words, because most of them are lists or data.
-_MAX_LENGTH = 400
-CUT = " …"
+_MAX_PASSAGE_LENGTH = 400
+CUT_MARK = " …"
 
-_WARNS = re.compile(
+_WARNING = re.compile(
     r"[*_]{0,2}(?:warning|caution|danger|important|attention|note|deprecated)\b[*_]{0,2}[:!]",
     re.IGNORECASE,
 )
 
-_DEPRECATES = re.compile(
+_DEPRECATION = re.compile(
     r"\b(?:deprecated|obsolete|no longer (?:supported|available|works)|breaking change)\b", re.IGNORECASE
 )
 
-_REQUIRES = re.compile(
+_REQUIREMENT = re.compile(
     r"\b(?:MUST|SHALL|SHOULD|REQUIRED|RECOMMENDED|must|shall|required|requires|mandatory|cannot|never"
     r"|(?:not|isn't|aren't) (?:allowed|permitted|supported))\b"
 )
@@ -98,42 +98,42 @@ _TERM = re.compile(
 
 _COLON_IN_BOLD = re.compile(r"\*\*[^*]+:\*\*\s")
 
-_DEFINES = re.compile(
+_DEFINITION = re.compile(
     r"(?:an?|the)?\s?(?:[\w`*\"'/+#.-]+\s){1,5}?(?:is|are) (?:an?|the|any|one of|used|called)\b"
     r"|(?:an?|the)?\s?(?:[\w`*\"'/+#.-]+\s){1,4}?(?:means|refers to|denotes|stands for|represents)\b",
     re.IGNORECASE,
 )
 
-_STATES_FIGURE = re.compile(
+_FIGURE = re.compile(
     r"\b(?:defaults?|maximum|minimum|at most|at least|up to|limit(?:s|ed)?)\b"
     r"|\b\d[\d,.]*\s?(?:%|ms|milliseconds?|seconds?|minutes?|hours?|days?|bytes?|[KMGT]i?B|bits?|characters|tokens)",
     re.IGNORECASE,
 )
 
 # The numbers of characters that patterns search: definitions and warnings are recognized by their beginning.
-_SEARCHED_LENGTH = 1_000
-_DEFINITION_LENGTH = 120
+_MAX_SEARCHED_CHARACTERS = 1_000
+_MAX_DEFINITION_START = 120
 
 
 def classify_sentence(sentence: str) -> PassageKind:
     """Return the kind of a sentence by its words; return SENTENCE if no pattern matches."""
-    text = sentence[:_SEARCHED_LENGTH]
-    if _WARNS.match(text) or _DEPRECATES.search(text):
+    text = sentence[:_MAX_SEARCHED_CHARACTERS]
+    if _WARNING.match(text) or _DEPRECATION.search(text):
         return PassageKind.WARNING
-    if _REQUIRES.search(text):
+    if _REQUIREMENT.search(text):
         return PassageKind.REQUIREMENT
-    start = text[:_DEFINITION_LENGTH]
-    if _TERM.match(start) or _COLON_IN_BOLD.match(start) or _DEFINES.match(start):
+    start = text[:_MAX_DEFINITION_START]
+    if _TERM.match(start) or _COLON_IN_BOLD.match(start) or _DEFINITION.match(start):
         return PassageKind.DEFINITION
-    return PassageKind.FIGURE if _STATES_FIGURE.search(text) else PassageKind.SENTENCE
+    return PassageKind.FIGURE if _FIGURE.search(text) else PassageKind.SENTENCE
 
 
 def clip(text: str) -> str:
-    """Return a passage of limited length; a longer one is cut between words and ends with `CUT`."""
-    if len(text) <= _MAX_LENGTH:
+    """Return a passage of limited length; a longer one is cut between words and ends with `CUT_MARK`."""
+    if len(text) <= _MAX_PASSAGE_LENGTH:
         return text
-    space = text.rfind(" ", _MAX_LENGTH // 2, _MAX_LENGTH)
-    return text[: space if space > 0 else _MAX_LENGTH].rstrip() + CUT
+    space = text.rfind(" ", _MAX_PASSAGE_LENGTH // 2, _MAX_PASSAGE_LENGTH)
+    return text[: space if space > 0 else _MAX_PASSAGE_LENGTH].rstrip() + CUT_MARK
 
 
 def format_count(number: int, noun: str) -> str:
@@ -142,11 +142,11 @@ def format_count(number: int, noun: str) -> str:
 
 
 # The end of a sentence, and marks that close after it. Full-width marks need no space after them.
-_END = re.compile(r"[.!?][\"'\u201d\u2019)\]*_]*(?=\s)|[\u3002\uff01\uff1f]")
+_SENTENCE_END = re.compile(r"[.!?][\"'\u201d\u2019)\]*_]*(?=\s)|[\u3002\uff01\uff1f]")
 CODE_SPAN = re.compile(r"(?<!`)(?:``(?!`)(?:[^`]|`(?!`))+``|`[^`]+`)(?!`)")
 _WHITESPACE = re.compile(r"\s*")
 _LAST_WORD = re.compile(r"[^\s(\[*_\"']*$")
-_WORD_LENGTH = 40
+_MAX_WORD_LENGTH = 40
 
 # English abbreviations, and the most common German ones.
 _ABBREVIATIONS = re.compile(
@@ -165,7 +165,7 @@ def split_sentences(paragraph: str) -> Iterator[str]:
     start = 0
     spans = CODE_SPAN.finditer(paragraph)
     span = next(spans, None)
-    for match in _END.finditer(paragraph):
+    for match in _SENTENCE_END.finditer(paragraph):
         while span is not None and span.end() <= match.start():
             span = next(spans, None)
         if span is not None and span.start() <= match.start():
@@ -181,12 +181,16 @@ def split_sentences(paragraph: str) -> Iterator[str]:
 
 def _ends_sentence(paragraph: str, start: int, match: re.Match[str]) -> bool:
     """Return True if a full stop ends a sentence, by the word before it and the letter after it."""
-    before = paragraph[max(start, match.start() - _WORD_LENGTH) : match.start()]
-    last_word = _LAST_WORD.search(before)
+    text_before = paragraph[max(start, match.start() - _MAX_WORD_LENGTH) : match.start()]
+    last_word = _LAST_WORD.search(text_before)
     word = last_word[0] if last_word else ""
     if _ABBREVIATIONS.match(word) or (len(word) == 1 and word.isalpha() and word.isupper()):
         return False
-    if word.isdigit() and match.start() - start < _WORD_LENGTH and not before.removesuffix(word).strip():
+    if (
+        word.isdigit()
+        and match.start() - start < _MAX_WORD_LENGTH
+        and not text_before.removesuffix(word).strip()
+    ):
         return False  # the number of a list item
     space = _WHITESPACE.match(paragraph, match.end())
     next_character = paragraph[space.end() : space.end() + 1] if space else ""
@@ -264,7 +268,7 @@ def _read_shortcode_text(shortcode: re.Match[str]) -> str:
     return text[1] if text else " "
 
 
-_DECLARES = re.compile(
+_DECLARATION = re.compile(
     rf"[ \t]*{MODIFIER}{{0,5}}"
     r"(?:class|def|defp|enum|fn|func|fun|function|impl|interface|macro|message|module|namespace|package|proc|rpc"
     r"|service|struct|sub|trait|type|typedef|union|CREATE[ \t]+TABLE)\b[ \t]+[\w(*&<\"]"
@@ -276,7 +280,7 @@ _USAGE = re.compile(r"[ \t]*(?:usage:|synopsis:|\$[ \t]+\S)", re.IGNORECASE)
 
 # A type, and a name with an opening parenthesis: a declaration in C and related languages. The first word
 # must not begin a statement.
-_C_LIKE = re.compile(
+_C_DECLARATION = re.compile(
     r"[ \t]*(?!return\b|else\b|new\b|delete\b|throw\b|if\b|while\b|for\b|switch\b|await\b|yield\b|print\b)"
     r"(?:[\w:<>,*&\[\]~]+[ \t]+){1,6}[*&]*[\w:~]+(?:[ \t]?[-+*/%&|^!=<>\[\]]{1,3})?[ \t]*\("
 )
@@ -284,7 +288,7 @@ _C_LIKE = re.compile(
 _COMMENT = re.compile(r"[ \t]*(?://|#(?!define|pragma|include)|/\*|\*|--|;|@\w|<!--)")
 
 # The number of lines to search for a declaration, and the maximum number of its lines.
-_SEARCHED_LINES = 6
+_MAX_SEARCHED_LINES = 6
 _MAX_DECLARATION_LINES = 12
 _MAX_LINE_LENGTH = 300
 
@@ -294,21 +298,23 @@ def find_signature(lines: Sequence[str]) -> str | None:
 
     A declaration ends where its parentheses are closed. Return None if there is no signature.
     """
-    searched_lines = [line[:_MAX_LINE_LENGTH] for line in lines[: _SEARCHED_LINES + _MAX_DECLARATION_LINES]]
-    for index, line in enumerate(searched_lines[:_SEARCHED_LINES]):
+    searched_lines = [
+        line[:_MAX_LINE_LENGTH] for line in lines[: _MAX_SEARCHED_LINES + _MAX_DECLARATION_LINES]
+    ]
+    for index, line in enumerate(searched_lines[:_MAX_SEARCHED_LINES]):
         if not line.strip() or _COMMENT.match(line):
             continue
         if _ENDPOINT.match(line) or _USAGE.match(line):
             return " ".join(line.split())
-        if _DECLARES.match(line) or _TEMPLATE.match(line) or _is_c_declaration(line):
+        if _DECLARATION.match(line) or _TEMPLATE.match(line) or _is_c_declaration(line):
             return join_declaration(searched_lines[index:])
         return None
     return None
 
 
 def _is_c_declaration(line: str) -> bool:
-    before = line.partition("(")[0]
-    return ("=" not in before or "operator" in before) and _C_LIKE.match(line) is not None
+    text_before = line.partition("(")[0]
+    return ("=" not in text_before or "operator" in text_before) and _C_DECLARATION.match(line) is not None
 
 
 def join_declaration(lines: Sequence[str]) -> str:

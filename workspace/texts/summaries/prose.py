@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.markdown.lines import LINE_END, LIST_MARKER
 from workspace.texts.summaries.passages import (
-    WORTH,
+    WEIGHTS,
     Passage,
     PassageKind,
     classify_sentence,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Shape(Enum):
-    """The kind of a block."""
+class BlockShape(Enum):
+    """The shape of a block."""
 
     PARAGRAPH = auto()
     ITEM = auto()
@@ -43,14 +43,14 @@ class Shape(Enum):
 class ProseBlock(NamedTuple):
     """A block: its lines without marks, and the `label` of the admonition that contains it ("warning")."""
 
-    shape: Shape
+    shape: BlockShape
     lines: list[str]
     label: str = ""
 
 
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _LISTING = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$")
-_ITEM = re.compile(rf"[ \t]*(?:{LIST_MARKER}|•|#\.)[ \t]+(?=\S)")
+_ITEM_START = re.compile(rf"[ \t]*(?:{LIST_MARKER}|•|#\.)[ \t]+(?=\S)")
 _CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 
@@ -78,13 +78,13 @@ _LINE_WITHOUT_WORDS = re.compile(
     r"|\{\{[<%][^{}]*[>%]\}\}[ \t]*$|<[^<>]*>[ \t]*$|#{1,6}(?:[ \t]|$)|={1,6}[ \t])"
 )
 
-_INDENTED = re.compile(r"(?: {4}|\t)")
+_INDENTED_LINE = re.compile(r"(?: {4}|\t)")
 _HARD_BREAK = re.compile(r"(?:<br[ \t]*/?>|\\)[ \t]*$", re.IGNORECASE)
 
 
 def read_prose(text: str) -> Iterator[ProseBlock]:
     """Yield the blocks of a text in order, without headings, rules, comments and definitions of links."""
-    return _BlockReader(LINE_END.split(text)).blocks()
+    return _BlockReader(LINE_END.split(text)).read_blocks()
 
 
 class _BlockReader:
@@ -97,7 +97,7 @@ class _BlockReader:
         self._label = ""
         self._in_list = False
 
-    def blocks(self) -> Iterator[ProseBlock]:
+    def read_blocks(self) -> Iterator[ProseBlock]:
         """Yield the blocks in order."""
         while self._index < len(self._lines):
             line = self._lines[self._index]
@@ -108,27 +108,27 @@ class _BlockReader:
                 self._index = _find_end_of_comment(self._lines, self._index)
             elif opening := _FENCE.match(line) or _LISTING.match(line):
                 end = _find_closing_line(self._lines, self._index, opening)
-                yield self._make_block(Shape.CODE, self._lines[self._index + 1 : end], end + 1)
+                yield self._make_block(BlockShape.CODE, self._lines[self._index + 1 : end], end + 1)
             elif stripped.startswith(">") and not self._is_quoted:
                 yield from self._read_quotation()
             elif match := _ADMONITION.match(line):
                 yield from self._read_admonition(match)
-            elif self._begins_table():
+            elif self._is_at_table():
                 yield self._read_table()
-            elif match := _ITEM.match(line):
+            elif match := _ITEM_START.match(line):
                 yield self._read_item(line[match.end() :])
             elif _LINE_WITHOUT_WORDS.match(line):
                 self._index += 1
-            elif _INDENTED.match(line) and not (self._in_list or self._label):
+            elif _INDENTED_LINE.match(line) and not (self._in_list or self._label):
                 yield self._make_block(
-                    Shape.CODE, self._lines[self._index : (end := self._find_end_of_indented())], end
+                    BlockShape.CODE, self._lines[self._index : (end := self._find_end_of_indented())], end
                 )
             else:
                 yield self._read_paragraph()
 
-    def _make_block(self, shape: Shape, lines: Sequence[str], after: int) -> ProseBlock:
-        """Return a block, and continue at the line `after`."""
-        self._index = after
+    def _make_block(self, shape: BlockShape, lines: Sequence[str], next_line: int) -> ProseBlock:
+        """Return a block, and continue at the line `next_line`."""
+        self._index = next_line
         return ProseBlock(shape, list(lines), self._label)
 
     def _read_quotation(self) -> Iterator[ProseBlock]:
@@ -136,16 +136,16 @@ class _BlockReader:
         end = self._index
         while end < len(self._lines) and self._lines[end].lstrip().startswith(">"):
             end += 1
-        inner = [_QUOTE.sub("", line, count=1) for line in self._lines[self._index : end]]
+        inner_lines = [_QUOTE.sub("", line, count=1) for line in self._lines[self._index : end]]
         self._index = end
-        return _BlockReader(inner, is_quoted=True).blocks()
+        return _BlockReader(inner_lines, is_quoted=True).read_blocks()
 
     def _read_admonition(self, match: re.Match[str]) -> Iterator[ProseBlock]:
         """Yield the paragraph on the opening line of an admonition, if there is one."""
         self._label = next(group for group in match.groups() if group).lower()
         if text := self._lines[self._index][match.end() :].strip():
             end = _find_end_of_paragraph(self._lines, self._index + 1)
-            yield self._make_block(Shape.PARAGRAPH, [text, *self._lines[self._index + 1 : end]], end)
+            yield self._make_block(BlockShape.PARAGRAPH, [text, *self._lines[self._index + 1 : end]], end)
             self._leave_admonition()
         else:
             self._index += 1
@@ -154,9 +154,9 @@ class _BlockReader:
         """Leave an admonition after its first paragraph; in a quotation, at the end of the quotation."""
         self._label = self._label if self._is_quoted else ""
 
-    def _begins_table(self) -> bool:
-        below = self._lines[self._index + 1] if self._index + 1 < len(self._lines) else ""
-        is_rule = "|" in below and "-" in below and not below.strip(_RULE_CHARACTERS)
+    def _is_at_table(self) -> bool:
+        line_below = self._lines[self._index + 1] if self._index + 1 < len(self._lines) else ""
+        is_rule = "|" in line_below and "-" in line_below and not line_below.strip(_RULE_CHARACTERS)
         return is_rule and "|" in self._lines[self._index]
 
     def _read_table(self) -> ProseBlock:
@@ -164,28 +164,30 @@ class _BlockReader:
         head, end = self._lines[self._index], self._index + 2
         while end < len(self._lines) and "|" in self._lines[end]:
             end += 1
-        return self._make_block(Shape.TABLE, [head, *self._lines[self._index + 2 : end]], end)
+        return self._make_block(BlockShape.TABLE, [head, *self._lines[self._index + 2 : end]], end)
 
-    def _read_item(self, first: str) -> ProseBlock:
+    def _read_item(self, first_line: str) -> ProseBlock:
         self._in_list = True
         end = _find_end_of_paragraph(self._lines, self._index + 1)
-        checkbox = _CHECKBOX.match(first)
+        checkbox = _CHECKBOX.match(first_line)
         is_open = checkbox is not None and checkbox[1] == " "
-        text = first[checkbox.end() :] if checkbox and not is_open else first
-        shape = Shape.TASK if is_open else Shape.ITEM
+        text = first_line[checkbox.end() :] if checkbox and not is_open else first_line
+        shape = BlockShape.TASK if is_open else BlockShape.ITEM
         return self._make_block(shape, [text, *self._lines[self._index + 1 : end]], end)
 
     def _find_end_of_indented(self) -> int:
         """Return the index of the line after indented code."""
         end = self._index
-        while end < len(self._lines) and (_INDENTED.match(self._lines[end]) or not self._lines[end].strip()):
+        while end < len(self._lines) and (
+            _INDENTED_LINE.match(self._lines[end]) or not self._lines[end].strip()
+        ):
             end += 1
         return end
 
     def _read_paragraph(self) -> ProseBlock:
-        self._in_list = self._in_list and _INDENTED.match(self._lines[self._index]) is not None
+        self._in_list = self._in_list and _INDENTED_LINE.match(self._lines[self._index]) is not None
         end = _find_end_of_paragraph(self._lines, self._index + 1)
-        block = self._make_block(Shape.PARAGRAPH, self._lines[self._index : end], end)
+        block = self._make_block(BlockShape.PARAGRAPH, self._lines[self._index : end], end)
         self._leave_admonition()
         return block
 
@@ -194,7 +196,7 @@ def _find_end_of_paragraph(lines: Sequence[str], index: int) -> int:
     """Return the index of the line after a paragraph that contains the line before `index`."""
     while index < len(lines):
         line = lines[index]
-        if not line.strip() or _FENCE.match(line) or _ITEM.match(line) or _ADMONITION.match(line):
+        if not line.strip() or _FENCE.match(line) or _ITEM_START.match(line) or _ADMONITION.match(line):
             break
         if line.lstrip().startswith((">", "<!--")) or _LINE_WITHOUT_WORDS.match(line):
             break
@@ -223,7 +225,7 @@ def _find_end_of_comment(lines: Sequence[str], index: int) -> int:
     return len(lines)
 
 
-def breaks_after_term(block: ProseBlock) -> bool:
+def has_break_after_term(block: ProseBlock) -> bool:
     """Return True if a paragraph's first line is a term, and a hard break follows it."""
     return len(block.lines) > 1 and _HARD_BREAK.search(block.lines[0]) is not None
 
@@ -233,19 +235,19 @@ def strip_hard_break(line: str) -> str:
     return _HARD_BREAK.sub("", line)
 
 
-# Admonitions that only inform have a lower weight than those that warn.
-_MILD_LABELS = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
-_MILD_SHARE = 0.6
+# Admonitions that only inform have a lower weight than warnings.
+_INFORMATIVE_LABELS = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
+_INFORMATIVE_LABEL_FACTOR = 0.6
 
 # The factor for later sentences of a paragraph, because the first one states the subject.
-_LATER_SHARE = 0.6
+_LATER_SENTENCE_FACTOR = 0.6
 _DEFINITION_LINE = re.compile(r"[ \t]*:[ \t]+\S")
 _WORD = re.compile(r"\w")
 
-# A line in bold is used like a heading, and one that ends with a colon introduces what follows. Both have
-# little content of their own.
+# A line in bold is used like a heading, and a line that ends with a colon introduces the next lines. Both
+# kinds of lines have little content of their own.
 _PROSE_LABEL = re.compile(r"\*\*[^*]*\*\*:?$|__[^_]*__:?$|\*[^*]*\*:?$|[^.]*:$")
-_LABEL_SHARE = 0.4
+_PROSE_LABEL_FACTOR = 0.4
 
 
 def read_prose_passages(text: str) -> Iterator[Passage]:
@@ -255,32 +257,32 @@ def read_prose_passages(text: str) -> Iterator[Passage]:
     """
     has_lead = False
     for block in read_prose(text):
-        if block.shape is Shape.CODE:
+        if block.shape is BlockShape.CODE:
             if signature := find_signature(block.lines):
                 yield _make_passage(PassageKind.SIGNATURE, signature)
             yield Passage(PassageKind.CODE, "", 0.0)
-        elif block.shape is Shape.TABLE:
+        elif block.shape is BlockShape.TABLE:
             yield from _read_table_passages(block)
-        elif block.shape is Shape.TASK:
+        elif block.shape is BlockShape.TASK:
             if task_text := strip_markup("\n".join(block.lines)):
                 yield _make_passage(PassageKind.TASK, task_text)
         else:
             for passage in _read_text_passages(block):
                 if not has_lead and not block.label and not _PROSE_LABEL.match(passage.text):
                     has_lead = True
-                    yield _make_leading(passage)
+                    yield _make_lead(passage)
                 else:
                     yield passage
 
 
-def _make_passage(kind: PassageKind, text: str, share: float = 1.0) -> Passage:
-    return Passage(kind, clip(text), WORTH[kind] * share)
+def _make_passage(kind: PassageKind, text: str, factor: float = 1.0) -> Passage:
+    return Passage(kind, clip(text), WEIGHTS[kind] * factor)
 
 
-def _make_leading(passage: Passage) -> Passage:
+def _make_lead(passage: Passage) -> Passage:
     """Return a section's first sentence with the highest weight, whatever its kind."""
     kind = PassageKind.LEAD if passage.kind in (PassageKind.SENTENCE, PassageKind.FIGURE) else passage.kind
-    return passage._replace(kind=kind, worth=max(passage.worth, WORTH[PassageKind.LEAD]), is_first=True)
+    return passage._replace(kind=kind, weight=max(passage.weight, WEIGHTS[PassageKind.LEAD]), is_first=True)
 
 
 def _read_table_passages(block: ProseBlock) -> Iterator[Passage]:
@@ -294,16 +296,19 @@ def _read_table_passages(block: ProseBlock) -> Iterator[Passage]:
 
 def _read_text_passages(block: ProseBlock) -> Iterator[Passage]:
     """Yield the sentences of a paragraph or a list item; a term and its definition stay together."""
-    is_term = breaks_after_term(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
+    is_term = has_break_after_term(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
     source = " ".join(map(strip_hard_break, block.lines))
     for position, sentence in enumerate(split_sentences(strip_markup(source))):
         if not _WORD.search(sentence):
             continue
-        kind, share = classify_sentence(sentence), 1.0 if position == 0 else _LATER_SHARE
+        kind, factor = classify_sentence(sentence), 1.0 if position == 0 else _LATER_SENTENCE_FACTOR
         if block.label:
-            kind, share = PassageKind.WARNING, share * (_MILD_SHARE if block.label in _MILD_LABELS else 1.0)
+            kind, factor = (
+                PassageKind.WARNING,
+                factor * (_INFORMATIVE_LABEL_FACTOR if block.label in _INFORMATIVE_LABELS else 1.0),
+            )
         elif is_term and position == 0 and kind is PassageKind.SENTENCE:
             kind = PassageKind.DEFINITION
         elif kind is PassageKind.SENTENCE and _PROSE_LABEL.match(sentence):
-            share *= _LABEL_SHARE
-        yield _make_passage(kind, sentence, share)
+            factor *= _PROSE_LABEL_FACTOR
+        yield _make_passage(kind, sentence, factor)

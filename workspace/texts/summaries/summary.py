@@ -17,7 +17,7 @@ from workspace.markdown.lines import LINE_END
 from workspace.markdown.slugs import make_heading_slug
 from workspace.nearest import find_nearest
 from workspace.texts.summaries.code import read_log_passages, read_source_passages
-from workspace.texts.summaries.passages import CUT, REPEATED_SHARE, WORTH, Passage, PassageKind
+from workspace.texts.summaries.passages import CUT_MARK, REPETITION_FACTOR, WEIGHTS, Passage, PassageKind
 from workspace.texts.summaries.prose import read_prose_passages
 from workspace.texts.text_file import TextKind
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 # The cost of a line in addition to its tokens, and the number of tokens below which a passage has a lower
 # weight.
-_LINE_OVERHEAD = 6
-_FULL_WEIGHT_TOKENS = 14
+_LINE_OVERHEAD_TOKENS = 6
+_MIN_FULL_WEIGHT_TOKENS = 14
 
 
 class PassageChoice(NamedTuple):
-    """A candidate passage: its section and index, its weight, and the cost of its lines in tokens."""
+    """A candidate passage: its section, its position there, its weight, and its cost in tokens."""
 
     section: int
-    place: int
-    worth: float
+    position: int
+    weight: float
     cost: int
 
 
 def choose_passages(
-    choices: Sequence[PassageChoice], sizes: Sequence[int], remaining: int
+    choices: Sequence[PassageChoice], sizes: Sequence[int], remaining_tokens: int
 ) -> list[PassageChoice]:
-    """Return the best choices that fit `remaining` tokens, best first.
+    """Return the best choices that fit in `remaining_tokens`, best first.
 
     `sizes` are the tokens of each section.
 
@@ -62,34 +62,39 @@ def choose_passages(
         by_section.setdefault(choice.section, []).append(choice)
     for section_choices in by_section.values():
         # The best choice is the last one, because it is removed from the end.
-        section_choices.sort(key=lambda choice: (_compute_weight_per_token(choice), -choice.place))
+        section_choices.sort(key=lambda choice: (_compute_weight_per_token(choice), -choice.position))
     roots = {section: math.sqrt(sizes[section] + 1) for section in by_section}
-    share_unit = max(remaining, 1) / (sum(roots.values()) or 1.0)
-    spent = dict.fromkeys(by_section, 0)
+    share_unit = max(remaining_tokens, 1) / (sum(roots.values()) or 1.0)
+    spent_tokens = dict.fromkeys(by_section, 0)
 
     def rank(section: int) -> tuple[float, int]:
         share = share_unit * roots[section]
-        return -_compute_weight_per_token(by_section[section][-1]) * share / (share + spent[section]), section
+        weight = _compute_weight_per_token(by_section[section][-1])
+        return -weight * share / (share + spent_tokens[section]), section
 
     heap = [rank(section) for section in by_section]
     heapify(heap)
-    chosen: list[PassageChoice] = []
-    while heap and remaining > 0:
+    selection: list[PassageChoice] = []
+    while heap and remaining_tokens > 0:
         section = heap[0][1]
         choice = by_section[section].pop()
-        if choice.cost <= remaining:
-            chosen.append(choice)
-            remaining -= choice.cost
-            spent[section] += choice.cost
+        if choice.cost <= remaining_tokens:
+            selection.append(choice)
+            remaining_tokens -= choice.cost
+            spent_tokens[section] += choice.cost
         if by_section[section]:
             heapreplace(heap, rank(section))
         else:
             heappop(heap)
-    return chosen
+    return selection
 
 
 def _compute_weight_per_token(choice: PassageChoice) -> float:
-    return choice.worth * min(1.0, choice.cost / _FULL_WEIGHT_TOKENS) / (choice.cost + _LINE_OVERHEAD)
+    return (
+        choice.weight
+        * min(1.0, choice.cost / _MIN_FULL_WEIGHT_TOKENS)
+        / (choice.cost + _LINE_OVERHEAD_TOKENS)
+    )
 
 
 _MAX_HEADING_LEVEL = 6
@@ -110,7 +115,7 @@ def format_full_names(entries: Sequence[OutlineEntry], count: Count) -> list[Sec
 
 
 def format_short_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
-    """Return the address of each section, with the title unless the last part is the title's slug."""
+    """Return the address of each section, with the title, unless the address ends in the title's slug."""
     return [
         _make_name(entry, "" if _has_title_as_slug(entry) else format_one_line(entry.title), count)
         for entry in entries
@@ -151,18 +156,18 @@ def read_passages(text: TextFile, outline: TextOutline) -> list[list[Passage]]:
 
     At most MAX_PASSAGES are read, which limits the time for an adversarial text.
     """
-    seen: set[str] = set()
+    seen_texts: set[str] = set()
     passages_by_section: list[list[Passage]] = []
-    remaining = MAX_PASSAGES
+    remaining_passages = MAX_PASSAGES
     for entry in outline.entries:
         passages: list[Passage] = []
-        for passage in islice(_read_entry_passages(text, entry), remaining):
-            if passage.text in seen:
-                passage = passage._replace(worth=passage.worth * REPEATED_SHARE)
+        for passage in islice(_read_entry_passages(text, entry), remaining_passages):
+            if passage.text in seen_texts:
+                passage = passage._replace(weight=passage.weight * REPETITION_FACTOR)
             elif passage.text:
-                seen.add(passage.text)
+                seen_texts.add(passage.text)
             passages.append(passage)
-        remaining -= len(passages)
+        remaining_passages -= len(passages)
         passages_by_section.append(passages)
     return passages_by_section
 
@@ -171,7 +176,7 @@ def _read_entry_passages(text: TextFile, entry: OutlineEntry) -> Iterator[Passag
     body = read_body(text, entry)
     match text.kind:
         case TextKind.SOURCE:
-            return read_source_passages(body, declares=entry.level > 0)
+            return read_source_passages(body, has_declaration=entry.level > 0)
         case TextKind.LOG:
             return read_log_passages(body)
         case _:
@@ -184,11 +189,11 @@ def read_body(text: TextFile, entry: OutlineEntry) -> str:
     section = document.section_by_key(entry.address) if document is not None else None
     if section is not None:
         return text.text(section.body, section.end)
-    own = text.text(entry.start, entry.end)
+    own_text = text.text(entry.start, entry.end)
     if not entry.title or text.kind not in _MARKUPS_WITH_TITLE_LINES:
-        return own
+        return own_text
     # Only the line of the title is removed; rules above and below it contain no words.
-    lines = LINE_END.split(own)
+    lines = LINE_END.split(own_text)
     title_index = entry.line - entry.first_line
     del lines[title_index : title_index + 1]
     return "\n".join(lines)
@@ -197,13 +202,14 @@ def read_body(text: TextFile, entry: OutlineEntry) -> str:
 STYLES = ("structured", "outline", "lead")
 MIN_BUDGET, MAX_BUDGET = 100, 20_000
 
-# The default budget: a fraction of the original, within limits; more if the names of all sections need it.
-_DEFAULT_DIVISOR, _MIN_DEFAULT, _MAX_DEFAULT = 8, 500, 4_000
+# The default budget: a fraction of the original's tokens, within limits; more if the names of all sections
+# need more.
+_DEFAULT_BUDGET_DIVISOR, _MIN_DEFAULT_BUDGET, _MAX_DEFAULT_BUDGET = 8, 500, 4_000
 _NAMES_FACTOR = 2.5
-_MIN_DIVISOR = 3
+_MAX_BUDGET_DIVISOR = 3
 
-# The share of a budget that full names may take; above it names are shortened.
-_MAX_NAMES_SHARE = 0.5
+# The maximum fraction of a budget for full names; above it, names are shortened.
+_MAX_NAMES_FRACTION = 0.5
 
 
 class UnknownStyle(WorkspaceError):
@@ -215,17 +221,17 @@ class UnknownStyle(WorkspaceError):
 class Summary(NamedTuple):
     """A summary of a text; `content` is Markdown.
 
-    `named` are the sections that the content names, of `sections` in total. `included` and `total` count
-    passages by kind. If `is_cut` is True, only the first MAX_PASSAGES were read. `completeness` is the share
-    of the original's tokens that the content includes or names, from 0 to 1.
+    `named_entries` are the sections that the content names, of `section_count` in total. `included_counts`
+    and `total_counts` count passages by kind. If `is_cut` is True, only the first MAX_PASSAGES were read.
+    `completeness` is the share of the original's tokens that the content includes or names, from 0 to 1.
     """
 
     content: str
     style: str
-    named: tuple[OutlineEntry, ...]
-    sections: int
-    included: Mapping[PassageKind, int]
-    total: Mapping[PassageKind, int]
+    named_entries: tuple[OutlineEntry, ...]
+    section_count: int
+    included_counts: Mapping[PassageKind, int]
+    total_counts: Mapping[PassageKind, int]
     tokens: int
     original_tokens: int
     budget: int
@@ -246,14 +252,16 @@ def check_style(style: str) -> None:
         )
 
 
-def choose_default_budget(original: int, names: int) -> int:
+def choose_default_budget(original_tokens: int, name_tokens: int) -> int:
     """Return the default token budget of a summary.
 
-    `original` is the number of tokens of the text. `names` is the number of tokens of its section names.
+    `original_tokens` counts the tokens of the text, and `name_tokens` those of its section names.
     """
-    default = max(_MIN_DEFAULT, min(original // _DEFAULT_DIVISOR, _MAX_DEFAULT))
-    needed = min(int(names * _NAMES_FACTOR), original // _MIN_DIVISOR)
-    return max(MIN_BUDGET, min(MAX_BUDGET, max(default, needed)))
+    default_budget = max(
+        _MIN_DEFAULT_BUDGET, min(original_tokens // _DEFAULT_BUDGET_DIVISOR, _MAX_DEFAULT_BUDGET)
+    )
+    needed_budget = min(int(name_tokens * _NAMES_FACTOR), original_tokens // _MAX_BUDGET_DIVISOR)
+    return max(MIN_BUDGET, min(MAX_BUDGET, max(default_budget, needed_budget)))
 
 
 def summarize(
@@ -282,18 +290,20 @@ def summarize(
         names = _add_sizes(entries, full_names, sizes, budget, count)
     else:
         names = _fit_names(entries, full_names, budget, count)
-    named = _choose_sections(entries, names, budget)
-    remaining = budget - sum(names[position].tokens for position in named)
-    choices = choose_passages(_list_choices(passages, entries, named, style, count), sizes, remaining)
-    draft = _fit_budget(budget, _Draft(names, passages, named, choices), count)
-    content = draft.content()
-    chosen_passages = [passages[choice.section][choice.place] for choice in draft.chosen]
+    named_positions = _choose_sections(entries, names, budget)
+    remaining_tokens = budget - sum(names[position].tokens for position in named_positions)
+    choices = choose_passages(
+        _list_choices(passages, entries, named_positions, style, count), sizes, remaining_tokens
+    )
+    draft = _fit_budget(budget, _Draft(names, passages, named_positions, choices), count)
+    content = draft.format_content()
+    chosen_passages = [passages[choice.section][choice.position] for choice in draft.selection]
     chosen_texts = [_strip_cut(passage.text) for passage in chosen_passages]
-    chosen_texts += [_strip_cut(names[position].title) for position in draft.named]
+    chosen_texts += [_strip_cut(names[position].title) for position in draft.named_positions]
     return Summary(
         content,
         style,
-        tuple(entries[position] for position in draft.named),
+        tuple(entries[position] for position in draft.named_positions),
         len(entries),
         Counter(passage.kind for passage in chosen_passages),
         Counter(passage.kind for section_passages in passages for passage in section_passages),
@@ -310,18 +320,18 @@ class _Draft(NamedTuple):
 
     names: Sequence[SectionName]
     passages: Sequence[Sequence[Passage]]
-    named: list[int]
-    chosen: list[PassageChoice]
+    named_positions: list[int]
+    selection: list[PassageChoice]
 
-    def content(self) -> str:
+    def format_content(self) -> str:
         """Return the Markdown: a heading for each section, then a line for each of its passages."""
-        places_by_section: dict[int, list[int]] = {}
-        for choice in self.chosen:
-            places_by_section.setdefault(choice.section, []).append(choice.place)
+        indexes_by_section: dict[int, list[int]] = {}
+        for choice in self.selection:
+            indexes_by_section.setdefault(choice.section, []).append(choice.position)
         lines: list[str] = []
-        for position in sorted(self.named):
+        for position in sorted(self.named_positions):
             lines.append(self.names[position].line)
-            for index in sorted(places_by_section.get(position, ())):
+            for index in sorted(indexes_by_section.get(position, ())):
                 lines += _format_passage(self.passages[position][index])
         return "".join(f"{line}\n" for line in lines)
 
@@ -337,7 +347,7 @@ def _fit_names(
 ) -> list[SectionName]:
     """Return the names of sections as fully as the budget allows."""
     for names in (full_names, format_short_names(entries, count)):
-        if sum(name.tokens for name in names) <= budget * _MAX_NAMES_SHARE:
+        if sum(name.tokens for name in names) <= budget * _MAX_NAMES_FRACTION:
             return names
     if sum(name.tokens for name in names) <= budget:
         return names
@@ -379,39 +389,39 @@ def _choose_sections(entries: Sequence[OutlineEntry], names: Sequence[SectionNam
     """Return the positions of the sections to name: all, or as many as fit, highest levels first."""
     if sum(name.tokens for name in names) <= budget:
         return list(range(len(entries)))
-    named: list[int] = []
-    remaining = budget
+    named_positions: list[int] = []
+    remaining_tokens = budget
     for position in sorted(range(len(entries)), key=lambda position: (entries[position].level, position)):
-        remaining -= names[position].tokens
-        if remaining < 0:
+        remaining_tokens -= names[position].tokens
+        if remaining_tokens < 0:
             break
-        named.append(position)
-    return named
+        named_positions.append(position)
+    return named_positions
 
 
 def _list_choices(
     passages: Sequence[Sequence[Passage]],
     entries: Sequence[OutlineEntry],
-    named: Sequence[int],
+    named_positions: Sequence[int],
     style: str,
     count: Count,
 ) -> list[PassageChoice]:
     """Return the possible choices from the named sections; deeper sections have slightly lower weights."""
     choices: list[PassageChoice] = []
-    for section in named:
-        depth = 1.0 + max(entries[section].level - 1, 0) / 10
+    for section in named_positions:
+        depth_divisor = 1.0 + max(entries[section].level - 1, 0) / 10
         for index, passage in enumerate(passages[section]):
             weight = _weigh(passage, index, style)
             if weight > 0:
                 cost = sum(count(line) + 1 for line in _format_passage(passage))
-                choices.append(PassageChoice(section, index, weight / depth, cost))
+                choices.append(PassageChoice(section, index, weight / depth_divisor, cost))
     return choices
 
 
 def _weigh(passage: Passage, index: int, style: str) -> float:
-    """Return the weight of a passage in a style: 0 in an outline; in leads only its position counts."""
+    """Return the weight of a passage in a style: 0 in an outline; by its position in "lead"."""
     if style == "structured":
-        return passage.worth
+        return passage.weight
     if style == "outline" or passage.kind in (
         PassageKind.ROW,
         PassageKind.TABLE,
@@ -419,7 +429,7 @@ def _weigh(passage: Passage, index: int, style: str) -> float:
         PassageKind.TASK,
     ):
         return 0.0
-    return WORTH[PassageKind.LEAD] if passage.is_first else WORTH[PassageKind.SENTENCE] / (index + 1)
+    return WEIGHTS[PassageKind.LEAD] if passage.is_first else WEIGHTS[PassageKind.SENTENCE] / (index + 1)
 
 
 def _fit_budget(budget: int, draft: _Draft, count: Count) -> _Draft:
@@ -427,14 +437,16 @@ def _fit_budget(budget: int, draft: _Draft, count: Count) -> _Draft:
 
     The tokens of the content can differ from the sum over its lines, so passages are removed until it fits.
     """
-    while (excess := count(draft.content()) - budget) > 0 and (draft.chosen or draft.named):
-        removed = max(1, excess // 20)
-        if draft.chosen:
-            draft = draft._replace(chosen=draft.chosen[:-removed])
+    while (excess := count(draft.format_content()) - budget) > 0 and (
+        draft.selection or draft.named_positions
+    ):
+        removed_count = max(1, excess // 20)
+        if draft.selection:
+            draft = draft._replace(selection=draft.selection[:-removed_count])
         else:
-            draft = draft._replace(named=draft.named[:-removed])
+            draft = draft._replace(named_positions=draft.named_positions[:-removed_count])
     return draft
 
 
 def _strip_cut(text: str) -> str:
-    return text.removesuffix(CUT)
+    return text.removesuffix(CUT_MARK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.texts.summaries.passages import MARKED, PassageKind, format_count
+from workspace.texts.summaries.passages import MARKED_KINDS, PassageKind, format_count
 from workspace.texts.summaries.summary import MAX_PASSAGES
 from workspace.texts.text_file import TextKind
 
@@ -35,7 +35,7 @@ _SENTENCES = (PassageKind.LEAD, PassageKind.SENTENCE)
 
 def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
     """Return one sentence that describes the file and the contents of its summary."""
-    named_count, sections = len(summary.named), summary.sections
+    named_count, sections = len(summary.named_entries), summary.section_count
     subject = f"'{title}' ({text.path})" if title else text.path
     counted_sections = format_count(sections, "section")
     size = f"{_TEXT_NAMES[text.kind]} of {summary.original_tokens:,} tokens in {counted_sections}"
@@ -46,7 +46,7 @@ def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
     )
     if sections == 1:
         names_clause = "names it" if named_count else "names none"
-    shares = [_format_share(count, total, words) for count, total, words in _list_shares(summary)]
+    shares = [_format_share(count, total, noun) for count, total, noun in _list_shares(summary)]
     passages_clause = f", and keeps word for word {', '.join(shares)}" if shares else ""
     limit_clause = f", of the first {MAX_PASSAGES:,} passages alone" if summary.is_cut else ""
     return f"{subject} is {size}; this summary {names_clause}{passages_clause}{limit_clause}."
@@ -54,48 +54,52 @@ def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
 
 def _list_shares(summary: Summary) -> list[tuple[int, int, str]]:
     """Return the numbers of included passages and of all passages, for each kind in the text."""
-    included_count = sum(summary.included.get(kind, 0) for kind in _SENTENCES)
-    total = sum(summary.total.get(kind, 0) for kind in _SENTENCES)
+    included_count = sum(summary.included_counts.get(kind, 0) for kind in _SENTENCES)
+    total = sum(summary.total_counts.get(kind, 0) for kind in _SENTENCES)
     shares = [(included_count, total, "sentences")] if total else []
-    for kind in MARKED:
-        if summary.total.get(kind):
-            shares.append((summary.included.get(kind, 0), summary.total[kind], _KIND_NAMES[kind]))
+    for kind in MARKED_KINDS:
+        if summary.total_counts.get(kind):
+            shares.append(
+                (summary.included_counts.get(kind, 0), summary.total_counts[kind], _KIND_NAMES[kind])
+            )
     return shares
 
 
-def _format_share(count: int, total: int, words: str) -> str:
-    return f"{count:,} of {total:,} {words}"
+def _format_share(count: int, total: int, noun: str) -> str:
+    return f"{count:,} of {total:,} {noun}"
 
 
 def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
     """Return the numbers of included and of omitted sections and passages, by kind."""
-    kinds = [kind for kind in PassageKind if summary.total.get(kind)]
-    included = {"sections": len(summary.named)}
-    included |= {kind.value: summary.included.get(kind, 0) for kind in kinds}
-    excluded = {"sections": summary.sections - len(summary.named)}
-    excluded |= {kind.value: summary.total[kind] - summary.included.get(kind, 0) for kind in kinds}
+    kinds = [kind for kind in PassageKind if summary.total_counts.get(kind)]
+    included = {"sections": len(summary.named_entries)}
+    included |= {kind.value: summary.included_counts.get(kind, 0) for kind in kinds}
+    excluded = {"sections": summary.section_count - len(summary.named_entries)}
+    excluded |= {
+        kind.value: summary.total_counts[kind] - summary.included_counts.get(kind, 0) for kind in kinds
+    }
     return included, excluded
 
 
-def estimate_confidence(summary: Summary) -> float:
+def compute_confidence(summary: Summary) -> float:
     """Return the share of sections, leading sentences and marked passages in a summary, from 0 to 1."""
-    kinds = (PassageKind.LEAD, *MARKED)
-    covered = len(summary.named) + sum(summary.included.get(kind, 0) for kind in kinds)
-    total = summary.sections + sum(summary.total.get(kind, 0) for kind in kinds)
-    return round(covered / total, 4) if total else 1.0
+    kinds = (PassageKind.LEAD, *MARKED_KINDS)
+    covered_count = len(summary.named_entries) + sum(summary.included_counts.get(kind, 0) for kind in kinds)
+    total = summary.section_count + sum(summary.total_counts.get(kind, 0) for kind in kinds)
+    return round(covered_count / total, 4) if total else 1.0
 
 
 def list_recommended_uses(summary: Summary) -> list[str]:
     """Return the uses for which this summary suffices."""
     uses = []
-    if len(summary.named) == summary.sections:
+    if len(summary.named_entries) == summary.section_count:
         uses.append("choosing the section to read")
     if _has_nine_tenths(summary, PassageKind.LEAD) and summary.style != "outline":
         uses.append("an overview of the whole file")
     uses += [
         f"all of its {_KIND_NAMES[kind]}"
-        for kind in MARKED
-        if summary.total.get(kind) and summary.included.get(kind) == summary.total[kind]
+        for kind in MARKED_KINDS
+        if summary.total_counts.get(kind) and summary.included_counts.get(kind) == summary.total_counts[kind]
     ]
     return uses
 
@@ -103,17 +107,17 @@ def list_recommended_uses(summary: Summary) -> list[str]:
 def list_discouraged_uses(summary: Summary) -> list[str]:
     """Return the uses for which the file itself must be read."""
     uses = ["quoting or editing the file"]
-    if missing := summary.sections - len(summary.named):
+    if missing := summary.section_count - len(summary.named_entries):
         uses.append(f"finding anything in the {format_count(missing, 'section')} not named")
-    for count, total, words in _list_shares(summary):
-        if count < total and words != "sentences":
-            uses.append(f"a complete list of its {words}: {_format_share(count, total, 'included')}")
-    if summary.total.get(PassageKind.ROW, 0) > summary.included.get(PassageKind.ROW, 0):
+    for count, total, noun in _list_shares(summary):
+        if count < total and noun != "sentences":
+            uses.append(f"a complete list of its {noun}: {_format_share(count, total, 'included')}")
+    if summary.total_counts.get(PassageKind.ROW, 0) > summary.included_counts.get(PassageKind.ROW, 0):
         uses.append("values in the rows of its tables")
-    if summary.total.get(PassageKind.CODE):
+    if summary.total_counts.get(PassageKind.CODE):
         uses.append("its code examples")
     return uses
 
 
 def _has_nine_tenths(summary: Summary, kind: PassageKind) -> bool:
-    return summary.included.get(kind, 0) * 10 >= summary.total.get(kind, 0) * 9
+    return summary.included_counts.get(kind, 0) * 10 >= summary.total_counts.get(kind, 0) * 9

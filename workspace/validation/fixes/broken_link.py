@@ -1,7 +1,7 @@
 """Fixes of broken links whose target was moved, or has a name that differs only in case.
 
-A link is fixed only if exactly one target is possible, and if the link then resolves to it, with its
-fragment. Moved documents and sections are found by the history of the branch.
+A link is fixed only if exactly one target is possible, and if the new link resolves to this target with its
+fragment. The history of the branch is searched for moved documents and sections.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 class MoveLookup(Protocol):
     """A lookup of the current location of an old address."""
 
-    def document(self, path: str) -> str | None:
+    def find_document(self, path: str) -> str | None:
         """Return the current path of a document that was earlier at this path."""
         ...
 
-    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+    def find_section(self, path: str, fragment: str) -> tuple[str, str] | None:
         """Return the current path and address of a section that had this address earlier."""
         ...
 
@@ -46,15 +46,15 @@ class PathVariants:
     The file tree must not change: the names of each folder are read once, for all links.
     """
 
-    def __init__(self, world: FileTree) -> None:
-        self._world = world
+    def __init__(self, file_tree: FileTree) -> None:
+        self._file_tree = file_tree
         self._names: dict[str, Mapping[str, Sequence[str]]] = {}
 
-    def of(self, path: str) -> str | None:
+    def find_variant(self, path: str) -> str | None:
         """Return the only path that differs from this one only in case or Unicode form, or None."""
         folder = ""
         for name in path.split("/"):
-            if name not in self._world.entries(folder):
+            if name not in self._file_tree.entries(folder):
                 variants = self._read_folder(folder).get(fold_name(name), ())
                 if len(variants) != 1:
                     return None
@@ -65,7 +65,7 @@ class PathVariants:
     def _read_folder(self, folder: str) -> Mapping[str, Sequence[str]]:
         if folder not in self._names:
             names: dict[str, list[str]] = {}
-            for name in self._world.entries(folder):
+            for name in self._file_tree.entries(folder):
                 names.setdefault(fold_name(name), []).append(name)
             self._names[folder] = names
         return self._names[folder]
@@ -73,17 +73,17 @@ class PathVariants:
 
 def find_link_fixes(context: RuleContext, moves: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
     """Yield a fix for each broken link of a document that has exactly one possible target."""
-    document, world = context.document, context.file_tree
+    document, file_tree = context.document, context.file_tree
     targets: dict[str, Target | None] = {}
     for link, resolved in context.links:
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in targets:
-            targets[link.destination] = _find_intended_target(world, resolved, moves, variants)
+            targets[link.destination] = _find_intended_target(file_tree, resolved, moves, variants)
         target = targets[link.destination]
         if target is None:
             continue
-        destination = format_destination(link, document.path, target, world)
+        destination = format_destination(link, document.path, target, file_tree)
         splice = Splice(link.destination_start, link.destination_end, destination)
         if destination != document.data[splice.start : splice.end]:
             yield Fix(_find_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
@@ -96,66 +96,66 @@ def _find_rule(link: Link, resolved: ResolvedLink) -> str:
 
 
 def _find_intended_target(
-    world: FileTree, resolved: ResolvedLink, moves: MoveLookup, variants: PathVariants
+    file_tree: FileTree, resolved: ResolvedLink, moves: MoveLookup, variants: PathVariants
 ) -> Target | None:
     """Return the one target that a broken link can mean."""
     target = resolved.target
     if target is None:
         return None
     if resolved.path is not None:
-        return _resolve_at(world, resolved.path, target.fragment, moves)
+        return _resolve_at(file_tree, resolved.path, target.fragment, moves)
     paths: set[str] = set()
-    for path in list_candidate_paths(target, world.rules):
-        current_path = moves.document(path) or variants.of(path)
-        if current_path is not None and world.exists(current_path):
+    for path in list_candidate_paths(target, file_tree.rules):
+        current_path = moves.find_document(path) or variants.find_variant(path)
+        if current_path is not None and file_tree.exists(current_path):
             paths.add(current_path)
     if len(paths) != 1:
         return None
-    return _resolve_at(world, paths.pop(), target.fragment, moves)
+    return _resolve_at(file_tree, paths.pop(), target.fragment, moves)
 
 
-def _resolve_at(world: FileTree, path: str, fragment: str | None, moves: MoveLookup) -> Target | None:
+def _resolve_at(file_tree: FileTree, path: str, fragment: str | None, moves: MoveLookup) -> Target | None:
     """Return a target at a path, with a fragment that exists or differs only in case, or None."""
-    target = Target(path, fragment, world.is_folder(path))
-    if resolve_fragment(world, target, path).status is LinkStatus.OK:
+    target = Target(path, fragment, file_tree.is_folder(path))
+    if resolve_fragment(file_tree, target, path).status is LinkStatus.OK:
         return target
-    document = world.document(path)
+    document = file_tree.document(path)
     if document is None or not fragment:
         return None
-    names = find_names(document, world.rules.dialect)
-    matching = [name for name in names if name.casefold() == fragment.casefold()]
-    if len({names[name] for name in matching}) == 1:
-        return Target(path, matching[0])
-    moved = moves.section(path, fragment)
-    if moved is None or matching:
+    names = find_names(document, file_tree.rules.dialect)
+    matching_names = [name for name in names if name.casefold() == fragment.casefold()]
+    if len({names[name] for name in matching_names}) == 1:
+        return Target(path, matching_names[0])
+    location = moves.find_section(path, fragment)
+    if location is None or matching_names:
         return None
-    current_target = Target(*moved)
+    current_target = Target(*location)
     return (
         current_target
-        if resolve_fragment(world, current_target, current_target.path).status is LinkStatus.OK
+        if resolve_fragment(file_tree, current_target, current_target.path).status is LinkStatus.OK
         else None
     )
 
 
 _MAX_SEARCHED_SECTIONS = 500
-"""The most sections that one fix searches in the history: each may read old versions of its document."""
+"""The maximum number of searches in the history by one fix: each may read old versions of a document."""
 
 
 class HistoryNeeded(Exception):
-    """The history of a section is needed but not available in this process."""
+    """An error: a fix needs the history of a section, which is not available in this process."""
 
 
 @dataclass(frozen=True)
 class RenamedDocuments:
     """The document moves of a `MoveHistory`, which can be sent to another process."""
 
-    renamed: Mapping[str, str]
+    new_paths: Mapping[str, str]
 
-    def document(self, path: str) -> str | None:
+    def find_document(self, path: str) -> str | None:
         """Return the current path of a document that was earlier at this path."""
-        return self.renamed.get(path)
+        return self.new_paths.get(path)
 
-    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+    def find_section(self, path: str, fragment: str) -> tuple[str, str] | None:
         """Raise HistoryNeeded."""
         raise HistoryNeeded
 
@@ -165,19 +165,19 @@ class MoveHistory:
 
     def __init__(self, tip: Snapshot, moves: Moves) -> None:
         self._tip, self._moves = tip, moves
-        self._remaining = _MAX_SEARCHED_SECTIONS
+        self._remaining_searches = _MAX_SEARCHED_SECTIONS
 
-    def document(self, path: str) -> str | None:
+    def find_document(self, path: str) -> str | None:
         """Return the current path of a document that was earlier at this path."""
-        return self.documents.renamed.get(path)
+        return self.documents.new_paths.get(path)
 
-    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+    def find_section(self, path: str, fragment: str) -> tuple[str, str] | None:
         """Return the current path and address of a section that had this address earlier.
 
         Only the first 500 calls search the history; later calls return None.
         """
-        self._remaining -= 1
-        move = self._moves.find(self._tip, path, fragment) if self._remaining >= 0 else None
+        self._remaining_searches -= 1
+        move = self._moves.find(self._tip, path, fragment) if self._remaining_searches >= 0 else None
         return None if move is None or move.fragment is None else (move.path, move.fragment)
 
     @cached_property

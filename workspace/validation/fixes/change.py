@@ -26,7 +26,7 @@ class Fix(NamedTuple):
 
 
 class SkippedFix(NamedTuple):
-    """A finding without a fix, on a line (from 1, or 0 for the whole document), and the reason."""
+    """A finding without a fix, on a line (from 1, or 0 for the full document), and the reason."""
 
     rule: str
     path: str
@@ -43,7 +43,7 @@ class FixedDocument(NamedTuple):
     before: Document
     document: Document
     fixes: tuple[Fix, ...]
-    left: tuple[SkippedFix, ...]
+    skipped_fixes: tuple[SkippedFix, ...]
 
     @property
     def change(self) -> FixedBytes:
@@ -63,15 +63,15 @@ class FixedBytes(NamedTuple):
 class FixResult(NamedTuple):
     """The result of fixing the document at a path; it can be sent from one process to another.
 
-    There is no `change` without fixes. `survival` is set if a name may have another target now. `is_open` is
-    True if the history is needed, and then no fix was made.
+    There is no `change` without fixes. `offset_map` is set if a name may have another target now. If
+    `needs_history_search` is True, no fix was made, because the fix needs the history.
     """
 
     path: str
     change: FixedBytes | None = None
-    left: tuple[SkippedFix, ...] = ()
-    survival: OffsetMap | None = None
-    is_open: bool = False
+    skipped_fixes: tuple[SkippedFix, ...] = ()
+    offset_map: OffsetMap | None = None
+    needs_history_search: bool = False
 
 
 _CONTEXT_LINES = 1

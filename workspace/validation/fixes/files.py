@@ -15,7 +15,7 @@ from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes.change import FixedBytes, SkippedFix
-from workspace.validation.fixes.fix import UNREADABLE, combine_offset_maps
+from workspace.validation.fixes.fix import UNREADABLE_RULE, combine_offset_maps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,30 +33,30 @@ class FixedFiles(NamedTuple):
     """
 
     changes: Sequence[FixedBytes]
-    left: Sequence[SkippedFix]
-    links: int
+    skipped_fixes: Sequence[SkippedFix]
+    updated_link_count: int
 
 
 def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> FixedFiles:
     """Return the fixed documents, in memory, with the links that lead into them updated.
 
-    `snapshot` is the commit that the files are laid over.
+    `snapshot` is the commit that the files are compared with.
     """
     changes = {result.path: result.change for result in results if result.change}
-    skipped_fixes = [skipped_fix for result in results for skipped_fix in result.left]
-    offset_map = combine_offset_maps(result.survival for result in results)
+    skipped_fixes = [skipped_fix for result in results for skipped_fix in result.skipped_fixes]
+    offset_map = combine_offset_maps(result.offset_map for result in results)
     if offset_map is None:
         return FixedFiles(list(changes.values()), skipped_fixes, 0)
-    old_overlay = _lay_files(snapshot, files)
+    old_overlay = _make_overlay(snapshot, files)
     new_overlay = old_overlay.copy()
-    _lay_changes(new_overlay, changes, offset_map.path_map)
+    _put_changes(new_overlay, changes, offset_map.path_map)
     affected_paths = AffectedPaths.of(old_overlay, new_overlay, offset_map).paths
     if not affected_paths:
         return FixedFiles(list(changes.values()), skipped_fixes, 0)
     linking_documents = _LinkingDocuments(
         frozenset(ScannedInbound().find_linking_documents(snapshot, affected_paths))
     )
-    _lay_changes(
+    _put_changes(
         new_overlay,
         changes,
         linking_documents.paths.union(old_overlay.written_paths).difference(offset_map.path_map),
@@ -69,23 +69,23 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
 
 
 class _LinkingDocuments(NamedTuple):
-    """The documents that may link to those whose names changed (`workspace.links.inbound.Inbound`)."""
+    """The documents that may link to documents whose names changed (`workspace.links.inbound.Inbound`)."""
 
     paths: frozenset[str]
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the known documents; only these are laid over the commit."""
+        """Return all known documents; only these are in the overlay."""
         return self.paths
 
 
-def _lay_changes(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
-    """Lay the changed documents at these paths over the overlay."""
+def _put_changes(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
+    """Put the changed documents at these paths into the overlay."""
     for path in paths:
         if path in changes:
             overlay.put_bytes(path, changes[path].after)
 
 
-def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
+def _make_overlay(snapshot: Snapshot, files: FileSet) -> Overlay:
     """Return the files as an overlay of a commit, with changed documents and without deleted ones."""
     overlay = Overlay(snapshot)
     committed_documents = snapshot.documents
@@ -104,7 +104,8 @@ def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
 def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
     """Replace the file of a document atomically, with the same mode.
 
-    Return a `SkippedFix` if the file was not written: it changed meanwhile, or the system refused the write.
+    Return a `SkippedFix` if the file was not written: it changed before, or the system
+    refused the write.
     """
     file = root / change.path
     temporary_file = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
@@ -118,11 +119,13 @@ def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
                 stream.flush()
                 os.fsync(descriptor)
             if file.read_bytes() != change.before:
-                return SkippedFix(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
+                return SkippedFix(
+                    UNREADABLE_RULE, change.path, 0, "the file changed before the write and was not replaced"
+                )
             os.replace(temporary_file, file)
         finally:
             temporary_file.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        return SkippedFix(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")
+        return SkippedFix(UNREADABLE_RULE, change.path, 0, f"the file cannot be written: {reason}")
     return None

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from workspace.validation.rule import Finding
     from workspace.validation.run import Selection
 
-_MAX_ROUNDS = 100
-"""The most passes over a document: fixes may overlap, and a rule reports a limited number of findings."""
+_MAX_PASSES = 100
+"""The maximum number of passes over a document, because fixes may overlap and rules limit their findings."""
 
 
 def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
@@ -54,22 +54,22 @@ def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
     applied_fixes: list[Fix] = []
     skipped_fixes: tuple[SkippedFix, ...] = ()
     current_document = document
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_MAX_PASSES):
         candidates = list(finder.find(current_document))
-        round_result = apply_fixes(current_document, candidates)
-        skipped_fixes = tuple(dict.fromkeys((*skipped_fixes, *round_result.left)))
-        applied_fixes += round_result.fixes
-        current_document = round_result.document
-        if not round_result.fixes or (
-            len(round_result.fixes) == sum(isinstance(item, Fix) for item in candidates)
-            and not finder.may_find_more(round_result.fixes)
+        pass_result = apply_fixes(current_document, candidates)
+        skipped_fixes = tuple(dict.fromkeys((*skipped_fixes, *pass_result.skipped_fixes)))
+        applied_fixes += pass_result.fixes
+        current_document = pass_result.document
+        if not pass_result.fixes or (
+            len(pass_result.fixes) == sum(isinstance(item, Fix) for item in candidates)
+            and not finder.may_find_more(pass_result.fixes)
         ):
             break
     return FixedDocument(document, current_document, tuple(applied_fixes), skipped_fixes)
 
 
 def apply_fixes(document: Document, candidates: Iterable[Fix | SkippedFix]) -> FixedDocument:
-    """Return the document with its non-overlapping fixes, or with the fixes of one rule if all do harm."""
+    """Return the document with its non-overlapping fixes, or with the fixes of one rule only."""
     all_candidates = tuple(candidates)
     skipped_fixes = tuple(item for item in all_candidates if isinstance(item, SkippedFix))
     fixes = _select_non_overlapping([item for item in all_candidates if isinstance(item, Fix)])
@@ -83,7 +83,9 @@ def apply_fixes(document: Document, candidates: Iterable[Fix | SkippedFix]) -> F
             reason = error.message
             continue
         if _is_equivalent(
-            document, new_document, named=any(fix.rule == missing_anchor.RULE for fix in chosen_fixes)
+            document,
+            new_document,
+            may_change_shared_addresses=any(fix.rule == missing_anchor.RULE for fix in chosen_fixes),
         ):
             return FixedDocument(document, new_document, chosen_fixes, skipped_fixes)
         reason = "a fix would change how the headings or the front matter are parsed"
@@ -124,10 +126,11 @@ def _apply_splices(data: bytes, fixes: Iterable[Fix]) -> bytes:
     return b"".join(parts)
 
 
-def _is_equivalent(old: Document, new: Document, *, named: bool) -> bool:
+def _is_equivalent(old: Document, new: Document, *, may_change_shared_addresses: bool) -> bool:
     """Return True if two versions have the same lines, sections, addresses and front matter.
 
-    If `named` is True, sections that shared an address may have different addresses afterwards.
+    If `may_change_shared_addresses` is True, sections that shared an address may have different addresses
+    afterwards.
     """
     if (
         len(old.lines) != len(new.lines)
@@ -142,17 +145,17 @@ def _is_equivalent(old: Document, new: Document, *, named: bool) -> bool:
         == (after.level, after.parent, after.line, after.title)
         and (
             before.address == after.address
-            or (named and before.anchor is None and before.address != before.key)
+            or (may_change_shared_addresses and before.anchor is None and before.address != before.key)
         )
         for before, after in zip(old.sections, new.sections, strict=True)
     )
 
 
-LINKS = frozenset({"broken-link", "broken-fragment", "broken-image"})
+LINK_RULES = frozenset({"broken-link", "broken-fragment", "broken-image"})
 _SWITCH_COMMENT = re.compile(rb"<!--\s*docyard:")
 
 FIXABLE_RULES = frozenset(
-    {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
+    {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINK_RULES}
 )
 """The rules with findings that are safe to fix."""
 
@@ -197,7 +200,7 @@ class FixFinder:
         if unnamed_lines := _select_lines(findings, {MISSING_ANCHOR}):
             anchor_fixes = add_missing_anchors(document, self.files.config.anchors)
             yield from (fix for fix in anchor_fixes if fix.line in unnamed_lines)
-        if broken_lines := _select_lines(findings, LINKS):
+        if broken_lines := _select_lines(findings, LINK_RULES):
             yield from (
                 fix for fix in find_link_fixes(context, self.moves, self.variants) if fix.line in broken_lines
             )
@@ -237,14 +240,16 @@ def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | N
     offset_maps = [offset_map for offset_map in candidates if offset_map is not None]
     if not offset_maps:
         return None
-    preserved_spans = tuple(piece for offset_map in offset_maps for piece in offset_map.preserved_spans)
+    preserved_spans = tuple(span for offset_map in offset_maps for span in offset_map.preserved_spans)
     new_headings = {
-        place: current for offset_map in offset_maps for place, current in offset_map.new_headings.items()
+        old_heading: new_heading
+        for offset_map in offset_maps
+        for old_heading, new_heading in offset_map.new_headings.items()
     }
     return OffsetMap(
         preserved_spans,
         new_headings,
-        {path: current for offset_map in offset_maps for path, current in offset_map.path_map.items()},
+        {old: new for offset_map in offset_maps for old, new in offset_map.path_map.items()},
     )
 
 
@@ -307,7 +312,7 @@ def _count_common_prefix(left: bytes, right: bytes) -> int:
     return next((index for index in range(size) if left[index] != right[index]), size)
 
 
-UNREADABLE = "unreadable-document"
+UNREADABLE_RULE = "unreadable-document"
 """The rule that reports documents that cannot be read, and so cannot be fixed."""
 
 
@@ -327,18 +332,28 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     except NotADocument:
         return None
     except HistoryNeeded:
-        return FixResult(path, is_open=True)
+        return FixResult(path, needs_history_search=True)
     except (LimitExceeded, UnreadableFile) as error:
-        return FixResult(path, left=(SkippedFix(UNREADABLE, path, 0, error.message),))
+        return FixResult(path, skipped_fixes=(SkippedFix(UNREADABLE_RULE, path, 0, error.message),))
     if not fixed_document.fixes:
-        return FixResult(path, left=fixed_document.left) if fixed_document.left else None
+        return (
+            FixResult(path, skipped_fixes=fixed_document.skipped_fixes)
+            if fixed_document.skipped_fixes
+            else None
+        )
     try:
         config.limits.check_written_document(fixed_document.document, fixed_document.before)
     except LimitExceeded as error:
         return FixResult(
             path,
-            left=(*fixed_document.left, SkippedFix(fixed_document.fixes[0].rule, path, 0, error.message)),
+            skipped_fixes=(
+                *fixed_document.skipped_fixes,
+                SkippedFix(fixed_document.fixes[0].rule, path, 0, error.message),
+            ),
         )
     return FixResult(
-        path, fixed_document.change, fixed_document.left, map_offsets(fixed_document, config.links.dialect)
+        path,
+        fixed_document.change,
+        fixed_document.skipped_fixes,
+        map_offsets(fixed_document, config.links.dialect),
     )

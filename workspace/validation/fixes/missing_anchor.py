@@ -29,36 +29,39 @@ if TYPE_CHECKING:
 RULE = "missing-anchor"
 
 # Names of other targets than headings: HTML attributes and footnotes. `&` begins an entity.
-_NAME = re.compile(rb"\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)|\[\^([^\]\s]+)\]", re.IGNORECASE)
+_OTHER_TARGET_NAME = re.compile(rb"\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)|\[\^([^\]\s]+)\]", re.IGNORECASE)
 _FOOTNOTE_NAMES = ("fn-{}", "user-content-fn-{}")
-_SHOWN = 200
+_MAX_NAME_LENGTH = 200
 
 
 def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | SkippedFix]:
     """Yield a fix for each section without an anchor, in the document's own form, else in `form`.
 
-    If several sections share an address, the first one gets it as its anchor, and each other one gets it with
-    a number. A section is skipped if its address is already the name of another target for a browser.
+    If several sections share an address, it becomes the anchor of the first section. The other sections get
+    the address with a number. A section is skipped if its address is already the name of another
+    target for a browser.
     """
-    unnamed = [
+    sections_without_anchor = [
         candidate for candidate in document.sections if not candidate.is_preamble and candidate.anchor is None
     ]
-    if not unnamed:
+    if not sections_without_anchor:
         return
-    written_form = document.form or form
+    anchor_form = document.form or form
     names = UniqueNames("-", 1, _collect_names(document))
-    elsewhere = _collect_names_elsewhere(document, {candidate.address for candidate in unnamed})
-    for section in unnamed:
+    other_names = _collect_other_names(document, {candidate.address for candidate in sections_without_anchor})
+    for section in sections_without_anchor:
         if section.heading is None:
             continue
         address = section.address
-        if address in elsewhere:
+        if address in other_names:
             yield _make_skipped_fix(
-                document, section, f"'{_shorten(address)}' names another place of the document already"
+                document,
+                section,
+                f"'{_shorten(address)}' is already the name of another target in the document",
             )
             continue
         name = names.make_unique(address)
-        splice = _make_splice(document, section.heading, name, written_form)
+        splice = _make_splice(document, section.heading, name, anchor_form)
         if splice is None:
             yield _make_skipped_fix(
                 document, section, f"its address '{_shorten(address)}' cannot be written as an anchor"
@@ -68,7 +71,7 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
             yield _make_skipped_fix(
                 document,
                 section,
-                f"it shared '{_shorten(address)}' with another, and is '{_shorten(name)}' now",
+                f"its address was shared: '{_shorten(address)}' is now '{_shorten(name)}'",
             )
         yield Fix(RULE, section.line, splice)
 
@@ -77,31 +80,31 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
     """Return True if an HTML element or a footnote may have one of these names."""
     if b"=" not in data and b"[^" not in data:
         return False
-    for name, footnote in set(_NAME.findall(data)):
-        decoded = (name or footnote).decode("utf-8", "replace")
-        spellings = [form.format(decoded) for form in _FOOTNOTE_NAMES] if footnote else [decoded]
-        if "&" in decoded or not names.isdisjoint(spellings):
+    for name, footnote in set(_OTHER_TARGET_NAME.findall(data)):
+        decoded_name = (name or footnote).decode("utf-8", "replace")
+        spellings = [form.format(decoded_name) for form in _FOOTNOTE_NAMES] if footnote else [decoded_name]
+        if "&" in decoded_name or not names.isdisjoint(spellings):
             return True
     return False
 
 
 def _collect_names(document: Document) -> set[str]:
     """Return the names of targets other than sections without an anchor."""
-    unnamed = {
+    implicit_addresses = {
         section.address for section in document.sections if section.anchor is None and not section.is_preamble
     }
-    explicit = {section.anchor for section in document.sections if section.anchor}
-    return collect_anchor_names(document) - (unnamed - explicit)
+    explicit_anchors = {section.anchor for section in document.sections if section.anchor}
+    return collect_anchor_names(document) - (implicit_addresses - explicit_anchors)
 
 
-def _collect_names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
+def _collect_other_names(document: Document, addresses: set[str]) -> set[str]:
     """Return the names with other targets: heading aliases, the title's anchor, HTML ids, footnotes.
 
-    Names of HTML and of footnotes are only read if they may be among the `wanted` names.
+    Names of HTML and of footnotes are only read if one of the `addresses` may be among them.
     """
     names = {alias for section in document.sections for alias in section.aliases}
     names |= {section.anchor for section in document.sections if section.is_preamble and section.anchor}
-    if may_be_named_elsewhere(document.data, wanted):
+    if may_be_named_elsewhere(document.data, addresses):
         from workspace.links.reader import read_cached_links
 
         names |= {anchor.name for anchor in read_cached_links(document).anchors}
@@ -128,4 +131,4 @@ def _make_skipped_fix(document: Document, section: Section, reason: str) -> Skip
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
+    return name if len(name) <= _MAX_NAME_LENGTH else name[:_MAX_NAME_LENGTH] + "…"

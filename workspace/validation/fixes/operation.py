@@ -40,9 +40,11 @@ class FixDocuments(Operation):
         changes = {result.path: result.change for result in results if result.change}
         for change in changes.values():
             overlay.put_bytes(change.path, change.after)
-        skipped_fixes: list[SkippedFix] = [skipped_fix for result in results for skipped_fix in result.left]
+        skipped_fixes: list[SkippedFix] = [
+            skipped_fix for result in results for skipped_fix in result.skipped_fixes
+        ]
         outcome_data = {"changes": changes, "left": skipped_fixes}
-        offset_map = combine_offset_maps(result.survival for result in results)
+        offset_map = combine_offset_maps(result.offset_map for result in results)
         return Outcome(
             "", outcome_data, format_summary(_list_fixes(changes)), bool(changes), offset_map=offset_map
         )

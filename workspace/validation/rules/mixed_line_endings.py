@@ -27,7 +27,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
         b"\r": data.count(b"\r") - crlf_count,
     }
     # If two endings are equally frequent, the first ending of the document is chosen.
-    first_ending = context.document.ending
+    first_ending = context.document.line_ending
     main_ending = max((first_ending, *counts), key=lambda ending: counts[ending])
     if counts[main_ending] == sum(counts.values()):
         return

@@ -62,15 +62,17 @@ def test_unrelated_histories_have_no_base(scene: Scene) -> None:
 def test_behind_counts_first_parent_steps_of_target(scene: Scene) -> None:
     bases = MergeBases(scene.store, Graph(scene.store))
     tip = scene.create_commit({"b.md": "1\n"}, scene.first_commit)
-    assert bases.behind(scene.first_commit, tip) == 0
+    assert bases.count_commits_behind(scene.first_commit, tip) == 0
     first_step = scene.create_commit({"a.md": "1\n"}, scene.first_commit)
     side_commit = scene.create_commit({"c.md": "1\n"}, scene.first_commit)
     side_commit = scene.create_commit({"c.md": "2\n"}, side_commit)
     second_step = scene.create_commit({"c.md": "2\n"}, first_step, side_commit)
-    assert bases.behind(second_step, tip) == 2, "a merge is one step, for any number of merged commits"
+    assert bases.count_commits_behind(second_step, tip) == 2, (
+        "a merge is one step, for any number of merged commits"
+    )
     refreshed_tip = scene.create_commit({}, tip, first_step)
-    assert bases.behind(second_step, refreshed_tip) == 1
-    assert bases.behind(second_step, scene.create_commit({}, refreshed_tip, second_step)) == 0
+    assert bases.count_commits_behind(second_step, refreshed_tip) == 1
+    assert bases.count_commits_behind(second_step, scene.create_commit({}, refreshed_tip, second_step)) == 0
 
 
 def test_behind_counts_to_first_parent_that_contains_base(scene: Scene) -> None:
@@ -81,4 +83,4 @@ def test_behind_counts_to_first_parent_that_contains_base(scene: Scene) -> None:
     tip = scene.create_commit({"c.md": "1\n"}, side_commit)
     bases = MergeBases(scene.store, Graph(scene.store))
     assert bases.find(merge_commit, tip) == side_commit
-    assert bases.behind(merge_commit, tip) == 2
+    assert bases.count_commits_behind(merge_commit, tip) == 2

@@ -26,7 +26,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def list_sections(changes: CommitChanges) -> list[tuple[str, str, str]]:
     return [
-        (document.path, section.kind.value, section.place.address)
+        (document.path, section.kind.value, section.location.address)
         for document in changes.documents
         for section in document.sections
     ]
@@ -128,7 +128,7 @@ def test_invalid_settings_list_changes_as_files(scene: Scene) -> None:
 
 
 def test_changes_over_limit_are_listed_by_path(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_DOCUMENTS", 2)
+    monkeypatch.setattr(module, "MAX_DOCUMENTS", 2)
     files = {"guide.md": GUIDE + "More.\n", "other.md": None, "third.md": "# Third\n"}
     changes = scene.proposal_reviews.changes(scene.propose("k0000001", files))
     assert [(document.path, document.kind, document.sections) for document in changes.documents] == [

@@ -176,7 +176,7 @@ def test_unreadable_document_fails_all_checks(scene: Scene) -> None:
 
 
 def test_merge_over_limit_fails_all_checks(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MOST_DOCUMENTS", 1)
+    monkeypatch.setattr(checks, "MAX_DOCUMENTS", 1)
     results = run_checks(scene, {"use.md": USE_TEXT + "\nMore.\n", "spec.md": SPEC + "\nMore.\n"})
     assert all(not result.passed for result in results.values())
     assert list_failures(results) == {name: [("unchecked", "", 1)] for name in CHECKS}

@@ -133,7 +133,7 @@ def test_checks_of_resolved_merge_are_not_cached(scene: Scene) -> None:
     )
     resolved_merge = merge._replace(
         changes={**merge.changes, "guide.md": b"# Guide\n"},
-        resolved=(("guide.md", FILE_UNIT),),
+        resolved_units=(("guide.md", FILE_UNIT),),
     )
     assert [item.name for item in scene.proposal_reviews.check_merge(resolved_merge) if not item.passed] == [
         "links"

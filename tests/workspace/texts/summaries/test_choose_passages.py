@@ -12,12 +12,12 @@ CHOICES = st.lists(
     st.builds(
         PassageChoice,
         section=st.integers(0, SECTIONS - 1),
-        place=st.integers(0, 1_000),
-        worth=st.floats(0.1, 10),
+        position=st.integers(0, 1_000),
+        weight=st.floats(0.1, 10),
         cost=st.integers(1, 60),
     ),
     max_size=40,
-    unique_by=lambda choice: (choice.section, choice.place),
+    unique_by=lambda choice: (choice.section, choice.position),
 )
 
 
@@ -49,4 +49,4 @@ def test_every_section_gets_its_share() -> None:
 
 def test_weight_is_relative_to_cost() -> None:
     choices_made = choose_passages([PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100)
-    assert choices_made[0].place == 1
+    assert choices_made[0].position == 1

@@ -166,7 +166,7 @@ def test_signature_of_a_code_block_is_found(code: str, signature: str | None) ->
 
 def test_source_code_has_declaration_and_comments() -> None:
     text = 'def run(x):\n    """Runs it. It must not fail."""\n    # TODO: be quick\n    return x\n'
-    passages = list(read_source_passages(text, declares=True))
+    passages = list(read_source_passages(text, has_declaration=True))
     assert [(passage.kind, passage.text) for passage in passages] == [
         (PassageKind.SIGNATURE, "def run(x):"),
         (PassageKind.SENTENCE, "Runs it."),
@@ -176,7 +176,9 @@ def test_source_code_has_declaration_and_comments() -> None:
 
 
 def test_module_docstring_is_the_leading_passage() -> None:
-    passages = list(read_source_passages('"""A module.\n\nMore of it.\n"""\nimport os\n', declares=False))
+    passages = list(
+        read_source_passages('"""A module.\n\nMore of it.\n"""\nimport os\n', has_declaration=False)
+    )
     assert [(passage.kind, passage.text) for passage in passages] == [
         (PassageKind.LEAD, "A module."),
         (PassageKind.SENTENCE, "More of it."),
@@ -209,4 +211,4 @@ LINE_TEXTS = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|:
 def test_any_lines_are_read(lines: list[str]) -> None:
     for passage in read_prose_passages("\n".join(lines)):
         assert "\n" not in passage.text
-        assert passage.worth >= 0
+        assert passage.weight >= 0

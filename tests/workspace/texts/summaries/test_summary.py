@@ -99,9 +99,9 @@ def test_summary_of_a_short_document_includes_all_marked_passages() -> None:
         "- [ ] Test it\n"
     )
     assert (
-        summary.included[PassageKind.WARNING]
-        == summary.included[PassageKind.REQUIREMENT]
-        == summary.included[PassageKind.TASK]
+        summary.included_counts[PassageKind.WARNING]
+        == summary.included_counts[PassageKind.REQUIREMENT]
+        == summary.included_counts[PassageKind.TASK]
         == 1
     )
 
@@ -140,7 +140,7 @@ def test_addresses_in_a_summary_resolve() -> None:
     outline = read_outline(text)
     summary = summarize(text, outline, count=count_tokens)
     assert list_addresses(summary.content) == [entry.address for entry in outline.entries]
-    for entry in summary.named:
+    for entry in summary.named_entries:
         assert find_entry(text, outline, entry.address) == entry
 
 
@@ -161,7 +161,7 @@ def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: st
     assert count_tokens(summary.content) <= budget
     expected = [entry.address for entry in outline.entries]
     named_addresses = list_addresses(summary.content)
-    assert named_addresses == [entry.address for entry in summary.named]
+    assert named_addresses == [entry.address for entry in summary.named_entries]
     if sum(count_tokens(f"###### `{address}`\n") + 1 for address in expected) <= budget:
         assert named_addresses == expected
 
@@ -169,13 +169,13 @@ def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: st
 def test_small_budget_names_sections_of_the_highest_levels() -> None:
     source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(30))
     summary = summarize_source(source, budget=300)
-    assert 0 < len(summary.named) < summary.sections == 60
-    levels = [entry.level for entry in summary.named]
+    assert 0 < len(summary.named_entries) < summary.section_count == 60
+    levels = [entry.level for entry in summary.named_entries]
     assert levels.count(2) == 30 or set(levels) == {2}
     sentence = wording.format_preamble(make_text_file(source), summary, "")
-    assert f"names {len(summary.named)} of them, the shallowest first" in sentence
+    assert f"names {len(summary.named_entries)} of them, the shallowest first" in sentence
     assert "choosing the section to read" not in wording.list_recommended_uses(summary)
-    unnamed_count = 60 - len(summary.named)
+    unnamed_count = 60 - len(summary.named_entries)
     assert f"finding anything in the {unnamed_count} sections not named" in wording.list_discouraged_uses(
         summary
     )
@@ -274,7 +274,7 @@ def test_description_of_a_summary_matches_its_content() -> None:
     assert set(included) == set(excluded)
     assert (included["open_tasks"], excluded["open_tasks"]) == (1, 0)
     assert (included["code_blocks"], excluded["code_blocks"]) == (0, 1)
-    assert wording.estimate_confidence(summary) == 1.0
+    assert wording.compute_confidence(summary) == 1.0
     assert "all of its open tasks" in wording.list_recommended_uses(summary)
     assert wording.list_discouraged_uses(summary) == ["quoting or editing the file", "its code examples"]
     sentence = wording.format_preamble(text, summary, "Retries")
@@ -287,5 +287,5 @@ def test_description_of_a_summary_matches_its_content() -> None:
 def test_outline_preamble_states_zero_sentences() -> None:
     text = make_text_file(GUIDE)
     summary = summarize(text, TextOutline(read_outline(text).entries), style="outline", count=count_tokens)
-    assert wording.estimate_confidence(summary) < 0.5
+    assert wording.compute_confidence(summary) < 0.5
     assert "an overview of the whole file" not in wording.list_recommended_uses(summary)

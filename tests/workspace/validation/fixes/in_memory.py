@@ -33,10 +33,10 @@ class KnownMoves:
     documents: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
 
-    def document(self, path: str) -> str | None:
+    def find_document(self, path: str) -> str | None:
         return self.documents.get(path)
 
-    def section(self, path: str, fragment: str) -> tuple[str, str] | None:
+    def find_section(self, path: str, fragment: str) -> tuple[str, str] | None:
         return self.sections.get((path, fragment))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.merge.trees import Merge
 
 
-class MergedWorld:
+class MergedFileTree:
     """The files of ours with the changes of a merge, and the settings of ours."""
 
     def __init__(self, merge: Merge) -> None:
@@ -63,7 +63,8 @@ class MergedWorld:
             return True
         # Git does not store empty folders.
         return any(
-            f"{path}/{below}" not in self._removed_paths for below, _ in walk_tree(self._ours.git, entry.id)
+            f"{path}/{inner_path}" not in self._removed_paths
+            for inner_path, _ in walk_tree(self._ours.git, entry.id)
         )
 
     def is_folder(self, path: str) -> bool:
