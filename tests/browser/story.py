@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.browser.chart import draw_chart
 from tests.browser.page_server import PageServer, start_page_server
-from tests.repositories import Repo, unborn
+from tests.repositories import Repo, create_empty_repository
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
@@ -47,7 +47,7 @@ def read_documents() -> dict[str, str | bytes]:
 
 def create_repository(folder: Path) -> Repo:
     """Create the workspace with a history of two authors on several days."""
-    repo = unborn(folder)
+    repo = create_empty_repository(folder)
     files = read_documents()
     roadmap, tracking = str(files["product/roadmap.md"]), str(files["api/tracking.md"])
     first_files = {

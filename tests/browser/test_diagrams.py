@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.conftest import SignIn
 from tests.browser.page_server import PageServer, start_page_server
-from tests.repositories import normal
+from tests.repositories import create_repository
 
 if TYPE_CHECKING:
     from playwright.sync_api import Response
@@ -57,7 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("diagrams")
     script = folder / "mermaid.min.js"
     script.write_text(SCRIPT, "utf-8")
-    repo = normal(folder / "docs", {"flow.md": FLOW})
+    repo = create_repository(folder / "docs", {"flow.md": FLOW})
     with start_page_server(repo, folder / "home", "--mermaid", str(script)) as page_server:
         yield page_server
 

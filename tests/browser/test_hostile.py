@@ -12,7 +12,7 @@ import pytest
 from tests.browser.conftest import create_context
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.browser.page_server import PageServer, start_page_server
-from tests.repositories import normal
+from tests.repositories import create_repository
 from workspace.policy.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LINKS = """() => [...document.querySelectorAll('main a[href], main area[href], m
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
     """Yield a server of hostile documents, and a reader's token."""
     folder = tmp_path_factory.mktemp("hostile")
-    repo = normal(folder / "docs", make_hostile_documents())
+    repo = create_repository(folder / "docs", make_hostile_documents())
     token = Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@harbor.example")
     with start_page_server(repo, folder / "home") as page_server:
         yield page_server, token

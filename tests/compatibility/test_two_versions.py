@@ -17,7 +17,7 @@ import pytest
 from tests.compatibility.make import START, TOOLSETS, kill_writer, succeed
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
 from tests.faults.support.scene import check_no_leftovers
-from tests.repositories import Repo, bare, normal
+from tests.repositories import Repo, create_bare_repository, create_repository
 
 SHARED = "guides/shared.md"
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\nchecks = []\n'
@@ -133,7 +133,7 @@ class Writer(threading.Thread):
 def test_concurrent_versions_lose_no_write_and_search_correctly(
     versions: tuple[Version, Version], tmp_path: Path, kind: str, writers: int, rounds: int
 ) -> None:
-    repo = (bare if kind == "bare" else normal)(tmp_path / "repo", FILES)
+    repo = (create_bare_repository if kind == "bare" else create_repository)(tmp_path / "repo", FILES)
     with run_servers(versions, repo, writers) as clients:
         proposal = succeed(clients[0], "create_proposal", title="Talked about", description="")["proposal"]
         threads = [
@@ -234,7 +234,7 @@ def merging(request: pytest.FixtureRequest, versions: tuple[Version, Version]) -
 def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Version], tmp_path: Path) -> None:
     """The agent's server and the reviewer's commands have different versions."""
     agent, reviewer = merging
-    repo = normal(tmp_path / "repo", FILES)
+    repo = create_repository(tmp_path / "repo", FILES)
     at = ("-C", repo.path)
     printed = reviewer.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org", *at)
     reviewer.variables["DOCYARD_TOKEN"] = printed.split()[0]

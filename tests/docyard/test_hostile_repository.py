@@ -13,7 +13,7 @@ import pytest
 from docyard.cli.main import main
 from tests import repositories
 from tests.acceptance.server import serving
-from tests.repositories import Repo, all_but_objects
+from tests.repositories import Repo, read_repository_files
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
@@ -61,7 +61,7 @@ class Traps:
 
 @pytest.fixture
 def hostile_repo(tmp_path: Path) -> tuple[Repo, Traps]:
-    repo = repositories.normal(tmp_path / "repo", FILES)
+    repo = repositories.create_repository(tmp_path / "repo", FILES)
     traps = Traps(tmp_path)
     git_dir = repo.path / ".git"
     (git_dir / "evil-hooks").mkdir()
@@ -155,7 +155,7 @@ def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "victim", FILES)
+    return repositories.create_repository(tmp_path / "victim", FILES)
 
 
 def set_worktree(repo: Repo, victim: Repo) -> Path:
@@ -193,7 +193,7 @@ def share_git_folder(repo: Repo, victim: Repo) -> Path:
 
 
 def list_victim_as_worktree(repo: Repo, victim: Repo) -> Path:
-    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    linked = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
     (repo.path / ".git" / "worktrees" / "linked" / "gitdir").write_text(f"{victim.path / '.git'}\n")
     return linked.path
 
@@ -221,11 +221,11 @@ def list_victim_as_worktree_of_branch(repo: Repo, victim: Repo) -> Path:
 def test_repository_that_points_outside_is_refused_without_writes(
     tmp_path: Path, victim: Repo, redirect: Callable[[Repo, Repo], Path]
 ) -> None:
-    repo = repositories.normal(tmp_path / "repo", FILES)
+    repo = repositories.create_repository(tmp_path / "repo", FILES)
     for folder in (tmp_path, tmp_path / "plain"):  # paths that an attacker could guess
         Repo(folder).write(FILES)
     path = redirect(repo, victim)
-    before = all_but_objects(tmp_path)
+    before = read_repository_files(tmp_path)
     with pytest.raises(WorkspaceError) as error:
         Workspace.open(path, branch="main", durable=False).write(
             [AppendContent(file="README.md", slug="_preamble", content="Theirs.")],
@@ -236,6 +236,6 @@ def test_repository_that_points_outside_is_refused_without_writes(
     assert error.value.code == "UNSUPPORTED_REPO"
     assert error.value.fix
     assert str(tmp_path) not in error.value.message + error.value.fix
-    assert all_but_objects(tmp_path) == before
+    assert read_repository_files(tmp_path) == before
     assert main(["doctor", "-C", str(path), "--branch", "main"]) != 0
-    assert all_but_objects(tmp_path) == before
+    assert read_repository_files(tmp_path) == before

@@ -14,7 +14,7 @@ import pytest
 from docyard.cli.main import main
 from index.service import SearchIndex
 from tests import preloaded
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
@@ -69,7 +69,7 @@ class Reader:
 
 @pytest.mark.slow  # some twenty processes
 def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"guides/retries.md": RETRIES})
+    repo = create_repository(tmp_path / "repo", {"guides/retries.md": RETRIES})
     reader = Reader(repo, tmp_path)
     shown = []
     for language, text in re.findall(r"^```(json|sh)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):

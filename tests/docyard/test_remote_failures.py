@@ -89,7 +89,7 @@ def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capt
 
 def test_slow_remote_times_out_without_lost_commits(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
     clone_site.local_repo.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
-    proxy.cut(0, silent=True)
+    proxy.cut(0, keep_open=True)
     output = run_sync(capsys, clone_site, 3)
     assert "timed out" in output
     assert "Nothing is lost." in output

@@ -27,13 +27,13 @@ from workspace.writing.read_before_write import SeenTexts
 @pytest.fixture
 def remote_repo(tmp_path: Path) -> Repo:
     """Return a bare repository."""
-    return repositories.bare(tmp_path / "docs.git")
+    return repositories.create_bare_repository(tmp_path / "docs.git")
 
 
 @pytest.fixture
 def clone(remote_repo: Repo, tmp_path: Path) -> Repo:
     """Return a served clone of the bare repository."""
-    return repositories.cloned(remote_repo, tmp_path / "here")
+    return repositories.clone_repository(remote_repo, tmp_path / "here")
 
 
 class Server:

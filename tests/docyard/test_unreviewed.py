@@ -104,7 +104,7 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
 ) -> None:
     """The server that pushes after each commit, `docyard sync`, and `doctor` name the path and the rule."""
     scene.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
-    remote = repositories.bare(tmp_path / "there.git")
+    remote = repositories.create_bare_repository(tmp_path / "there.git")
     scene.repo.git("remote", "add", "origin", str(remote.path))
     scene.repo.git("push", "-q", "--force", "origin", "main")
     other = Repo(tmp_path / "other")

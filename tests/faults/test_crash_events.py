@@ -23,12 +23,12 @@ from workspace.proposals.events import Commented, Opened
 
 def without_events(place: Path) -> Repo:
     """Make a repository without events."""
-    return repositories.normal(place / "repo")
+    return repositories.create_repository(place / "repo")
 
 
 def with_packed_events(place: Path) -> Repo:
     """Make a repository with packed events of another proposal."""
-    repo = repositories.normal(place / "repo")
+    repo = repositories.create_repository(place / "repo")
     tree = repo.git("write-tree").strip()
     repo.git("update-ref", f"refs/heads/{BRANCH}", repo.git("commit-tree", tree, "-m", "Before").strip())
     repo.git("gc", "-q")
@@ -37,7 +37,7 @@ def with_packed_events(place: Path) -> Repo:
 
 def checked_out(place: Path) -> Repo:
     """Make a repository in which the branch of the events is checked out."""
-    repo = repositories.normal(place / "repo")
+    repo = repositories.create_repository(place / "repo")
     repo.git("checkout", "-q", "-b", BRANCH)
     return repo
 

@@ -62,7 +62,7 @@ class Diverged:
 @pytest.fixture(scope="module")
 def diverged(server: ForkServer, memory: Path) -> dict[str, Diverged]:
     """Return the repositories by name: `checked-out` and `bare`."""
-    source, bare = repositories.normal(memory / "diverged", {}), Repo(memory / "diverged-bare")
+    source, bare = repositories.create_repository(memory / "diverged", {}), Repo(memory / "diverged-bare")
     scene = Diverged(source.path, False, "", diverge(source))
     source.git("clone", "-q", "--bare", ".", str(bare.path))
     bare.git("config", "user.name", repositories.NAME)

@@ -47,28 +47,28 @@ class Shape:
 
 
 def linked(place: Path) -> Shape:
-    main = repositories.normal(place / "main", FILES)
-    return Shape(repositories.linked(main, place / "linked", "topic"), "topic", main.path / ".git")
+    main = repositories.create_repository(place / "main", FILES)
+    return Shape(repositories.add_work_tree(main, place / "linked", "topic"), "topic", main.path / ".git")
 
 
 def linked_to_a_bare_one(place: Path) -> Shape:
-    main = repositories.bare(place / "main", FILES)
-    return Shape(repositories.linked(main, place / "linked", "topic"), "topic", main.path)
+    main = repositories.create_bare_repository(place / "main", FILES)
+    return Shape(repositories.add_work_tree(main, place / "linked", "topic"), "topic", main.path)
 
 
 def unborn(place: Path) -> Shape:
-    repo = repositories.unborn(place / "repo")
+    repo = repositories.create_empty_repository(place / "repo")
     return Shape(repo, "main", repo.path / ".git")
 
 
 def not_checked_out(place: Path) -> Shape:
-    repo = repositories.normal(place / "repo", FILES)
+    repo = repositories.create_repository(place / "repo", FILES)
     repo.git("branch", "topics/one")
     return Shape(repo, "topics/one", repo.path / ".git")
 
 
 def packed(place: Path) -> Shape:
-    repo = repositories.normal(place / "repo", FILES)
+    repo = repositories.create_repository(place / "repo", FILES)
     repo.git("gc", "-q")
     return Shape(repo, "main", repo.path / ".git")
 

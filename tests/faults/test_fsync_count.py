@@ -17,7 +17,7 @@ from tests.repositories import Repo
 def repository(folder: Path, files: int, *, bare: bool) -> Repo:
     """Make a repository with `files` additional files, 50 in a folder."""
     more = {f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)}
-    source = repositories.normal(folder / "source", {**FILES, **more})
+    source = repositories.create_repository(folder / "source", {**FILES, **more})
     if not bare:
         return source
     source.git("clone", "-q", "--bare", ".", str(folder / "bare"))

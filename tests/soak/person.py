@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.repositories import Repo, bare, normal
+from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.soak.ledger import Ledger
 
 WORD = re.compile(r"«(p\d+)»")
@@ -136,7 +136,7 @@ def prepare(
     folder: Path, writers: int, shared: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
     """Make a repository with these documents, its user, and a ledger for each writer."""
-    make = bare if is_bare else normal
+    make = create_bare_repository if is_bare else create_repository
     repo = make(folder / "repo", {"README.md": "# Example\n", **shared})
     # Git's own housekeeping runs too, but must end before the checks.
     repo.git("config", "gc.autoDetach", "false")

@@ -19,7 +19,7 @@ import pytest
 from mcp import Client, MCPError
 
 from tests.acceptance.server import user_environment
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.soak import inspection
 from tests.soak.ledger import MARK
 from tests.soak.writer import shared_documents
@@ -102,7 +102,7 @@ class CallLog:
 def test_acknowledged_writes_survive_a_killed_server(
     tmp_path: Path, kills: int, report: Callable[[str], None]
 ) -> None:
-    repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **PAGES})
+    repo = create_repository(tmp_path / "repo", {"README.md": "# Example\n", **PAGES})
     log = CallLog()
     in_doubt: list[int] = []
     written_counts: list[int] = []

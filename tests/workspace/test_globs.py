@@ -21,7 +21,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), mi
 
 
 @loop_over(
-    ("glob", "path", "matches"),
+    ("glob", "path", "is_match"),
     [
         ("docs", "docs/deep/a.md", True),
         ("docs/", "docs/a.md", True),
@@ -45,8 +45,8 @@ PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), mi
         ("?.md", "é.md", True),
     ],
 )
-def test_glob_matches_expected_paths(glob: str, path: str, matches: bool) -> None:
-    assert Glob.compile(glob).matches(path) is matches
+def test_glob_matches_expected_paths(glob: str, path: str, is_match: bool) -> None:
+    assert Glob.compile(glob).matches(path) is is_match
 
 
 def matches_by_fnmatch(glob: str, path: str) -> bool:

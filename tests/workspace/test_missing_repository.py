@@ -10,7 +10,13 @@ import pytest
 
 from templates import builtin_types
 from tests.loops import loop_over
-from tests.repositories import Repo, bare, linked, normal, unborn
+from tests.repositories import (
+    Repo,
+    add_work_tree,
+    create_bare_repository,
+    create_empty_repository,
+    create_repository,
+)
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.branch import BranchNotFound, RepositoryMissing
 from workspace.edits import AppendContent, CreateDocument
@@ -42,11 +48,11 @@ def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], 
 
 @loop_over("is_read_first", [True, False])
 @loop_over("branch", [None, "main"])
-@loop_over("build", [normal, bare, unborn])
+@loop_over("create", [create_repository, create_bare_repository, create_empty_repository])
 def test_moved_repository_is_refused_until_it_is_moved_back(
-    tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, is_read_first: bool
+    tmp_path: Path, create: Callable[[Path], Repo], branch: str | None, is_read_first: bool
 ) -> None:
-    repo = build(tmp_path / "repo")
+    repo = create(tmp_path / "repo")
     workspace = Workspace.open(repo.path, branch=branch, durable=False)
     tip = workspace.tip() if is_read_first else None
     repo.path.rename(tmp_path / "moved")
@@ -65,7 +71,7 @@ def test_moved_repository_is_refused_until_it_is_moved_back(
 
 
 def test_missing_repository_is_refused_in_read_only_workspace(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo")
+    repo = create_repository(tmp_path / "repo")
     workspace = Workspace.open(repo.path, read_only=True)
     shutil.rmtree(repo.path)
     with pytest.raises(RepositoryMissing):
@@ -74,15 +80,15 @@ def test_missing_repository_is_refused_in_read_only_workspace(tmp_path: Path) ->
 
 
 def test_removed_linked_work_tree_is_refused_until_recreated(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo")
-    tree = linked(repo, tmp_path / "tree", "side")
-    workspace = Workspace.open(tree.path, durable=False)
-    repo.git("worktree", "remove", str(tree.path))
+    repo = create_repository(tmp_path / "repo")
+    linked_repo = add_work_tree(repo, tmp_path / "tree", "side")
+    workspace = Workspace.open(linked_repo.path, durable=False)
+    repo.git("worktree", "remove", str(linked_repo.path))
     check_calls_refused(workspace, RepositoryMissing, "the served linked work tree is missing")
-    assert not tree.path.exists()
-    repo.git("worktree", "add", "-q", str(tree.path), "side")
-    assert write(workspace, APPEND).commit == tree.head()
-    assert tree.status() == repo.status() == repo.fsck() == ""
+    assert not linked_repo.path.exists()
+    repo.git("worktree", "add", "-q", str(linked_repo.path), "side")
+    assert write(workspace, APPEND).commit == linked_repo.head()
+    assert linked_repo.status() == repo.status() == repo.fsck() == ""
 
 
 @pytest.mark.parametrize("command", [("branch", "-D", "side"), ("branch", "-m", "side", "other")])

@@ -31,7 +31,7 @@ from workspace.workspace import Workspace
 COLLIDING_TEXTS = ("142", "784")
 
 
-def commit_at(repo: Repo, moment: str, text: str) -> str:
+def commit_at(repo: Repo, commit_time: str, text: str) -> str:
     """Commit `a.md` at a given time, and return the commit's id."""
     repo.write({"a.md": text})
     repo.git("add", "-A")
@@ -39,7 +39,7 @@ def commit_at(repo: Repo, moment: str, text: str) -> str:
         **os.environ,
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",  # rebased long after: the committer's time counts
-        "GIT_COMMITTER_DATE": moment,
+        "GIT_COMMITTER_DATE": commit_time,
     }
     subprocess.run(["git", "commit", "-q", "-m", text], cwd=repo.path, env=env, check=True)
     return repo.head()
@@ -47,7 +47,7 @@ def commit_at(repo: Repo, moment: str, text: str) -> str:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.unborn(tmp_path / "docs")
+    return repositories.create_empty_repository(tmp_path / "docs")
 
 
 @pytest.fixture
@@ -276,13 +276,13 @@ def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) ->
 
 
 def test_ambiguous_id_prefix_is_refused(repo: Repo, daily_commits: list[str]) -> None:
-    ids = []
+    blob_ids = []
     for text in COLLIDING_TEXTS:
         (repo.path / "blob").write_text(text, encoding="ascii")
-        ids.append(repo.git("hash-object", "-w", "blob").strip())
-    assert ids[0][:4] == ids[1][:4]
+        blob_ids.append(repo.git("hash-object", "-w", "blob").strip())
+    assert blob_ids[0][:4] == blob_ids[1][:4]
     with pytest.raises(AmbiguousId, match="several") as caught:
-        resolve_ref(repo, ids[0][:4])
+        resolve_ref(repo, blob_ids[0][:4])
     assert "more characters" in caught.value.fix
 
 
@@ -308,7 +308,7 @@ def test_ref_in_unborn_repository_is_refused(repo: Repo) -> None:
 
 
 def test_detached_head_is_resolved(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path / "docs")
+    repo = repositories.create_detached_repository(tmp_path / "docs")
     later_commit = repo.commit({"new.md": "# New\n"})
     assert resolve_ref(repo, "HEAD") == resolve_ref(repo, "@{2099-01-01}") == later_commit
     assert resolve_ref(repo, "main") == resolve_ref(repo, "HEAD~1") != later_commit
@@ -332,7 +332,7 @@ def test_ref_beyond_shallow_boundary_is_refused(repo: Repo, daily_commits: list[
 
 
 def test_linked_work_tree_resolves_its_own_head(repo: Repo, daily_commits: list[str], tmp_path: Path) -> None:
-    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    linked_repo = repositories.add_work_tree(repo, tmp_path / "linked", "topic")
     topic_commit = linked_repo.commit({"topic.md": "# Topic\n"})
     assert resolve_ref(linked_repo, "HEAD") == resolve_ref(repo, "topic") == topic_commit
     assert resolve_ref(repo, "HEAD") == daily_commits[2]

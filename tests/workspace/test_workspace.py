@@ -121,16 +121,16 @@ def test_removed_document_is_deleted(repo: Repo) -> None:
 
 
 class ConcurrentOperation(Operation):
-    """An operation that calls a function, such as a concurrent commit, up to `times` times while applied."""
+    """An operation that calls a function, such as a concurrent commit, up to `max_calls` times."""
 
     name: ClassVar[str] = "meanwhile"
 
-    def __init__(self, inner: Operation, callback: Callable[[], object], times: int = 1) -> None:
-        self.inner, self.callback, self.times = inner, callback, times
+    def __init__(self, inner: Operation, callback: Callable[[], object], max_calls: int = 1) -> None:
+        self.inner, self.callback, self.max_calls = inner, callback, max_calls
         self.commits: list[str | None] = []
 
     @property
-    def runs(self) -> int:
+    def run_count(self) -> int:
         """Return the number of commits on which the operation ran, including the planned commit."""
         return len(self.commits)
 
@@ -140,7 +140,7 @@ class ConcurrentOperation(Operation):
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         if overlay.snapshot.commit not in self.commits:
             self.commits.append(overlay.snapshot.commit)
-            if self.runs <= self.times:
+            if self.run_count <= self.max_calls:
                 self.callback()
         return self.inner.apply(overlay, context)
 
@@ -152,7 +152,7 @@ def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
         lambda: repo.commit({README: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
     )
     result = write(workspace, operation)
-    assert operation.runs == 2
+    assert operation.run_count == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
     assert repo.git("log", "--format=%s").splitlines() == [
         "Add section ours to README.md",
@@ -170,7 +170,7 @@ def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
         lambda: write(second_workspace, AddTask(file=README, slug="_preamble", title="theirs")),
     )
     write(first_workspace, operation)
-    assert operation.runs == 2
+    assert operation.run_count == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n- [ ] theirs\n- [ ] ours\n"
     assert is_clean(repo)
 
@@ -194,9 +194,9 @@ def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
         repo.git("add", "-A", check=False)
         repo.git("commit", "-qm", "A person's", check=False)
 
-    operation = ConcurrentOperation(APPEND, commit_as_person, times=100)
+    operation = ConcurrentOperation(APPEND, commit_as_person, max_calls=100)
     assert write(open_workspace(repo), operation).is_committed
-    assert operation.runs == 3
+    assert operation.run_count == 3
     assert (repo.path / README).read_text().startswith("# Example\n\nText.\n\n")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
     assert repo.status() == " M x.txt\n"
@@ -238,7 +238,7 @@ def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
 
 
 def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
-    repo = repositories.unborn(tmp_path / "r")
+    repo = repositories.create_empty_repository(tmp_path / "r")
     workspace = open_workspace(repo)
     assert (workspace.tip(), workspace.branch, workspace.snapshot().commit) == (None, "main", None)
     result = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
@@ -248,7 +248,7 @@ def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
 
 
 def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
-    repo = repositories.bare(tmp_path / "r.git")
+    repo = repositories.create_bare_repository(tmp_path / "r.git")
     workspace = open_workspace(repo)
     assert (workspace.name, workspace.branch) == ("r", "main")
     write(workspace, APPEND)
@@ -257,7 +257,7 @@ def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
 
 
 def test_detached_head_is_readable_but_not_writable(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path / "r")
+    repo = repositories.create_detached_repository(tmp_path / "r")
     workspace, head_before = open_workspace(repo), repo.head()
     assert workspace.branch is None
     assert workspace.snapshot().commit == head_before
@@ -313,7 +313,7 @@ def test_write_is_refused_if_signing_is_required(repo: Repo) -> None:
 
 
 def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repo = repositories.normal(tmp_path / "r")
+    repo = repositories.create_repository(tmp_path / "r")
     repo.git("config", "--unset", "user.name")
     repo.git("config", "--unset", "user.email")
     workspace = open_workspace(repo)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.server import Server, serving
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 LIMIT = 7
 COMMITS = 4
@@ -23,7 +23,9 @@ def page(number: int, word: str = "heron") -> str:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {f"page-{number:02}.md": page(number) for number in range(PAGES)})
+    return create_repository(
+        tmp_path / "docs", {f"page-{number:02}.md": page(number) for number in range(PAGES)}
+    )
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def read_steps(kind: str) -> list[dict[str, Any]]:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a CI runner's checkout, detached at the merge of a pull request with one broken link."""
     folder = tmp_path_factory.mktemp("runner")
-    remote = repositories.normal(folder / "remote", {"guide.md": GUIDE.format("begin")})
+    remote = repositories.create_repository(folder / "remote", {"guide.md": GUIDE.format("begin")})
     remote.git("switch", "-q", "-c", "topic")
     remote.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
     remote.git("switch", "-q", "main")
@@ -155,7 +155,7 @@ def test_workflow_is_read_only_and_pinned(kind: str) -> None:
 def test_workflow_is_written_once_without_commit(
     tmp_path: Path, capsys: Capture, kind: str, path: str
 ) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     head = repo.head()
     assert main(["init", "--workflow", kind, "-C", str(repo.path / "guides")]) == 0
     assert f"git add {path}" in capsys.readouterr().out
@@ -185,7 +185,7 @@ def test_workflow_is_written_once_without_commit(
 def test_requirement_can_be_set_and_is_validated(
     tmp_path: Path, capsys: Capture, requirement: str, code: int
 ) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     arguments = ["init", "--workflow", "github", "--docyard", requirement, "-C", str(repo.path)]
     assert main(arguments) == code
     if code == 0:
@@ -194,7 +194,7 @@ def test_requirement_can_be_set_and_is_validated(
 
 
 def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
@@ -203,13 +203,13 @@ def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> N
 
 
 def test_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.bare(tmp_path / "docs.git")
+    repo = repositories.create_bare_repository(tmp_path / "docs.git")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
     assert "clone" in capsys.readouterr().err
 
 
 def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     repo.commit({f"{number:02}.md": f"# {number}\n\n{'Words. ' * 60}\n" for number in range(30)})
     assert main(["diff", "--markdown", "--most", "3000", "-C", str(repo.path)]) == 0
     output = capsys.readouterr().out

@@ -25,7 +25,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
     The branch `side` starts at the second commit. `origin` is an unrelated branch with its own root commit.
     """
-    repo = repositories.unborn(tmp_path_factory.mktemp("diff") / "specs")
+    repo = repositories.create_empty_repository(tmp_path_factory.mktemp("diff") / "specs")
     repo.commit({"guide.md": GUIDE.format("jitter", "calls"), "gone.md": "# Gone\n\nSoon.\n"})
     repo.git("tag", "v1")
     repo.commit({"guide.md": GUIDE.format("jitter", "calls a second")})
@@ -81,7 +81,7 @@ def test_refs_select_compared_commits(
 def test_first_commit_is_compared_with_empty_tree(
     specs: Repo, tmp_path: Path, run: Run, capsys: Capture
 ) -> None:
-    repo = repositories.normal(tmp_path / "one")
+    repo = repositories.create_repository(tmp_path / "one")
     assert main(["diff", "-C", str(repo.path), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["base"], data["tip"]) == (None, repo.head())
@@ -147,6 +147,6 @@ def test_shallow_clone_returns_error_with_fix(specs: Repo, tmp_path: Path, capsy
 
 
 def test_branch_without_commits_returns_error(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.unborn(tmp_path / "new")
+    repo = repositories.create_empty_repository(tmp_path / "new")
     assert main(["diff", "-C", str(repo.path)]) == 3
     assert "no commit yet" in capsys.readouterr().err

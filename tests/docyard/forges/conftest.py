@@ -73,7 +73,7 @@ class Setting:
 def shared_setting(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Setting]:
-    bare = repositories.bare(tmp_path_factory.mktemp(request.param) / "docs.git")
+    bare = repositories.create_bare_repository(tmp_path_factory.mktemp(request.param) / "docs.git")
     with local_forge(request.param, bare.path) as local:
         setting = Setting(local, bare, None)  # type: ignore[arg-type]
         setting.forge = setting.adapter()

@@ -48,7 +48,7 @@ def shared_clone(shared_setting: Setting, tmp_path_factory: pytest.TempPathFacto
     clone.git("config", "user.email", repositories.EMAIL)
     url = f"http://127.0.0.1:1/{shared_setting.local.git_path}"
     clone.git("remote", "set-url", "origin", url)
-    clone.git("config", f"url.{shared_setting.bare.path}.insteadOf", url)
+    clone.git("config", f"url.{shared_setting.create_bare_repository.path}.insteadOf", url)
     clone.commit({"docyard.toml": f'[forge]\nkind = "{shared_setting.local.kind}"\n'})
     clone.git("push", "-q", "origin", "main")
     return clone
@@ -326,7 +326,7 @@ def test_tool_opens_pull_request_or_reports_failure(
 
 
 def test_submission_without_forge_succeeds(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.normal(tmp_path / "alone")
+    repo = repositories.create_repository(tmp_path / "alone")
     workspace = Workspace.open(repo.path, durable=False)
     proposal = create_proposal(repo, workspace)
     assert build_announcer(workspace, ForgeAccess, Access)(proposal) is None

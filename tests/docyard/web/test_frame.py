@@ -19,7 +19,7 @@ from docyard.web.routes import build_routes
 from docyard.web.templates import STATIC, render_template
 from tests.docyard.web.page_server import CSRF, PageServer, ParsedPage, serve_pages
 from tests.loops import loop_over
-from tests.repositories import Repo, all_but_objects, normal
+from tests.repositories import Repo, create_repository, read_repository_files
 from workspace.errors import WorkspaceError
 
 FILES = {"README.md": "# Example\n\nText.\n\n- [ ] Task\n", "guides/setup.md": "# Setup\n\nSteps.\n"}
@@ -38,7 +38,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    new_repo = normal(tmp_path_factory.mktemp("frame") / "r", FILES)
+    new_repo = create_repository(tmp_path_factory.mktemp("frame") / "r", FILES)
     new_repo.git("mv", "guides/setup.md", "guides/start.md")
     new_repo.commit({}, "Moved")
     return new_repo
@@ -86,7 +86,7 @@ def _check_html(html: str) -> None:
 
 
 def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo) -> None:
-    before = all_but_objects(repo.path)
+    before = read_repository_files(repo.path)
     addresses = [
         re.sub(r"\{[^}]*\}", "x", route.path)
         for route in build_routes(server.site)
@@ -108,14 +108,14 @@ def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo)
         assert large_response.status_code == 403
         many_fields_response = server.client.post(address, data={f"f{number}": "" for number in range(3000)})
         assert many_fields_response.status_code == 403
-    assert all_but_objects(repo.path) == before
+    assert read_repository_files(repo.path) == before
 
 
 def test_get_requests_change_nothing(server: PageServer, repo: Repo) -> None:
-    before = all_but_objects(repo.path)
+    before = read_repository_files(repo.path)
     for url in PAGES.values():
         server.client.get(url)
-    assert all_but_objects(repo.path) == before
+    assert read_repository_files(repo.path) == before
 
 
 def test_refused_form_shows_the_sent_text(server: PageServer) -> None:
@@ -162,7 +162,7 @@ def test_slow_pages_use_a_limited_number_of_threads() -> None:
 
 
 def test_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as server:
+    with serve_pages(create_repository(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as server:
         assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in server.get("/a%20b%3Fc%231.md", 404)
 
 

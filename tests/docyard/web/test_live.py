@@ -15,7 +15,7 @@ from docyard.web import live
 from docyard.web.live import MAX_LISTENERS, format_unfinished_version
 from docyard.web.site import Versions
 from tests.docyard.web.page_server import PageServer, serve_pages
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 _TIMEOUT_S = 30
@@ -41,7 +41,7 @@ async def _next_event(events: AsyncIterator[str]) -> dict[str, str]:
 
 
 def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
 
     async def listen(server: PageServer) -> None:
         first_version = server.site.versions.get_current(server.workspace)
@@ -80,12 +80,12 @@ def test_unfinished_page_gets_an_event_when_complete(tmp_path: Path) -> None:
         is_complete.set()
         assert (await _next_event(new_events))["version"] == version
 
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         anyio.run(listen, server)
 
 
 def test_page_has_the_current_version(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         version = server.site.versions.get_current(server.workspace)
         assert f'data-version="{version}"' in server.get("/")
         server.site.live.close()
@@ -96,7 +96,7 @@ def test_page_has_the_current_version(tmp_path: Path) -> None:
 
 
 def test_too_many_listeners_return_503(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         server.site.live.close()
         server.site.live.listeners = MAX_LISTENERS
         response = server.client.get("/events")
@@ -114,7 +114,7 @@ def _age_refs(repo: Repo) -> None:
 
 
 def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
     workspace, versions = Workspace.open(repo.path), Versions()
     values = [versions.get_current(workspace)]
     for change in (
@@ -146,14 +146,14 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
 
 
 def test_deleted_repository_has_no_version(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
     workspace = Workspace.open(repo.path)
     (repo.path / ".git").rename(repo.path / "elsewhere")
     assert Versions().get_current(workspace) == ""
 
 
 def test_head_request_for_events_ends(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         response = server.client.head("/events")
         assert response.headers["content-type"].startswith("text/event-stream")
         assert server.site.live.listeners == 0
@@ -170,5 +170,5 @@ def test_simultaneous_listeners_over_the_limit_are_refused(tmp_path: Path) -> No
             await listener.aclose()
         assert live_updates.listeners == 0
 
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         anyio.run(listen, server)

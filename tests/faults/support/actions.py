@@ -111,12 +111,12 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
 
 def warm(folder: Path) -> None:
     """Run every action once, so that no child imports modules."""
-    repo = repositories.normal(folder / "repo", FILES)
+    repo = repositories.create_repository(folder / "repo", FILES)
     for durable in (True, False):
         write(repo.path, lambda: None, durable=durable)
     recover(repo.path, lambda: None)
     append_events(repo.path, lambda: None)
-    repo = repositories.normal(folder / "diverged", {})
+    repo = repositories.create_repository(folder / "diverged", {})
     merge(repo.path, lambda: None, theirs=diverge(repo), durable=True)
     act(prepare(folder / "proposal", "merge").path, lambda: None, act="merge")
     make_diverged_clones(folder / "apart")

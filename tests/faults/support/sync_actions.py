@@ -32,7 +32,7 @@ ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 
 def make_diverged_clones(folder: Path) -> None:
     """Make `here` and `there.git` in a folder: each of `BRANCHES` has diverged, without a conflict."""
-    here, there = repositories.normal(folder / "here", {}), folder / "there.git"
+    here, there = repositories.create_repository(folder / "here", {}), folder / "there.git"
     theirs = diverge(here)
     here.git("branch", PROPOSAL, "main^")
     _append(here, Opened("Say more", "", "main", PROPOSAL, here.head()))

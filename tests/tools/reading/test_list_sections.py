@@ -8,8 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from index.service import SearchIndex
-from tests.repositories import Repo, normal
-from tests.tools.conftest import CallTool, make_client, next_call
+from tests.repositories import Repo, create_repository
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
@@ -25,7 +25,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_pages_list_all_sections(call_tool: CallTool) -> None:
         assert answer.data["count"] == SECTION_COUNT + 1
         assert f"of {SECTION_COUNT + 1:,}" in answer.data["note"]
         addresses += answer.data["sections"]
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         if "cursor" not in answer.data:
             break
         assert tool == "list_sections"
@@ -83,7 +83,7 @@ def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> N
 @pytest.mark.parametrize("file", list(FILES))
 def test_next_step_succeeds(call_tool: CallTool, file: str) -> None:
     answer = call_tool("list_sections", file_path=file)
-    tool, arguments = next_call(answer)
+    tool, arguments = parse_next_call(answer)
     assert not call_tool(tool, **arguments).is_error
     assert answer.data["count"] >= 1
 
@@ -132,7 +132,7 @@ def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> 
     assert len(str(answer.data)) < 200_000
     addresses = answer.data["sections"]
     while "cursor" in answer.data:
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         answer = call_tool(tool, **arguments)
         addresses += answer.data["sections"]
     assert len(addresses) == answer.data["count"] == 202

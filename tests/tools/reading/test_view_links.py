@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool
 
 FILES = {
@@ -24,7 +24,7 @@ FILES = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 def view_links(call_tool: CallTool, **arguments: Any) -> dict[str, Any]:

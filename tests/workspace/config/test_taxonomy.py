@@ -76,11 +76,11 @@ def test_front_matter_precedes_the_nearest_manifest() -> None:
 def test_loaded_taxonomy_is_pickled_with_its_manifests() -> None:
     folders: list[str] = []
 
-    def manifest_in(folder: str) -> Manifest | None:
+    def find_manifest(folder: str) -> Manifest | None:
         folders.append(folder)
         return Manifest({"scope": (folder,)}) if folder == "docs" else None
 
-    taxonomy = Taxonomy(KEYS, manifest_in).load_folders(["", "docs"])
+    taxonomy = Taxonomy(KEYS, find_manifest).load_folders(["", "docs"])
     unpickled = pickle.loads(pickle.dumps(taxonomy))
     assert folders == ["", "docs"]
     assert unpickled.values("docs/a.md", {}) == {"scope": ("docs",)}

@@ -1,4 +1,4 @@
-"""Change kinds: each operation is reported as its own kind of change, and as no other."""
+"""Change kinds: each operation is reported as one kind of change."""
 
 from __future__ import annotations
 

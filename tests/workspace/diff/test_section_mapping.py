@@ -22,13 +22,13 @@ pytestmark = pytest.mark.smoke
 def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     expected = [line.split(" -> ") for line in case.fences["carried"].splitlines()]
-    mapped = []
+    mapped_addresses = []
     for address, _ in expected:
         try:
-            mapped.append([address, map_address(old, new, address) or "none"])
+            mapped_addresses.append([address, map_address(old, new, address) or "none"])
         except WorkspaceError as error:
-            mapped.append([address, error.code if error.fix else "no fix"])
-    assert mapped == expected
+            mapped_addresses.append([address, error.code if error.fix else "no fix"])
+    assert mapped_addresses == expected
 
 
 def test_conflict_lists_the_candidates() -> None:

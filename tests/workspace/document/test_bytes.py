@@ -1,4 +1,4 @@
-"""Unusual bytes, and addresses, in any document."""
+"""Edits of documents with unusual bytes, and addresses of sections in any document."""
 
 from __future__ import annotations
 

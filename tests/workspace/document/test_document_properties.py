@@ -96,8 +96,8 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
         for start in (section.start, section.body):
             text = document.text(start, section.end)
             assume("\0" not in text)
-            update = UpdateContent(file=FILE, slug=section.key, content=text)
-            assert revise_document(document, update).data == document.data
+            operation = UpdateContent(file=FILE, slug=section.key, content=text)
+            assert revise_document(document, operation).data == document.data
 
 
 @given(documents, st.data())
@@ -132,8 +132,10 @@ def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> No
             _, completed_task = resolve_task(new_document, slug)
             assert completed_task.is_done
             assert completed_task.field("completed") == "2000-01-02"
-            reopened = revise_document(new_document, ReopenTask(file=FILE, slug=slug))
-            assert reopened.data == document.data or has_one_blank_line_more(reopened, document)
+            reopened_document = revise_document(new_document, ReopenTask(file=FILE, slug=slug))
+            assert reopened_document.data == document.data or has_one_blank_line_more(
+                reopened_document, document
+            )
 
 
 def is_utf8(data: bytes) -> bool:

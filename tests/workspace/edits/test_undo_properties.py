@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from templates import builtin_types
 from tests.example_counts import scale_examples
-from tests.repositories import normal
+from tests.repositories import create_repository
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -99,7 +99,7 @@ def operations(draw: st.DrawFn) -> Operation:
 
 @pytest.fixture(scope="module")
 def repo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return normal(tmp_path_factory.mktemp("undo") / "repo", FILES).path
+    return create_repository(tmp_path_factory.mktemp("undo") / "repo", FILES).path
 
 
 def open_copies(repo_path: Path) -> Iterator[Workspace]:

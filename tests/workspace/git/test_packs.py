@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.repositories import unborn
+from tests.repositories import create_empty_repository
 from workspace.git import packs
 from workspace.git.objects import FILE_MODE, TreeEntry, encode_tree, hash_object
 from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
@@ -26,7 +26,7 @@ def read_objects(folder: Path) -> dict[str, bytes]:
 
 
 def test_git_verifies_a_pack_of_blobs_and_a_tree(tmp_path: Path) -> None:
-    repo = unborn(tmp_path / "repo")
+    repo = create_empty_repository(tmp_path / "repo")
     blobs = [
         build_blob(bytes([byte]) * size) for byte, size in enumerate((0, 1, 15, 16, 2047, 2048, 300_000))
     ]
@@ -67,7 +67,7 @@ def test_same_objects_make_same_pack(tmp_path: Path) -> None:
 
 
 def test_changed_object_bytes_are_not_packed(tmp_path: Path) -> None:
-    changed_object = PackedObject("blob", hash_object("blob", b"as it was listed"), b"as it was read")
+    changed_object = PackedObject("blob", hash_object("blob", b"old bytes"), b"new bytes")
     with pytest.raises(ObjectChanged) as caught:
         write_pack(tmp_path, [build_blob(b"fine"), changed_object], 2)
     assert caught.value.id == changed_object.id
@@ -85,5 +85,5 @@ def test_truncated_pack_index_is_refused(tmp_path: Path, length: int) -> None:
     name = write_pack(tmp_path, [build_blob(b"one"), build_blob(b"two")], 2)
     index = tmp_path / f"{name}.idx"
     index.write_bytes(index.read_bytes()[:length])
-    with pytest.raises(ValueError, match="index of (a|the) pack"):
+    with pytest.raises(ValueError, match=r"index of (a|the) pack"):
         read_packed_ids(index)

@@ -1,4 +1,4 @@
-"""People with tokens, and events of proposals, for tests of the policy."""
+"""People with tokens, and events of proposals, for tests of the review policy."""
 
 from __future__ import annotations
 

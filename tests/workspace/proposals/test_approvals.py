@@ -43,11 +43,11 @@ def evaluate(
     *reviews: tuple[EventBody, Author],
     tip: str | None = COMMIT,
     opener: Author = AGENT,
-    own_addresses: str = "",
+    own_address: str = "",
 ) -> EffectiveReviews:
     events = make_events(*reviews, opener=opener)
     return evaluate_reviews(
-        make_proposal(events, tip), events, TOKENS, frozenset({own_addresses} if own_addresses else ())
+        make_proposal(events, tip), events, TOKENS, frozenset({own_address} if own_address else ())
     )
 
 
@@ -86,7 +86,7 @@ def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidR
 
 def test_address_of_token_overrides_address_of_event() -> None:
     author = author_of(ANA)._replace(email="other@example.org")
-    assert list_approvers(evaluate((seal_review(ANA), author), own_addresses="ana@example.org")) == []
+    assert list_approvers(evaluate((seal_review(ANA), author), own_address="ana@example.org")) == []
 
 
 def test_approval_is_bound_to_its_commit() -> None:
@@ -118,7 +118,7 @@ def test_approval_by_commit_author_is_void() -> None:
         evaluate(
             (seal_review(ANA), author_of(ANA)),
             (seal_review(BEN), author_of(BEN)),
-            own_addresses="BEN@example.org",
+            own_address="BEN@example.org",
         )
     ) == ["ana"]
 
@@ -186,12 +186,12 @@ def test_only_changed_content_answers_change_request() -> None:
 
 
 def test_token_approval_withdraws_git_change_request() -> None:
-    git = Author("Ana", "ana@example.org", KnownBy.GIT)
-    request = Reviewed(CHANGES, "", COMMIT), git
-    assert evaluate(request).change_requesters == (git,)
+    git_author = Author("Ana", "ana@example.org", KnownBy.GIT)
+    request = Reviewed(CHANGES, "", COMMIT), git_author
+    assert evaluate(request).change_requesters == (git_author,)
     assert evaluate(request, (seal_review(ANA), author_of(ANA))).change_requesters == ()
-    assert evaluate(request, (seal_review(BEN), author_of(BEN))).change_requesters == (git,)
-    assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git)).change_requesters == ()
+    assert evaluate(request, (seal_review(BEN), author_of(BEN))).change_requesters == (git_author,)
+    assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git_author)).change_requesters == ()
 
 
 def test_comment_review_does_not_replace_decision() -> None:

@@ -29,7 +29,7 @@ class Scene:
     """A repository with a proposal that an agent opened, and methods to change it with Git."""
 
     def __init__(self, path: Path) -> None:
-        self.repo = repositories.normal(path)
+        self.repo = repositories.create_repository(path)
         self.writer = EventWriter(self.repo.path)
         self.base = self.repo.head()
         self.repo.git("branch", BRANCH)

@@ -41,7 +41,7 @@ REQUEST = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 
 
 @pytest.fixture(autouse=True)
-def _small_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+def reduce_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discussion, "MAX_EVENTS", 100)
     monkeypatch.setattr(discussion, "MAX_TOTAL_BYTES", 80_000)
 

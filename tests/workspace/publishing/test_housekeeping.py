@@ -41,7 +41,7 @@ from workspace.publishing.staging_folder import StagingFolder
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-SIGNATURE = repositories.signature()
+SIGNATURE = repositories.make_signature()
 REMOVE_FOLDERS_SCRIPT = """
 import os, sys
 names = [f"{sys.argv[1]}/{number:02x}" for number in range(256)]
@@ -65,8 +65,8 @@ THIRTEEN_HOURS_S = 13 * 60 * 60
 
 @pytest.fixture(params=[False, True], ids=["checked-out", "bare"])
 def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repo:
-    build = repositories.bare if request.param else repositories.normal
-    return build(tmp_path / "repo")
+    create = repositories.create_bare_repository if request.param else repositories.create_repository
+    return create(tmp_path / "repo")
 
 
 def find_git_dir(repo: Repo) -> Path:
@@ -93,11 +93,11 @@ def list_keep_files(repo: Repo) -> list[Path]:
 
 def run_before_move(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], None]) -> None:
     """Run a callback right before the branch moves."""
-    move = refs.BranchRef.move
+    original_move = refs.BranchRef.move
 
     def move_after_callback(self: refs.BranchRef, name: str) -> None:
         callback()
-        move(self, name)
+        original_move(self, name)
 
     monkeypatch.setattr(refs.BranchRef, "move", move_after_callback)
 
@@ -114,39 +114,39 @@ def write_gc_lock(repo: Repo, *, pid: int | None = None, host: str | None = None
 def test_objects_pruned_before_branch_move_are_rewritten(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    pruned: list[str] = []
+    pruned_names: list[str] = []
 
     def prune() -> None:
         files_before = list_loose_files(repo)
         repo.git("pack-refs", "--all", check=False)
         repo.git(*command, check=False)
         repo.git("prune", "--expire=now")
-        pruned.extend(path.name for path in files_before - list_loose_files(repo))
+        pruned_names.extend(path.name for path in files_before - list_loose_files(repo))
 
     run_before_move(monkeypatch, prune)
     id = commit(repo)
-    assert id[2:] in pruned
-    assert all(is_loose(find_git_dir(repo), object) for object in list_new_objects(repo, id))
+    assert id[2:] in pruned_names
+    assert all(is_loose(find_git_dir(repo), object_id) for object_id in list_new_objects(repo, id))
     assert repo.fsck() == ""
 
 
 def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may die right after the move, and then no later check finds missing objects."""
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     files_before = list_loose_files(repo)
-    pruned: set[Path] = set()
+    pruned_paths: set[Path] = set()
     missing_sets: list[set[Path]] = []
-    apply = Checkout.apply
+    original_apply = Checkout.apply
 
     def apply_and_record(self: Checkout, journal: Journal, staging: StagingFolder) -> None:
-        apply(self, journal, staging)
-        pruned.update(list_loose_files(repo) - files_before)
+        original_apply(self, journal, staging)
+        pruned_paths.update(list_loose_files(repo) - files_before)
         repo.git("prune", "--expire=now")
 
     monkeypatch.setattr(Checkout, "apply", apply_and_record)
-    run_before_move(monkeypatch, lambda: missing_sets.append(pruned - list_loose_files(repo)))
+    run_before_move(monkeypatch, lambda: missing_sets.append(pruned_paths - list_loose_files(repo)))
     id = commit(repo)
-    assert build_loose_path(find_git_dir(repo), id) in pruned
+    assert build_loose_path(find_git_dir(repo), id) in pruned_paths
     assert missing_sets == [set()]
 
 
@@ -155,8 +155,8 @@ def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     lock = write_gc_lock(repo)
     id = commit(repo)
     [keep_file] = list_keep_files(repo)
-    for object in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
-        build_loose_path(find_git_dir(repo), object).unlink()
+    for object_id in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
+        build_loose_path(find_git_dir(repo), object_id).unlink()
     assert repo.fsck() == ""
     second_commit = commit(repo, b"# Setup\n\nMore.\n")
     assert keep_file in list_keep_files(repo)
@@ -175,8 +175,8 @@ def test_gc_started_before_branch_move_is_detected_after(repo: Repo, monkeypatch
     run_before_move(monkeypatch, lambda: (write_gc_lock(repo), None)[1])
     id = commit(repo)
     assert len(list_keep_files(repo)) == 1
-    for object in list_new_objects(repo, id):
-        build_loose_path(find_git_dir(repo), object).unlink()
+    for object_id in list_new_objects(repo, id):
+        build_loose_path(find_git_dir(repo), object_id).unlink()
     assert repo.fsck() == ""
 
 
@@ -236,11 +236,11 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
 
 def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        move = refs.BranchRef.move
+        original_move = refs.BranchRef.move
 
         def die(self: refs.BranchRef, name: str) -> None:
             repo.git("prune", "--expire=now")
-            move(self, name)
+            original_move(self, name)
             raise KeyboardInterrupt
 
         patch.setattr(refs.BranchRef, "move", die)
@@ -306,8 +306,8 @@ def test_writes_succeed_while_empty_object_folders_are_removed(repo: Repo) -> No
 def test_git_reads_written_loose_object(repo: Repo) -> None:
     common_dir, data = find_git_dir(repo), b"text"
     file = pack_loose("blob", data)
-    [(id, unpacked_file, kind, unpacked)] = unpack_loose(file)
-    assert (unpacked_file, kind, unpacked) == (file, "blob", data)
+    [(id, unpacked_file, kind, unpacked_data)] = unpack_loose(file)
+    assert (unpacked_file, kind, unpacked_data) == (file, "blob", data)
     files_before = list_loose_files(repo)
     write_loose(common_dir, id, file, durable=True)
     assert repo.git("cat-file", "blob", id) == "text"
@@ -320,9 +320,9 @@ def test_truncated_loose_object_ends_unpacking(repo: Repo) -> None:
     all_files = b"".join(files)
     assert [data for *_, data in unpack_loose(all_files)] == [b"%d" % number * 100 for number in range(3)]
     for end in range(len(all_files)):
-        unpacked = [file for _, file, _, _ in unpack_loose(all_files[:end])]
-        assert unpacked == files[: len(unpacked)]
-        assert len(b"".join(unpacked)) <= end
+        unpacked_files = [file for _, file, _, _ in unpack_loose(all_files[:end])]
+        assert unpacked_files == files[: len(unpacked_files)]
+        assert len(b"".join(unpacked_files)) <= end
     assert list(unpack_loose(b"junk" + all_files)) == []
 
 
@@ -353,9 +353,9 @@ def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, object_kind
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
     store = GitStore(repo.path)
     for id in (first_commit, second_commit):
-        object = repo.git("rev-parse", f"{id}{name}").strip()
-        store.peel(object)  # libgit2 has the object in its cache, and would report that it exists
-        build_loose_path(find_git_dir(repo), object).unlink()
+        object_id = repo.git("rev-parse", f"{id}{name}").strip()
+        store.peel(object_id)  # libgit2 has the object in its cache, and would report that it exists
+        build_loose_path(find_git_dir(repo), object_id).unlink()
     assert restore_all_pruned(store)
     assert repo.fsck() == ""
     assert restore_all_pruned(store), "another thread may have restored the objects before"
@@ -417,12 +417,12 @@ def test_gc_lock_of_process_0_is_ignored(repo: Repo) -> None:
 def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     folder = find_git_dir(repo) / "objects" / "pack"
     files_before = sorted(folder.iterdir())
-    replace = os.replace
+    replace_file = os.replace
 
     def fail(source: Path, target: Path) -> None:
         if target.suffix == suffix:
             raise OSError(errno.ENOSPC, "disk full")
-        replace(source, target)
+        replace_file(source, target)
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
@@ -433,13 +433,13 @@ def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.Monke
 def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = find_git_dir(repo) / "objects" / "pack"
     files_before = sorted(folder.iterdir())
-    write = packs._write_file
+    write_file = packs._write_file
 
     def fail(file: Path, data: bytes, durable: bool) -> None:
         if ".keep" in file.name:
-            write(file, data[:5], durable)
+            write_file(file, data[:5], durable)
             raise OSError(errno.ENOSPC, "disk full")
-        write(file, data, durable)
+        write_file(file, data, durable)
 
     monkeypatch.setattr(packs, "_write_file", fail)
     with pytest.raises(OSError, match="disk full"):

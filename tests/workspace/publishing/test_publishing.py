@@ -25,7 +25,7 @@ from workspace.publishing.locks import CannotWrite, Locked
 from workspace.publishing.publish import publish
 from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
-SIGNATURE = repositories.signature()
+SIGNATURE = repositories.make_signature()
 NEW_TEXT = b"# Changed\n"
 
 
@@ -96,7 +96,7 @@ def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: 
 
 
 def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
-    repo = repositories.bare(tmp_path / "repo.git")
+    repo = repositories.create_bare_repository(tmp_path / "repo.git")
     id = commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
     assert repo.head() == id
     assert read_committed_files(repo) == {"README.md": NEW_TEXT, "guides/deep/only.md": b"# Only\n"}
@@ -107,7 +107,7 @@ def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
 
 @loop_over("branch", ["main", "topics/one"])
 def test_unborn_branch_gets_initial_commit(tmp_path: Path, branch: str) -> None:
-    repo = repositories.unborn(tmp_path)
+    repo = repositories.create_empty_repository(tmp_path)
     repo.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     id = commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     assert repo.head() == id
@@ -126,7 +126,7 @@ def test_publication_to_other_branch_changes_no_files(repo: Repo) -> None:
 
 
 def test_detached_head_is_not_moved(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path)
+    repo = repositories.create_detached_repository(tmp_path)
     head_before = repo.head()
     commit(repo, {"README.md": NEW_TEXT})
     assert repo.head() == head_before
@@ -135,8 +135,8 @@ def test_detached_head_is_not_moved(tmp_path: Path) -> None:
 
 @loop_over("opened_name", ["main", "linked"])
 def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened_name: str) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo = repositories.create_repository(tmp_path / "main")
+    linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     repo = main_repo if opened_name == "main" else linked_repo
     commit(repo, {"README.md": NEW_TEXT}, branch="topic")
     commit(repo, {"README.md": b"# Main\n"}, branch="main")
@@ -148,16 +148,16 @@ def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened_name: str)
 
 
 def test_linked_work_tree_of_bare_repository_is_updated(tmp_path: Path) -> None:
-    repo = repositories.bare(tmp_path / "repo.git")
-    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    repo = repositories.create_bare_repository(tmp_path / "repo.git")
+    linked_repo = repositories.add_work_tree(repo, tmp_path / "linked", "topic")
     commit(repo, {"README.md": NEW_TEXT}, branch="topic")
     assert read_work_files(linked_repo)["README.md"] == NEW_TEXT
     check_clean(linked_repo)
 
 
 def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo = repositories.create_repository(tmp_path / "main")
+    linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     linked_repo.path.rename(tmp_path / "away")
     commit(main_repo, {"README.md": NEW_TEXT}, branch="topic")
     Repo(tmp_path / "away").git("status", check=False)
@@ -167,7 +167,7 @@ def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
 
 
 def test_branch_in_two_work_trees_refuses_batch(tmp_path: Path) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
+    main_repo = repositories.create_repository(tmp_path / "main")
     main_repo.git("worktree", "add", "-q", "-f", str(tmp_path / "second"), "main")
     with pytest.raises(WorktreeBusy, match="several"):
         commit(main_repo, {"README.md": NEW_TEXT})
@@ -191,7 +191,7 @@ def test_packed_refs_and_objects_are_supported(repo: Repo, command: list[str]) -
     ],
 )
 def test_each_index_version_is_supported(tmp_path: Path, settings: dict[str, str]) -> None:
-    repo = repositories.unborn(tmp_path)
+    repo = repositories.create_empty_repository(tmp_path)
     for name, value in settings.items():
         repo.git("config", name, value)
     repo.commit({**FILES, "Ünïcode/文.md": "x\n"})
@@ -205,15 +205,15 @@ def test_each_index_version_is_supported(tmp_path: Path, settings: dict[str, str
 
 
 def test_separate_git_directory_and_shallow_clone_are_supported(tmp_path: Path) -> None:
-    source = repositories.normal(tmp_path / "source")
+    source = repositories.create_repository(tmp_path / "source")
     source.commit({"more.md": "more\n"})
-    clone = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
-    source.git(*clone, f"file://{source.path}", str(tmp_path / "repo"))
+    clone_command = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
+    source.git(*clone_command, f"file://{source.path}", str(tmp_path / "repo"))
     repo = Repo(tmp_path / "repo")
     commit(repo, {"README.md": NEW_TEXT})
     assert read_work_files(repo) == read_committed_files(repo)
     check_clean(repo)
-    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    linked_repo = repositories.add_work_tree(repo, tmp_path / "linked", "topic")
     commit(linked_repo, {"README.md": b"topic\n"}, branch="topic")
     check_clean(linked_repo)
     with pytest.raises(WorktreeBusy, match="missing"):
@@ -303,11 +303,11 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
     threads = [threading.Thread(target=add_lines, args=(name,)) for name in ("a", "b", "c")]
     for thread in threads:
         thread.start()
-    commits = 0
+    commit_count = 0
     while any(thread.is_alive() for thread in threads):
-        repo.write({"README.md": f"{commits}\n"})
+        repo.write({"README.md": f"{commit_count}\n"})
         repo.git("commit", "-qam", "A person's", check=False)
-        commits += 1
+        commit_count += 1
     repo.git("commit", "-qam", "A person's last", check=False)
     assert errors == []
     assert {name: read_committed_files(repo)[f"log/{name}.md"] for name in "abc"} == dict.fromkeys(
@@ -469,7 +469,7 @@ CRLF_SETTINGS = {
 @loop_over("kind", CRLF_SETTINGS)
 def test_line_endings_are_converted_as_by_git(tmp_path: Path, kind: str) -> None:
     settings, attributes = CRLF_SETTINGS[kind]
-    source = repositories.normal(tmp_path / "source", {**FILES, ".gitattributes": attributes})
+    source = repositories.create_repository(tmp_path / "source", {**FILES, ".gitattributes": attributes})
     source.git("clone", "-q", *[f"-c{n}={v}" for n, v in settings.items()], ".", str(tmp_path / "repo"))
     repo = Repo(tmp_path / "repo")
     assert read_work_files(repo)["README.md"] == b"# Example\r\n\r\nText.\r\n"
@@ -487,14 +487,14 @@ def test_line_endings_are_converted_as_by_git(tmp_path: Path, kind: str) -> None
 
 
 def test_crlf_without_conversion_rule_is_preserved(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n"})
+    repo = repositories.create_repository(tmp_path, {"a.md": b"# A\r\n"})
     commit(repo, {"a.md": b"# B\r\n"})
     assert read_work_files(repo) == read_committed_files(repo) == {"a.md": b"# B\r\n"}
     check_clean(repo)
 
 
 def test_autocrlf_preserves_crlf_in_repository(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n", "b.md": b"# B\n"})
+    repo = repositories.create_repository(tmp_path, {"a.md": b"# A\r\n", "b.md": b"# B\n"})
     repo.git("config", "core.autocrlf", "true")
     commit(repo, {"b.md": b"# C\n"})
     commit(repo, {"a.md": b"# A\r\n\r\nMore\r\n"})
@@ -503,7 +503,7 @@ def test_autocrlf_preserves_crlf_in_repository(tmp_path: Path) -> None:
 
 
 def test_file_modes_are_preserved(tmp_path: Path) -> None:
-    repo = repositories.unborn(tmp_path)
+    repo = repositories.create_empty_repository(tmp_path)
     repo.write({"run.md": "#!/bin/sh\n", "private.md": "x\n"})
     (tmp_path / "run.md").chmod(0o750)
     (tmp_path / "private.md").chmod(0o600)
@@ -529,7 +529,9 @@ def test_file_modes_are_preserved(tmp_path: Path) -> None:
 def test_reflogs_are_written_as_by_git(
     tmp_path: Path, setting: str | None, is_bare: bool, has_reflog: bool
 ) -> None:
-    repo = (repositories.bare if is_bare else repositories.unborn)(tmp_path / "repo")
+    repo = (repositories.create_bare_repository if is_bare else repositories.create_empty_repository)(
+        tmp_path / "repo"
+    )
     if setting:
         repo.git("config", "core.logAllRefUpdates", setting)
     first_commit = commit(repo, {"a.md": b"1\n"})
@@ -605,7 +607,7 @@ def test_failure_before_commit_point_changes_nothing(
     is_after_call: bool,
     has_commit: bool,
 ) -> None:
-    repo = (repositories.normal if has_commit else repositories.unborn)(tmp_path)
+    repo = (repositories.create_repository if has_commit else repositories.create_empty_repository)(tmp_path)
     status, old_files = repo.status(), read_work_files(repo)
     tip = GitReader(repo.path).tip("main")
     method, call_numbers = getattr(owner, name), iter(range(100))
@@ -654,14 +656,14 @@ def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pyt
     check_no_leftovers(repo)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("save_count", [1, 2])
 def test_user_save_during_file_swap_is_preserved(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, save_count: int
 ) -> None:
-    exchange_files, saves = staging_folder.exchange_files, iter(range(1, times + 1))
+    exchange_files, save_numbers = staging_folder.exchange_files, iter(range(1, save_count + 1))
 
     def exchange(source: Path, target: Path) -> bool:
-        number = next(saves, None)
+        number = next(save_numbers, None)
         if number:
             (repo.path / ".saved").write_bytes(b"saved %d\n" % number)
             os.rename(repo.path / ".saved", target)
@@ -670,7 +672,7 @@ def test_user_save_during_file_swap_is_preserved(
     monkeypatch.setattr(staging_folder, "exchange_files", exchange)
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
-    assert read_work_files(repo)["README.md"] == b"saved %d\n" % times
+    assert read_work_files(repo)["README.md"] == b"saved %d\n" % save_count
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 

@@ -432,13 +432,13 @@ def test_choice_is_requested_again_after_versions_change(
     site, other_clone = site_and_clone
     other_clone.merge_reviewed(move_into_specs())
     append_text(open_local(site), "free/a.md", "Unreviewed.\n")
-    requests = []
+    choice_requests = []
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        if not requests:
+        if not choice_requests:
             site.local_repo.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
-        requests.append([conflict.ours for _, conflict in conflicts])
+        choice_requests.append([conflict.ours for _, conflict in conflicts])
         return choose_all(ResolutionChoice.THEIRS)(conflicts)
 
     site.sync(choose=choose)
-    assert len(requests) == 2
+    assert len(choice_requests) == 2

@@ -30,7 +30,9 @@ PEER = Peer("origin", parse_remote_url("https://example.org/docs.git"))
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[RemoteProcess]:
     """Return a remote process for an empty repository."""
-    remote_process = RemoteProcess(repositories.bare(tmp_path / "docs.git").path, durable=False)
+    remote_process = RemoteProcess(
+        repositories.create_bare_repository(tmp_path / "docs.git").path, durable=False
+    )
     yield remote_process
     remote_process.end()
 

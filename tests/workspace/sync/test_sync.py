@@ -24,7 +24,7 @@ from workspace.sync.status import find_unpushed
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 
-SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
+SLOW_TRANSPORTS = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
 
 
 @pytest.mark.process
@@ -93,7 +93,7 @@ def check_push_refused(site: Site) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("transport", ["git", *SLOW])
+@pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Path, home: Path) -> None:
     with open_site(transport, tmp_path, home) as site:
         hook = site.remote_repo.path / "hooks" / "pre-receive"
@@ -250,7 +250,7 @@ def test_bare_clone_is_fast_forwarded(folder_site: Site, tmp_path: Path) -> None
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("transport", ["git", *SLOW])
+@pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Path, home: Path) -> None:
     with open_site(transport, tmp_path, home) as site:
         site.push_as_other({"a.md": "# A\n"})

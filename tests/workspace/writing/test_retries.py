@@ -65,7 +65,7 @@ def count_commits(repo: Repo) -> int:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "repo", FILES)
+    return repositories.create_repository(tmp_path / "repo", FILES)
 
 
 @pytest.mark.smoke
@@ -126,7 +126,7 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
 
 @pytest.mark.smoke
 def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
-    repo = repositories.unborn(tmp_path / "new")
+    repo = repositories.create_empty_repository(tmp_path / "new")
     workspace = open_workspace(repo)
     create = CreateDocument(type=read_type_named(workspace.snapshot(), "document"), title="First")
     first_result = write(workspace, [create], "key")
@@ -141,7 +141,7 @@ def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
     assert first_commit is not None
     store, tip = workspace.git, first_commit
     assert isinstance(store, GitStore)
-    signature, tree = repositories.signature(), store.commit(first_commit).tree
+    signature, tree = repositories.make_signature(), store.commit(first_commit).tree
     for number in range(MAX_SCANNED_COMMITS):
         tip = store.put_commit(tree, (tip,), signature, signature, f"{number}\n")
     repo.git("update-ref", "refs/heads/main", f"{tip}^")
@@ -155,12 +155,12 @@ def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
     workspace = open_workspace(repo)
     barrier = Barrier(8)
 
-    def send(_: int) -> WriteResult:
+    def write_after_barrier(_: int) -> WriteResult:
         barrier.wait()
         return write(workspace, [TASK], "key")
 
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(send, range(8)))
+        results = list(pool.map(write_after_barrier, range(8)))
     assert sorted(result.is_committed for result in results) == [False] * 7 + [True]
     assert len({result.commit for result in results}) == 1
     assert read_task_titles(repo) == ["Once"]
@@ -171,12 +171,12 @@ def set_barrier(barrier: Any) -> None:
 
 
 def write_in_race(
-    path: Path, number: int, rounds: int
+    path: Path, number: int, round_count: int
 ) -> list[tuple[bool, str | None, Mapping[str, object]]]:
     """Send each key at the same time as the other process."""
     workspace = Workspace.open(path, durable=False)
     results = []
-    for round_number in range(rounds):
+    for round_number in range(round_count):
         task = AddTask(file="tasks.md", slug="tasks", title=f"Task {round_number}")
         mark = {"writer": number}
         _barriers[0].wait(60)
@@ -195,18 +195,20 @@ def write_in_race(
 @pytest.mark.process
 @pytest.mark.parametrize("repo_kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
 def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: str) -> None:
-    repo = {"normal": repositories.normal, "bare": repositories.bare}[repo_kind](tmp_path / "repo", FILES)
-    rounds = 20
+    repo = {"normal": repositories.create_repository, "bare": repositories.create_bare_repository}[repo_kind](
+        tmp_path / "repo", FILES
+    )
+    round_count = 20
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(2)
     with ProcessPoolExecutor(2, mp_context=spawn, initializer=set_barrier, initargs=(barrier,)) as pool:
-        futures = [pool.submit(write_in_race, repo.path, number, rounds) for number in range(2)]
+        futures = [pool.submit(write_in_race, repo.path, number, round_count) for number in range(2)]
         first_results, second_results = (future.result(timeout=120) for future in futures)
     for first_result, second_result in zip(first_results, second_results, strict=True):
         assert sorted((first_result[0], second_result[0])) == [False, True]
         assert first_result[1:] == second_result[1:], "the commit, and the writer of the result"
-    assert read_task_titles(repo) == [f"Task {round_number}" for round_number in range(rounds)]
-    assert count_commits(repo) == 1 + rounds
+    assert read_task_titles(repo) == [f"Task {round_number}" for round_number in range(round_count)]
+    assert count_commits(repo) == 1 + round_count
     assert repo.fsck() == ""
     if repo_kind == "normal":
         assert repo.status() == ""
@@ -214,12 +216,12 @@ def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: s
 
 def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo) -> None:
     """Another process commits the key between plan and publication: the operation is applied once."""
-    other = open_workspace(repo)
+    other_workspace = open_workspace(repo)
     first_results: list[WriteResult] = []
 
     class OvertakenTask(AddTask):
         def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-            first_results.append(write(other, [TASK], "key"))
+            first_results.append(write(other_workspace, [TASK], "key"))
             return super().apply(overlay, context)
 
     request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), build_summaries)

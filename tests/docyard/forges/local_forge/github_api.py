@@ -146,11 +146,11 @@ def _pull_request(forge: LocalForge, pull_request: PullRequest, schema: str) -> 
         # The published example of a team lacks fields that the published schema requires.
         "requested_teams": [],
     }
-    ends: Iterable[tuple[str, str, str]] = (
+    descriptors: Iterable[tuple[str, str, str]] = (
         ("head", pull_request.head, pull_request.last_head),
         ("base", pull_request.target, forge.state.tip(pull_request.target) or ""),
     )
-    for end, branch, sha in ends:
+    for end, branch, sha in descriptors:
         response[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
         response[end]["repo"] = copy.deepcopy(response["base"]["repo"])
     if schema == "pull-request":

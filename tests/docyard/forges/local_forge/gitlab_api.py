@@ -59,8 +59,8 @@ def make_routes(forge: LocalForge) -> list[Route]:
 
     async def open_request(request: Request) -> Response:
         body = await request.json()
-        ends = body["source_branch"], body["target_branch"]
-        opened = state.open(body["title"], body.get("description", ""), *ends, forge.bot)
+        descriptors = body["source_branch"], body["target_branch"]
+        opened = state.open(body["title"], body.get("description", ""), *descriptors, forge.bot)
         return JSONResponse(_merge_request(forge, opened), 201)
 
     async def read_request(request: Request) -> Response:

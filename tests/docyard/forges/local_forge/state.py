@@ -205,11 +205,13 @@ class ForgeState:
         target = self.tip(pull_request.target)
         if target is None:
             return None
-        ends = target, pull_request.last_head
-        if ends not in self._trees:
-            completed = self._run("merge-tree", "--write-tree", *ends)
-            self._trees[ends] = completed.stdout.split("\n", 1)[0] if completed.returncode == 0 else None
-        return self._trees[ends]
+        descriptors = target, pull_request.last_head
+        if descriptors not in self._trees:
+            completed = self._run("merge-tree", "--write-tree", *descriptors)
+            self._trees[descriptors] = (
+                completed.stdout.split("\n", 1)[0] if completed.returncode == 0 else None
+            )
+        return self._trees[descriptors]
 
     def _git(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> str:
         completed = self._run(*arguments, env=env)

@@ -17,7 +17,7 @@ from docyard.caller import Caller
 from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 CSRF = "a-token-of-the-page"
@@ -117,7 +117,7 @@ def parse_form(page: str) -> dict[str, str]:
 @contextmanager
 def serve_documents(path: Path, *, read_only: bool = False, may_write: bool = True) -> Iterator[Pages]:
     """Yield the pages of a repository, which is created if it does not exist."""
-    repo = Repo(path) if path.exists() else normal(path, FILES)
+    repo = Repo(path) if path.exists() else create_repository(path, FILES)
     workspace = Workspace.open(path, read_only=read_only)
     index = SearchIndex(workspace)
     site = Site(lambda: index, read_only)

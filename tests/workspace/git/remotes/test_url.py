@@ -1,4 +1,4 @@
-"""URLs of remotes: their transports, and that no secret and no local path is shown."""
+"""URLs of remotes: transports, and output without secrets and local paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository with a workspace over it, an agent, and people with tokens."""
+"""A repository with a workspace, an agent, and people with tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Scene:
 
     def __init__(self, path: Path, settings: str = "") -> None:
         files = {**FILES, "docyard.toml": settings} if settings else FILES
-        self.repo: Repo = repositories.normal(path, files)
+        self.repo: Repo = repositories.create_repository(path, files)
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
     @property

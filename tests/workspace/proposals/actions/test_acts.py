@@ -47,7 +47,7 @@ def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
     assert scene.proposal_actions.submit(proposal_id, AGENT).proposal.state is ProposalState.OPEN
     with pytest.raises(MergeBlocked) as merge_error:
         scene.proposal_actions.merge(proposal_id, scene.person())
-    assert [block["code"] for block in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
+    assert [blocker["code"] for blocker in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
     with pytest.raises(NeedsPerson):
         scene.proposal_actions.review(proposal_id, AGENT, ReviewDecision.APPROVE)
     assert scene.approve(proposal).state is ProposalState.APPROVED
@@ -308,7 +308,7 @@ def test_retries_return_first_result(scene: Scene) -> None:
 
 
 def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
-    request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"told": "once"})
+    request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"result": "first"})
     operations = [append("One.", "specs/api.md", "calls")]
 
     def write_directly() -> None:
@@ -327,7 +327,7 @@ def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
             first_result.result.commit,
         )
         assert retry_result.result.repeated is not None
-        assert retry_result.result.repeated.result == {"told": "once"}
+        assert retry_result.result.repeated.result == {"result": "first"}
         if retry_result.proposal.state is not ProposalState.MERGED:
             scene.approve(retry_result.proposal)
             scene.proposal_actions.merge(retry_result.proposal.id, scene.person())

@@ -127,7 +127,7 @@ def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -
     scene.repo.git("checkout", "-q", "--detach")
     with pytest.raises(DetachedHead):
         scene.open()
-    unborn_repo = repositories.unborn(tmp_path / "unborn")
+    unborn_repo = repositories.create_empty_repository(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
         Workspace.open(unborn_repo.path).proposal_actions().open("Title", "", AGENT)
     assert len(scene.proposal_actions.list_all()) == 1
@@ -227,20 +227,14 @@ def test_parallel_proposals_lose_no_merged_text(scene: Scene) -> None:
     # Additions at the same position have no order, so the merges may succeed or conflict.
     assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
     proposals = scene.proposal_actions.list_all()
-    assert sorted(propose_and_merge.content.title for propose_and_merge in proposals) == [
+    assert sorted(proposal.content.title for proposal in proposals) == [
         f"Proposal {number}" for number in numbers
     ]
-    assert all(len(propose_and_merge.content.threads) == 1 for propose_and_merge in proposals)
-    merged_proposals = [
-        propose_and_merge
-        for propose_and_merge in proposals
-        if propose_and_merge.state is ProposalState.MERGED
-    ]
+    assert all(len(proposal.content.threads) == 1 for proposal in proposals)
+    merged_proposals = [proposal for proposal in proposals if proposal.state is ProposalState.MERGED]
     assert len(merged_proposals) == len(numbers) - len(errors)
     text = (scene.repo.path / "guide.md").read_text()
-    assert all(
-        f"Text {propose_and_merge.content.title[-1]}." in text for propose_and_merge in merged_proposals
-    )
+    assert all(f"Text {proposal.content.title[-1]}." in text for proposal in merged_proposals)
     scene.check_sound()
 
 
@@ -333,13 +327,13 @@ def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
 
 def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     """Make commits to branches of a prefix fail; a proposal's branch can still be created."""
-    move = BranchRef.move
+    original_move = BranchRef.move
 
     def move_or_fail(ref: BranchRef, name: str) -> None:
         has_branch = prefix == BRANCH or ref._git.tip(ref._branch) is not None
         if ref._branch.startswith(prefix) and has_branch:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        move(ref, name)
+        original_move(ref, name)
 
     monkeypatch.setattr(BranchRef, "move", move_or_fail)
 

@@ -1,4 +1,4 @@
-"""The preview of a merge: its conflicts and checks, or the reason why there is none; it never raises."""
+"""The preview of a merge: its conflicts and checks, or the reason why no merge is possible."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_failed_checks_are_of_the_merge_result(scene: Scene) -> None:
     assert not preview.is_clean
 
 
-def check_reason(preview: Preview) -> str:
+def read_reason(preview: Preview) -> str:
     assert preview.merge is None
     assert preview.conflicts == ()
     assert not preview.is_clean
@@ -82,23 +82,23 @@ def check_reason(preview: Preview) -> str:
 def test_preview_without_merge_has_a_reason(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.move_branch(f"proposals/{ID}", scene.create_commit({"a.md": "# A\n"}))
-    unrelated = scene.proposal_reviews.preview(scene.find_proposal(ID))
-    assert "no common ancestor" in check_reason(unrelated)
-    assert not any(item.passed for item in unrelated.checks)
+    unrelated_preview = scene.proposal_reviews.preview(scene.find_proposal(ID))
+    assert "no common ancestor" in read_reason(unrelated_preview)
+    assert not any(item.passed for item in unrelated_preview.checks)
     scene.move_branch(f"proposals/{ID}", None)
     assert (
-        check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+        read_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
         == "the proposal's branch was deleted"
     )
     assert proposal.tip
     scene.move_branch(f"proposals/{ID}", proposal.tip)
     main_commit = scene.store.tip("main")
     scene.move_branch("main", None)
-    assert "'main'" in check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+    assert "'main'" in read_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
     scene.move_branch("main", main_commit)
     scene.merge(proposal)
     assert (
-        check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+        read_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
         == "the proposal is merged already"
     )
 
@@ -107,7 +107,7 @@ def test_missing_commit_is_the_reason_of_the_preview(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     assert proposal.tip
     (scene.store.common_dir / "objects" / proposal.tip[:2] / proposal.tip[2:]).unlink()
-    assert "missing or broken" in check_reason(
+    assert "missing or broken" in read_reason(
         ProposalReview(Workspace.open(scene.repo.path)).preview(proposal)
     )
 
