@@ -61,7 +61,7 @@ def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
     )
     with serve_pages(repo.path) as server:
         page = server.get("/")
-        order = [
+        expected_order = [
             ">Last<",
             '/folder/a">a<',
             ">Readme<",
@@ -71,7 +71,7 @@ def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
             ">Deep<",
             ">X<",
         ]
-        assert sorted(order, key=page.index) == order
+        assert sorted(expected_order, key=page.index) == expected_order
         subfolder_page = server.get("/folder/a")
         assert '/folder/a/b/c">b/c<' in subfolder_page
         assert "next" not in subfolder_page
@@ -88,7 +88,7 @@ def test_task_progress_is_shown_as_bar_and_text(server: PageServer) -> None:
 
 def test_additional_tags_are_counted(server: PageServer) -> None:
     page = server.get("/")
-    assert all(f'<span class="tag">{one}</span>' in page for one in ("spec", "a", "d"))
+    assert all(f'<span class="tag">{tag}</span>' in page for tag in ("spec", "a", "d"))
     assert '<span class="tag">e</span>' not in page
     assert "and 2 more" in page
 
@@ -125,13 +125,13 @@ def test_folder_without_open_tasks_has_a_message(server: PageServer) -> None:
 
 
 def test_large_folder_is_paged(server: PageServer) -> None:
-    first, last = server.get("/folder/many"), server.get("/folder/many?page=3")
-    assert 'href="/folder/many?page=2"' in first
-    assert first.count('href="/doc/') == 100
-    assert "Previous" not in first
-    assert last.count('href="/doc/') == 5
-    assert 'href="/folder/many?page=2"' in last
-    assert "Next</a>" not in last
+    first_page, last_page = server.get("/folder/many"), server.get("/folder/many?page=3")
+    assert 'href="/folder/many?page=2"' in first_page
+    assert first_page.count('href="/doc/') == 100
+    assert "Previous" not in first_page
+    assert last_page.count('href="/doc/') == 5
+    assert 'href="/folder/many?page=2"' in last_page
+    assert "Next</a>" not in last_page
     assert "Nothing on this page" in server.get("/folder/many?page=9")
 
 
@@ -178,13 +178,13 @@ def test_last_changes_update_with_the_branch(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "r")
     with serve_pages(repo.path) as server:
         last_changes = LastChanges()
-        first = last_changes.get(server.workspace.snapshot())
+        old_changes = last_changes.get(server.workspace.snapshot())
         commit = repo.commit({"README.md": "# Example\n\nOther.\n"})
-        second = last_changes.get(server.workspace.snapshot())
-        assert second == {**first, "README.md": commit}
-        assert second == LastChanges().get(server.workspace.snapshot())
+        new_changes = last_changes.get(server.workspace.snapshot())
+        assert new_changes == {**old_changes, "README.md": commit}
+        assert new_changes == LastChanges().get(server.workspace.snapshot())
         repo.git("reset", "-q", "--hard", "HEAD~1")
-        assert last_changes.get(server.workspace.snapshot()) == first
+        assert last_changes.get(server.workspace.snapshot()) == old_changes
 
 
 @loop_over("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])

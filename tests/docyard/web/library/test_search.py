@@ -1,4 +1,4 @@
-"""The search page: hits, filters, paging, and hints without hits."""
+"""The search page: hits, filters, paging, and suggestions for a query without hits."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_filters_list_existing_values(server: PageServer) -> None:
 
 
 def test_search_links_to_next_and_first_page(server: PageServer) -> None:
-    first = server.get("/search?q=apples&path=many")
-    assert first.count('class="hit"') == 20
-    match = re.search(r'rel="next"[^>]*href="([^"]+)"', first)
+    first_page = server.get("/search?q=apples&path=many")
+    assert first_page.count('class="hit"') == 20
+    match = re.search(r'rel="next"[^>]*href="([^"]+)"', first_page)
     assert match
-    second = server.get(unescape(match[1]))
-    assert second.count('class="hit"') == 20
-    assert "First page" in second
+    second_page = server.get(unescape(match[1]))
+    assert second_page.count('class="hit"') == 20
+    assert "First page" in second_page
     assert "path=many" in match[1]
 
 
