@@ -47,7 +47,7 @@ def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
     run_script(protect, tmp_path)
     assert (tmp_path / "ana.token").read_text().startswith("docyard_ana_")
     repo = Repo(tmp_path / "specs")
-    with start_page_server(repo, tmp_path / "home") as served, served.agent() as agent:
+    with start_page_server(repo, tmp_path / "home") as served, served.connect_agent() as agent:
         name = ""
         for calls in re.findall(r"^```json\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
             for line in calls.splitlines():
