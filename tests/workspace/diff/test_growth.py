@@ -18,7 +18,7 @@ from workspace.errors import WorkspaceError
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_time_grows_with_size(build_document: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):
@@ -36,7 +36,7 @@ def test_time_grows_with_size(build_document: Callable[[int], bytes]) -> None:
     assert find_excessive_growth(measure, 2000) is None
 
 
-@loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@loop_over("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_documents_are_compared_in_time(build_document: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old_document, new_document = (

@@ -87,7 +87,7 @@ def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | N
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_parse_time_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     measure_parse(build_document(10))
     assert find_excessive_growth(lambda size: measure_parse(build_document(size)), 4000) is None
@@ -154,7 +154,7 @@ USES: dict[str, Callable[[Document], object]] = {
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_time_of_every_use_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     problems = {}
     for name, run_use in USES.items():

@@ -153,7 +153,7 @@ def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
     assert document.outline == expected.outline
 
 
-@loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@loop_over("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_texts_have_the_headings_of_the_parser(build_document: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = build_document(size)

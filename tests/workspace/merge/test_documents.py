@@ -177,7 +177,7 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
 
 
 @loop_over(
-    ("choice", "expected"),
+    ("resolution", "expected"),
     [
         (Resolution(ResolutionChoice.OURS), b"- [ ] Mine\n"),
         (Resolution(ResolutionChoice.THEIRS), b"- [ ] Yours\n"),

@@ -261,13 +261,13 @@ def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> di
 
 
 @given(
-    policy=st.lists(rules(), min_size=1, max_size=3),
+    protection_rules=st.lists(rules(), min_size=1, max_size=3),
     reviews=review_events(),
     opener=st.sampled_from(
         [AGENT, author_of(ANA), author_of(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
     ),
     commit_authors=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
-    passed=st.sets(st.sampled_from(ALL_CHECKS)),
+    passed_checks=st.sets(st.sampled_from(ALL_CHECKS)),
     person=st.none() | PEOPLE.map(lambda known_person: known_person.person),
 )
 def test_random_events_never_bypass_rules(
