@@ -81,8 +81,8 @@ def serve(path: str) -> None:
         listener.listen(64)
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([listener.fileno(), 0], [], [])
-            if 0 in ready:
+            ready_inputs, _, _ = select.select([listener.fileno(), 0], [], [])
+            if 0 in ready_inputs:
                 break
             connection, _ = listener.accept()
             if os.fork():
@@ -153,8 +153,8 @@ def run(path: str, arguments: list[str]) -> int:
         connection.connect(path)
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
         data = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(connection, [data], [0, 1, 2])
-        connection.sendall(data[sent:])
+        sent_count = socket.send_fds(connection, [data], [0, 1, 2])
+        connection.sendall(data[sent_count:])
         child = int.from_bytes(_receive_number(connection), "big")
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: os.kill(child, number))

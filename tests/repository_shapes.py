@@ -79,18 +79,18 @@ def mirror_with_packed_refs(repo: Repo) -> Shape:
 
 
 def linked_work_tree(repo: Repo) -> Shape:
-    linked = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
-    return Shape(linked.path, linked.path)
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    return Shape(work_tree.path, work_tree.path)
 
 
 def subfolder_of_a_linked_work_tree(repo: Repo) -> Shape:
-    linked = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
-    return Shape(linked.path / "guides", linked.path)
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    return Shape(work_tree.path / "guides", work_tree.path)
 
 
 def main_work_tree_opened_from_a_linked_one(repo: Repo) -> Shape:
-    linked = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
-    return Shape(linked.path, repo.path, branch="main")
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    return Shape(work_tree.path, repo.path, branch="main")
 
 
 def linked_work_tree_of_a_bare_repository(repo: Repo) -> Shape:
@@ -101,32 +101,32 @@ def linked_work_tree_of_a_bare_repository(repo: Repo) -> Shape:
 
 def linked_work_tree_that_was_moved_and_repaired(repo: Repo) -> Shape:
     repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
-    moved = repo.path.with_name("moved")
-    repo.path.with_name("linked").rename(moved)
-    Repo(moved).git("worktree", "repair")
-    return Shape(moved, moved)
+    moved_path = repo.path.with_name("moved")
+    repo.path.with_name("linked").rename(moved_path)
+    Repo(moved_path).git("worktree", "repair")
+    return Shape(moved_path, moved_path)
 
 
 def locked_work_tree(repo: Repo) -> Shape:
-    linked = linked_work_tree(repo)
-    repo.git("worktree", "lock", str(linked.open_path))
-    return linked
+    work_tree = linked_work_tree(repo)
+    repo.git("worktree", "lock", str(work_tree.open_path))
+    return work_tree
 
 
 def branch_of_a_deleted_work_tree(repo: Repo) -> Shape:
-    linked = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
-    shutil.rmtree(linked.path)
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    shutil.rmtree(work_tree.path)
     repo.git("switch", "-q", "--ignore-other-worktrees", "topic")
     return make_shape(repo)
 
 
 def work_tree_with_its_own_settings(repo: Repo) -> Shape:
-    linked = linked_work_tree(repo)
+    work_tree = linked_work_tree(repo)
     repo.git("config", "extensions.worktreeConfig", "true")
-    linked.repo.git("config", "--worktree", "core.autocrlf", "true")
-    linked.repo.git("rm", "-q", "--cached", "-r", ".")
-    linked.repo.git("reset", "-q", "--hard")
-    return linked
+    work_tree.repo.git("config", "--worktree", "core.autocrlf", "true")
+    work_tree.repo.git("rm", "-q", "--cached", "-r", ".")
+    work_tree.repo.git("reset", "-q", "--hard")
+    return work_tree
 
 
 def git_directory_elsewhere(repo: Repo) -> Shape:
@@ -266,9 +266,9 @@ def hard_linked_file(repo: Repo) -> Shape:
 
 
 def symlinked_work_tree(repo: Repo) -> Shape:
-    real = repo.path.with_name("real")
-    repo.path.rename(real)
-    repo.path.symlink_to(real, target_is_directory=True)
+    real_path = repo.path.with_name("real")
+    repo.path.rename(real_path)
+    repo.path.symlink_to(real_path, target_is_directory=True)
     return make_shape(repo)
 
 
@@ -312,12 +312,15 @@ def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
 
 
 def another_file_system(repo: Repo) -> Shape:
-    shared = Path("/dev/shm")
-    if not os.access(shared, os.W_OK) or shared.stat().st_dev == repo.path.stat().st_dev:
+    shared_memory_folder = Path("/dev/shm")
+    if (
+        not os.access(shared_memory_folder, os.W_OK)
+        or shared_memory_folder.stat().st_dev == repo.path.stat().st_dev
+    ):
         pytest.skip("no second file system is writable")
-    linked = shared / f"docyard-test-{os.getpid()}"
-    repositories.add_work_tree(repo, linked, "topic")
-    return Shape(linked, linked)
+    work_tree_path = shared_memory_folder / f"docyard-test-{os.getpid()}"
+    repositories.add_work_tree(repo, work_tree_path, "topic")
+    return Shape(work_tree_path, work_tree_path)
 
 
 SERVED_SHAPES: list[Callable[[Repo], Shape]] = [

@@ -90,9 +90,9 @@ class RawClient:
 
     def write(self, data: bytes) -> None:
         """Write bytes without changes."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._stdin.fileno(), rest) :]
+        remaining_data = memoryview(data)
+        while remaining_data:
+            remaining_data = remaining_data[os.write(self._stdin.fileno(), remaining_data) :]
 
     def send(self, line: bytes) -> None:
         """Write a line."""

@@ -36,8 +36,8 @@ def test_value_at_limit_is_met_and_above_is_missed() -> None:
 
 def test_95_of_100_identifiers_meet_the_limit_and_94_miss_it() -> None:
     results = make_complete_results()
-    for first, is_met in ((95, True), (94, False)):
-        results["known"]["identifiers"]["first"] = first
+    for first_count, is_met in ((95, True), (94, False)):
+        results["known"]["identifiers"]["first"] = first_count
         assert find_figure(results, "identifiers not found first, of 100").is_met is is_met
 
 

@@ -64,9 +64,9 @@ def test_ref_other_than_source_commit_is_refused(repo: Repo, archive_folder: Pat
     for ref in (None, "", " ", "HEAD", commit, commit.upper(), commit[:7]):
         assert archive.at(ref) is archive.snapshot(), ref
     for ref in ("main", "HEAD~1", "@{2099-01-01}", tree, commit[:3], "0" * 40):
-        with pytest.raises(RefNotFound, match=rf"of commit {commit}\) and no history") as caught:
+        with pytest.raises(RefNotFound, match=rf"of commit {commit}\) and no history") as error_info:
             archive.at(ref)
-        assert "Leave out the ref" in caught.value.fix
+        assert "Leave out the ref" in error_info.value.fix
     with pytest.raises(RefNotFound, match="one version of the documents and no history"):
         Archive(archive_folder, tree).at(commit)
 
@@ -82,9 +82,9 @@ def test_archive_without_source_commit_has_tree_as_tip(archive_folder: Path, tre
 
 def test_missing_document_or_tree_raises_error(archive_folder: Path, tree: str) -> None:
     snapshot = Archive(archive_folder, tree).snapshot()
-    with pytest.raises(DocumentNotFound) as caught:
+    with pytest.raises(DocumentNotFound) as error_info:
         snapshot.document("guides/setpu.md")
-    assert "guides/setup.md" in caught.value.fix
+    assert "guides/setup.md" in error_info.value.fix
     with pytest.raises(DamagedRepository) as damaged:
         snapshot.git.blob("0" * 40)
     assert "git fsck" not in damaged.value.fix

@@ -88,17 +88,17 @@ def test_call_over_a_limit_is_refused_as_a_whole(snapshot: Snapshot) -> None:
         ([build_append("small.md", "a")] * 4, 3),
         ([build_append("small.md", "a" * 1600)] * 2, 3000),
     ):
-        with pytest.raises(LimitExceeded) as caught:
+        with pytest.raises(LimitExceeded) as error_info:
             plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)
-        assert caught.value.details["limit"] == limit
+        assert error_info.value.details["limit"] == limit
 
 
 @loop_over("ending", ["\n", "\r", "\r\n"])
 def test_text_of_too_many_lines_is_refused(ending: str) -> None:
     Document.parse((ending * (MAX_LINES // 10)).encode())
-    with pytest.raises(LimitExceeded) as caught:
+    with pytest.raises(LimitExceeded) as error_info:
         Document.parse((ending * (MAX_LINES + 1)).encode(), "large.md")
-    assert caught.value.details["limit"] == MAX_LINES
+    assert error_info.value.details["limit"] == MAX_LINES
 
 
 def test_text_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +123,9 @@ NESTED_MERGES = "a: &a0 {k: v}\n" + "".join(
          "brackets", "long"],
 )  # fmt: skip
 def test_recursive_front_matter_is_refused(source: str) -> None:
-    with pytest.raises(InvalidFrontMatter) as caught:
+    with pytest.raises(InvalidFrontMatter) as error_info:
         read(source)
-    assert caught.value.fix
+    assert error_info.value.fix
     document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "bomb.md")
     assert document.title == "T"
     assert document.front_matter_error

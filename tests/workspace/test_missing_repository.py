@@ -39,11 +39,11 @@ def write(workspace: Workspace, *operations: Operation) -> WriteResult:
 def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], message_part: str) -> None:
     """Check that reads and writes raise an error with this message, a fix, and no absolute path."""
     for call in (workspace.tip, workspace.snapshot, lambda: write(workspace, CREATE)):
-        with pytest.raises(error_type) as caught:
+        with pytest.raises(error_type) as error_info:
             call()
-        assert message_part in caught.value.message
-        assert caught.value.fix
-        assert str(workspace.git.common_dir) not in caught.value.message + caught.value.fix
+        assert message_part in error_info.value.message
+        assert error_info.value.fix
+        assert str(workspace.git.common_dir) not in error_info.value.message + error_info.value.fix
 
 
 @loop_over("is_read_first", [True, False])
@@ -151,7 +151,7 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
 
 def test_repository_deleted_during_planning_is_not_recreated(repo: Repo, tmp_path: Path) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         write(workspace, CREATE, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
-    assert caught.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
+    assert error_info.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
     assert not repo.path.exists()

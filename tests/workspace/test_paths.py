@@ -168,11 +168,11 @@ LFS_POINTER = (
 @pytest.fixture
 def mixed_repo(tmp_path: Path) -> Repo:
     """Return a repository with links to a file and a folder, a submodule and a Git LFS pointer."""
-    inner = create_repository(tmp_path / "inner")
+    inner_repo = create_repository(tmp_path / "inner")
     repo = create_repository(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": LFS_POINTER})
     (repo.path / "link.md").symlink_to("real/a.md")
     (repo.path / "folder").symlink_to("real")
-    repo.git("update-index", "--add", "--cacheinfo", f"160000,{inner.head()},module.md")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{inner_repo.head()},module.md")
     repo.git("add", "-A", "link.md", "folder")
     repo.git("commit", "-q", "-m", "Add entries that are not documents")
     (repo.path / "module.md").mkdir()
@@ -208,10 +208,10 @@ def test_non_document_is_neither_read_nor_written(mixed_repo: Repo) -> None:
     paths = ("link.md", "folder/a.md", "module.md", "large.md")
     snapshot = Snapshot(GitReader(mixed_repo.path), mixed_repo.head())
     for path in paths:
-        with pytest.raises(WorkspaceError) as caught:
+        with pytest.raises(WorkspaceError) as error_info:
             snapshot.document(path)
-        assert caught.value.code in ("DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT")
-        assert caught.value.fix
+        assert error_info.value.code in ("DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT")
+        assert error_info.value.fix
     assert "link.md" not in snapshot.documents
     assert "module.md" not in snapshot.documents
     with pytest.raises(NotADocument):

@@ -74,25 +74,25 @@ def type_lines(
     shell: str, setup: str, lines: list[str], folder: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> list[str]:
     """Type each line and a Tab, and return the line after completion."""
-    out, start = tmp_path / "line", tmp_path / f"start.{shell}"
+    line_file, setup_file = tmp_path / "line", tmp_path / f"start.{shell}"
     script = tmp_path / f"docyard.{shell}"
     script.write_bytes(
         subprocess.run(
             ["docyard", "completion", shell], env=shell_environment, capture_output=True, check=True
         ).stdout
     )
-    start.write_text(setup.format(out=out, script=script))
+    setup_file.write_text(setup.format(out=line_file, script=script))
     process, terminal = pty.fork()
     if not process:
         os.chdir(folder)
         os.execvpe(SHELL_COMMANDS[shell][0], SHELL_COMMANDS[shell], shell_environment)
     try:
-        os.write(terminal, f"source {start}\n".encode())
-        assert read_recorded_line(out, terminal) == "ready\n"
+        os.write(terminal, f"source {setup_file}\n".encode())
+        assert read_recorded_line(line_file, terminal) == "ready\n"
         completed_lines = []
         for line in lines:
             os.write(terminal, line.encode() + b"\t" + RECORD_KEYS)
-            completed_lines.append(read_recorded_line(out, terminal))
+            completed_lines.append(read_recorded_line(line_file, terminal))
             os.write(terminal, b"\x05\x15")  # to the end of the line, then delete it
         return completed_lines
     finally:
@@ -100,16 +100,16 @@ def type_lines(
         os.waitpid(process, 0)
 
 
-def read_recorded_line(out: Path, terminal: int) -> str:
+def read_recorded_line(line_file: Path, terminal: int) -> str:
     """Wait for the line that the shell writes, and return it."""
     output, deadline = b"", time.monotonic() + 60
     while time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.05)[0]:
             output += os.read(terminal, 65536)
-        if out.exists():
+        if line_file.exists():
             time.sleep(0.05)
-            line = out.read_text()
-            out.unlink()
+            line = line_file.read_text()
+            line_file.unlink()
             return line
     raise AssertionError(f"the shell wrote no line; its output is {output!r}")
 

@@ -216,8 +216,8 @@ def test_text_is_read_from_pipe_or_editor(
     read_data: ReadData,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def pipe(raw: bytes) -> None:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    def pipe(data: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
 
     pipe("Two lines,\nthe second: ü.\n".encode())
     run_command("comment", proposal_id)

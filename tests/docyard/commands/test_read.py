@@ -124,7 +124,7 @@ def test_every_section_is_listed(guide_repo: Path, git: Git, capfdbinary: Captur
     assert main(["read", "long.md", "--sections", "--json", "-C", str(guide_repo)]) == 0
     data = json.loads(capfdbinary.readouterr().out)
     assert data["sections"] == ["_preamble", *(f"s{n}" for n in range(1200))]
-    assert [item["address"] for item in data["outline"]] == data["sections"]
+    assert [entry["address"] for entry in data["outline"]] == data["sections"]
     assert "cursor" not in data
 
 

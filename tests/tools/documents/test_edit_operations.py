@@ -42,13 +42,13 @@ OPERATIONS_OF_FIELDS = [
 
 @loop_over(("fields", "names"), OPERATIONS_OF_FIELDS)
 def test_fields_select_the_operation(fields: dict[str, object], names: list[str]) -> None:
-    item = {"file": "api.md", **fields}
+    entry = {"file": "api.md", **fields}
     if len(names) == 1:
-        assert edit_operations.resolve_operation(item) == names[0]
+        assert edit_operations.resolve_operation(entry) == names[0]
         return
-    with pytest.raises(InvalidArguments) as caught:
-        edit_operations.resolve_operation(item)
-    assert caught.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
+    with pytest.raises(InvalidArguments) as error_info:
+        edit_operations.resolve_operation(entry)
+    assert error_info.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
 
 
 TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}

@@ -127,11 +127,11 @@ def test_write_to_moved_section_is_refused_with_new_address(
         ("edit_document", {"operation": "add_section", "parent_slug": "tasks", "title": "Later"}),
         ("remove_document", {"slug": "tasks"}),
     ):
-        before = repo.head()
+        head_before = repo.head()
         answer = call_tool(tool, file="api.md", **fields)
         assert answer.is_error
         assert answer.data["code"] == "SECTION_NOT_FOUND"
-        assert repo.head() == before
+        assert repo.head() == head_before
         location = answer.data["moved_to"]
         assert (location["file"], location["commit"]) == ("api.md", retitling_commit)
         assert f"'api.md#{location['slug']}'" in answer.data["fix"]

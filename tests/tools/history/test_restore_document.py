@@ -130,7 +130,7 @@ def test_later_change_is_a_conflict_unless_partial_revert_requested(call_tool: C
     result = call_tool("restore_document", undo=first_commit, mode="each")
     assert not result.is_error, result.data
     assert result.data["conflicts"] == [conflict]
-    assert [item["slug"] for item in result.data["undone"]] == ["endpoints"]
+    assert [undone_change["slug"] for undone_change in result.data["undone"]] == ["endpoints"]
     assert '"slug": "endpoints/search"' in result.data["next_step"]
     assert read_api(repo) == API.replace("things", "all")
 

@@ -136,13 +136,13 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
         {**valid_arguments, f"{required_argument.name}s": "x"},
         {**valid_arguments, "y" * 10_000: "x"},
     ):
-        with pytest.raises(InvalidArguments) as caught:
+        with pytest.raises(InvalidArguments) as error_info:
             prompt.parse(invalid_arguments)
-        assert caught.value.fix
-        assert len(caught.value.message) < 200
-    with pytest.raises(InvalidArguments, match="unknown argument") as caught:
+        assert error_info.value.fix
+        assert len(error_info.value.message) < 200
+    with pytest.raises(InvalidArguments, match="unknown argument") as error_info:
         prompt.parse({**valid_arguments, required_argument.name[:-1]: "x"})
-    assert caught.value.details["nearest"] == [required_argument.name]
+    assert error_info.value.details["nearest"] == [required_argument.name]
 
 
 @pytest.mark.parametrize(
@@ -161,17 +161,17 @@ def test_missing_document_is_refused(
     toolbox: Toolbox, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), name)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         fill_prompt(prompt, toolbox.context(), arguments)
-    assert caught.value.code == code
-    assert str(tmp_path) not in caught.value.message
+    assert error_info.value.code == code
+    assert str(tmp_path) not in error_info.value.message
 
 
 def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
     prompts = prompts_for(toolbox.context())
-    with pytest.raises(UnknownPrompt) as caught:
+    with pytest.raises(UnknownPrompt) as error_info:
         find_prompt(prompts, "review_documents")
-    assert caught.value.details["nearest"] == ["review_document"]
+    assert error_info.value.details["nearest"] == ["review_document"]
     with pytest.raises(UnknownPrompt):
         find_prompt({}, "x" * 10_000)
 

@@ -75,7 +75,7 @@ def test_parallel_merges_of_conflicting_proposals_merge_one(call_tool: CallTool,
     [conflict] = refusal.data["conflicts"]
     assert conflict["where"] == "endpoints/search"
     check_success(call_tool("update_proposal", **refusal.data["example"]))
-    states = {item["proposal"]: item["state"] for item in call_tool("view_proposal").data["proposals"]}
+    states = {entry["proposal"]: entry["state"] for entry in call_tool("view_proposal").data["proposals"]}
     assert sorted(states[proposal] for proposal in proposals) == ["draft", "merged"]
     assert repo.fsck() == repo.status() == ""
 

@@ -133,7 +133,7 @@ def test_all_reviews_are_read_in_parts(
     while page.data["next_cursor"] is not None:
         page = call_next_step(call_tool, page)
         reviews += page.data["reviews"]
-    assert [item["text"] for item in reviews[:-1]] == texts[:-1]
+    assert [review["text"] for review in reviews[:-1]] == texts[:-1]
     last_review = reviews[-1]
     assert (
         last_review["text"] + read_to_end(call_tool, make_call(call_tool, last_review["rest"]), "reviews")
@@ -183,7 +183,7 @@ def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, wo
     comment_ids = []
     while True:
         assert measure_sent_bytes(page) < MAX_ANSWER_BYTES
-        comment_ids += [item["comment"] for item in page.data["comments"]]
+        comment_ids += [comment["comment"] for comment in page.data["comments"]]
         if page.data["next_cursor"] is None:
             break
         page = call_next_step(call_tool, page)

@@ -116,6 +116,6 @@ def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: 
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
     viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
-    assert [item["path"] for item in check_success(answer)["changes"]["documents"]] == ["api.md"]
+    assert [entry["path"] for entry in check_success(answer)["changes"]["documents"]] == ["api.md"]
     call_next_step(viewer, answer)
     assert not viewer("view_document", file="api.md", slug="quotas", ref=proposal).is_error

@@ -21,11 +21,13 @@ def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> N
     second_page = call_next_step(call_tool, first_page)
     third_page = call_next_step(call_tool, second_page)
     ids_on_pages = [
-        item["proposal"] for page in (first_page, second_page, third_page) for item in page.data["proposals"]
+        entry["proposal"]
+        for page in (first_page, second_page, third_page)
+        for entry in page.data["proposals"]
     ]
     assert ids_on_pages == ids[::-1]
     assert third_page.data["next_cursor"] is None
-    assert [item["proposal"] for item in call_tool("view_proposal", state="closed").data["proposals"]] == [
+    assert [entry["proposal"] for entry in call_tool("view_proposal", state="closed").data["proposals"]] == [
         ids[1]
     ]
     assert call_next_step(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
@@ -53,7 +55,7 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
     answer = call_tool("view_proposal", proposal=proposal)
     data = check_success(answer)
     assert (data["commit"], data["tip"], data["behind"]) == (tip, tip, 0)
-    assert [item["path"] for item in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
+    assert [entry["path"] for entry in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
     [text, task] = data["changes"]["documents"][0]["changes"]
     assert (text["before"], text["after"]) == ("Finds things.\n", "Finds all things.\n")
     assert (task["kind"], task["address"]) == ("task_completed", "tasks[1]")
@@ -97,7 +99,7 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
     assert (change["path"], change["truncated"]) == ("first.md", True)
     assert change["rest"] in str(first_view.text)
     second_view = call_next_step(call_tool, first_view)
-    assert [item["path"] for item in second_view.data["changes"]["documents"]] == ["second.md"]
+    assert [entry["path"] for entry in second_view.data["changes"]["documents"]] == ["second.md"]
     part = call_tool("view_proposal", proposal=proposal, file="first.md")
     pieces = [str(part.text)]
     while part.data["next_offset"] is not None:

@@ -39,7 +39,9 @@ def test_addresses_are_listed_in_order_with_titles(call_tool: CallTool, repo: Re
     assert data["sections"] == ["_preamble", "endpoints", "endpoints/search", "add", "errors"]
     assert (data["count"], data["type"], data["path"]) == (5, "toc", "api.md")
     assert data["commit"] == repo.head()
-    assert [(item["title"], item["level"], item["number"], item["lines"]) for item in data["outline"]] == [
+    assert [
+        (entry["title"], entry["level"], entry["number"], entry["lines"]) for entry in data["outline"]
+    ] == [
         ("API", 1, "", [1, 4]),
         ("Endpoints", 2, "1", [5, 10]),
         ("Search", 3, "1.1", [7, 8]),
@@ -119,9 +121,9 @@ def test_list_agrees_with_parser_on_every_heading(call_tool: CallTool, repo: Rep
     outline = call_tool("list_sections", file_path="tricky.md").data["outline"]
     # The first heading, if it is an H1, is the title and belongs to the preamble.
     assert (outline[0]["address"], outline[0]["title"]) == ("_preamble", "Title one")
-    assert [(item["level"], item["lines"][0]) for item in outline[1:]] == parsed_headings[1:]
+    assert [(entry["level"], entry["lines"][0]) for entry in outline[1:]] == parsed_headings[1:]
     titles = ["Setext x", "Closed", "Interrupts", "Two lines", "", "Deep"]
-    assert [item["title"] for item in outline[1:]] == titles
+    assert [entry["title"] for entry in outline[1:]] == titles
 
 
 def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> None:

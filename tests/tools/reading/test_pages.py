@@ -26,7 +26,7 @@ def test_lists_are_read_page_by_page(call_tool: CallTool, repo: Repo) -> None:
     cursor = None
     while True:
         page = call_tool("list_documents", path="many", limit=3, cursor=cursor)
-        paths += [item["path"] for item in page.data["documents"]]
+        paths += [entry["path"] for entry in page.data["documents"]]
         assert page.data["total"] == 7
         cursor = page.data["next_cursor"]
         if cursor is None:
@@ -44,7 +44,7 @@ def test_cursor_of_another_list_or_commit_is_refused(call_tool: CallTool, repo: 
 
 def test_lists_are_filtered(call_tool: CallTool) -> None:
     def list_paths(**filters: object) -> list[str]:
-        return [item["path"] for item in call_tool("list_documents", **filters).data["documents"]]
+        return [entry["path"] for entry in call_tool("list_documents", **filters).data["documents"]]
 
     assert list_paths() == ["api.md", "notes/plain.md"]
     assert (

@@ -104,8 +104,11 @@ def test_ambiguous_heading_returns_candidates_with_lines(call_tool: CallTool) ->
     assert answer.is_error
     assert answer.data["code"] in ("AMBIGUOUS_SECTION", "AMBIGUOUS_ADDRESS")
     assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", "Notes")
-    assert {item["slug"] for item in answer.data["candidates"]} == {"notes", "2-methods-again/notes"}
-    assert all(item["line"] for item in answer.data["candidates"])
+    assert {candidate["slug"] for candidate in answer.data["candidates"]} == {
+        "notes",
+        "2-methods-again/notes",
+    }
+    assert all(candidate["line"] for candidate in answer.data["candidates"])
     assert not read_section(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
 
 

@@ -98,13 +98,13 @@ def test_unreadable_resource_is_refused(
         }
     )
     repo.write({"new.md": "# New\n"})
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         read_resource(toolbox.context(), uri)
-    assert caught.value.code == code
-    assert caught.value.fix
-    assert str(repo.path) not in caught.value.message + caught.value.fix
+    assert error_info.value.code == code
+    assert error_info.value.fix
+    assert str(repo.path) not in error_info.value.message + error_info.value.fix
     if nearest:
-        assert caught.value.details["nearest"][: len(nearest)] == nearest  # type: ignore[index]
+        assert error_info.value.details["nearest"][: len(nearest)] == nearest  # type: ignore[index]
 
 
 @settings(

@@ -55,11 +55,11 @@ def test_settings_are_read_from_toml() -> None:
     ],
 )
 def test_invalid_setting_is_an_error_that_names_its_field(data: bytes, field: str | None) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(data)
-    assert caught.value.details.get("field") == field
-    assert caught.value.fix
-    assert len(caught.value.message) < 300
+    assert error_info.value.details.get("field") == field
+    assert error_info.value.fix
+    assert len(error_info.value.message) < 300
 
 
 @loop_over(
@@ -152,11 +152,11 @@ def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
     ],
 )
 def test_invalid_taxonomy_key_is_an_error_that_names_it(data: bytes, field: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(data)
-    assert caught.value.details["field"] == field
-    assert caught.value.message.isprintable()
-    assert len(caught.value.message) < 300
+    assert error_info.value.details["field"] == field
+    assert error_info.value.message.isprintable()
+    assert len(error_info.value.message) < 300
 
 
 @loop_over(

@@ -34,15 +34,15 @@ def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
 def test_conflict_lists_the_candidates() -> None:
     old_document = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
     new_document = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
-    with pytest.raises(ConcurrentChange) as caught:
+    with pytest.raises(ConcurrentChange) as error_info:
         map_address(old_document, new_document, "tasks[0]")
-    assert caught.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
-    assert "Write" not in caught.value.message
+    assert error_info.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
+    assert "Write" not in error_info.value.message
 
 
 @given(documents, st.data(), st.sampled_from(Evidence))
 def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidence: Evidence) -> None:
-    sources = [old.source(item) for item in old.sections]
+    sources = [old.source(section) for section in old.sections]
     new_sources = data.draw(st.permutations(sources)) if sources else []
     new_document = Document.parse(b"".join(new_sources), "doc.md")
     match = SectionMatch(old, new_document, evidence)

@@ -79,9 +79,11 @@ def test_titles_are_clean_and_ids_are_addresses(published_repo: Repo) -> None:
     assert len(snapshot.documents) == FILE_COUNT
     for number in range(FILE_COUNT):
         document = snapshot.document(make_path(number))
-        expected = [(to_plain_text(item.title), item.id, item.level) for item in make_headings(number)]
+        expected = [
+            (to_plain_text(heading.title), heading.id, heading.level) for heading in make_headings(number)
+        ]
         *sections, last_section = document.sections[1:]
-        assert [(item.title, item.address, item.level) for item in sections] == expected
+        assert [(section.title, section.address, section.level) for section in sections] == expected
         assert (last_section.title, last_section.address) == ("A set { a, b }", "a-set--a-b-")
         assert "{" not in document.title
         assert resolve_section(document, f"page-{number:03}").is_preamble
@@ -113,8 +115,8 @@ def test_rename_preserves_every_list(name_kind: str) -> None:
             assert edit.result["slug"] == heading.id
             text = text.replace(heading.source, heading._replace(title=f"New {number}").source)
         assert new_document.data.decode() == text
-        assert [item.address for item in new_document.sections] == [
-            item.address for item in document.sections
+        assert [section.address for section in new_document.sections] == [
+            section.address for section in document.sections
         ]
 
 
@@ -147,7 +149,7 @@ def test_moves_preserve_ids_and_update_links(published_repo: Repo) -> None:
         assert resolve_section(target, f"install-{number:03}").title == "Install it"
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in target.data
         assert not find_sections_by_name(result.overlay.document(make_path(number)), f"install-{number:03}")
-        assert [item.address for item in target.sections if item.address == "first-steps"]
+        assert [section.address for section in target.sections if section.address == "first-steps"]
         # The link to the section names its new document.
         linking_number = next(
             candidate for candidate in range(FILE_COUNT) if (candidate * 7 + 1) % FILE_COUNT == number
@@ -236,7 +238,9 @@ def test_merge_preserves_every_list() -> None:
         result = merge_documents(base, our_document, their_document)
         assert result.conflicts == ()
         document = Document.parse(result.data, base.path)
-        assert [item.address for item in document.sections] == [item.address for item in base.sections]
+        assert [section.address for section in document.sections] == [
+            section.address for section in base.sections
+        ]
         for heading in make_headings(number):
             assert heading._replace(title=f"New {heading.title}").source.encode() in document.data
         assert document.data.count(b"Theirs.") == len(make_headings(number))
@@ -271,11 +275,11 @@ def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
             if heading.id in addresses and "\n" not in heading.source:
                 text = text.replace(heading.source, f"{heading.source} {{#{addresses[heading.id]}}}")
         document_with_anchors = Document.parse(text.encode(), document.path)
-        assert [item.title for item in document_with_anchors.sections] == [
-            item.title for item in document.sections
+        assert [section.title for section in document_with_anchors.sections] == [
+            section.title for section in document.sections
         ]
-        assert [item.address for item in document_with_anchors.sections] == [
-            item.address for item in document.sections
+        assert [section.address for section in document_with_anchors.sections] == [
+            section.address for section in document.sections
         ]
         result = fix_document(
             document_with_anchors,

@@ -132,11 +132,11 @@ def move_if_needed(
 
 
 def list_movable_sections(document: Document) -> list[Section]:
-    return [item for item in document.sections if not item.is_preamble]
+    return [section for section in document.sections if not section.is_preamble]
 
 
 def draw_position(draw: Callable[..., Any], target: Document, section: Section | None) -> TargetPosition:
-    keys: list[str] = [item.key for item in list_movable_sections(target)]
+    keys: list[str] = [section.key for section in list_movable_sections(target)]
     anchor_kind = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
     key = draw(st.sampled_from(keys)) if keys else ""
     parent, before, after = (key if anchor_kind == name else None for name in ("parent", "before", "after"))
@@ -170,7 +170,7 @@ def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
         new_neighbor_document = move_result.target if path == move_result.target.path else move_result.source
         key_index = 0 if neighbor is parent else 1 if index + 1 < len(siblings) else 2
         keys[key_index] = next(
-            item.key for item in new_neighbor_document.sections if item.heading_start == offset
+            section.key for section in new_neighbor_document.sections if section.heading_start == offset
         )
     new_source = move_result.target if target is source else move_result.source
     original_position = find_target_position(

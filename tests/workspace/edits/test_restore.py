@@ -272,8 +272,11 @@ def test_move_between_documents_is_undone_in_both_or_neither(tmp_path: Path) -> 
     }
     conflicts = step.outcome.result["conflicts"]
     assert isinstance(conflicts, list)
-    assert {(item["file"], item["slug"]) for item in conflicts} == {("a.md", "setup"), ("b.md", "setup")}
-    assert later_commit in [commit for item in conflicts for commit in item.get("commits", ())]
+    assert {(conflict["file"], conflict["slug"]) for conflict in conflicts} == {
+        ("a.md", "setup"),
+        ("b.md", "setup"),
+    }
+    assert later_commit in [commit for conflict in conflicts for commit in conflict.get("commits", ())]
 
 
 def test_dependent_moves_are_undone_in_order(tmp_path: Path) -> None:

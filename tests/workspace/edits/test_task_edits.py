@@ -186,7 +186,7 @@ def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st
         new_document, edit = move.revise(document, EDIT_CONTEXT)
     except InvalidAddress:  # the target is a subtask of the task
         return
-    titles = {item.index: item.title for item in document.tasks(section)}
+    titles = {task.index: task.title for task in document.tasks(section)}
     parent_index, _, position = task.index.rpartition(".")
     next_title = titles.get(f"{parent_index}.{int(position) + 1}" if parent_index else str(int(position) + 1))
     new_addresses = dict(

@@ -22,7 +22,7 @@ def undo_partially(repo: Repo, commit: str) -> list[str | None]:
     assert step.outcome, step.error
     conflicts = step.outcome.result["conflicts"]
     assert isinstance(conflicts, list)
-    return [item.get("slug") for item in conflicts]
+    return [conflict.get("slug") for conflict in conflicts]
 
 
 def test_split_section_with_a_later_edit_stays_split(tmp_path: Path) -> None:

@@ -154,17 +154,17 @@ def nest_lists(depth: int) -> list[Any]:
 )
 def test_metadata_that_front_matter_cannot_represent_is_refused(metadata: dict[str, Any]) -> None:
     document = Document.parse(b"# D\n", FILE)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         revise_document(document, SetMetadata(file=FILE, metadata=metadata))
-    assert caught.value.code in ("INVALID_METADATA", "INVALID_CONTENT")
-    assert caught.value.fix
+    assert error_info.value.code in ("INVALID_METADATA", "INVALID_CONTENT")
+    assert error_info.value.fix
 
 
 def test_too_large_front_matter_is_refused() -> None:
     document = Document.parse(b"---\na: " + b"x" * (MAX_FRONT_MATTER - 100) + b"\n---\n", FILE)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         revise_document(document, SetMetadata(file=FILE, metadata={"b": "x" * 200}))
-    assert caught.value.code == "INVALID_FRONT_MATTER"
+    assert error_info.value.code == "INVALID_FRONT_MATTER"
 
 
 def test_setting_a_title_that_the_h1_overrides_gives_a_hint() -> None:

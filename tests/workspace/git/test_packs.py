@@ -47,8 +47,8 @@ def test_every_packed_object_is_read_back(
     folder.mkdir()
     objects = [build_blob(data) for data in contents]
     name = write_pack(folder, objects, len(objects))
-    assert read_objects(folder) == {item.id: item.data for item in objects}
-    assert read_packed_ids(folder / f"{name}.idx") == {item.id for item in objects}
+    assert read_objects(folder) == {git_object.id: git_object.data for git_object in objects}
+    assert read_packed_ids(folder / f"{name}.idx") == {git_object.id for git_object in objects}
 
 
 def test_offset_over_two_gigabytes_is_in_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +68,9 @@ def test_same_objects_make_same_pack(tmp_path: Path) -> None:
 
 def test_changed_object_bytes_are_not_packed(tmp_path: Path) -> None:
     changed_object = PackedObject("blob", hash_object("blob", b"old bytes"), b"new bytes")
-    with pytest.raises(ObjectChanged) as caught:
+    with pytest.raises(ObjectChanged) as error_info:
         write_pack(tmp_path, [build_blob(b"fine"), changed_object], 2)
-    assert caught.value.id == changed_object.id
+    assert error_info.value.id == changed_object.id
     assert list(tmp_path.iterdir()) == []
 
 

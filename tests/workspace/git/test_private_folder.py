@@ -182,11 +182,15 @@ def test_symlink_at_path_of_private_folder_is_not_followed(repo: Repo, tmp_path:
 def test_doctor_makes_readable_folder_private(repo: Repo) -> None:
     common_dir = repo.path / ".git"
     make_private_folder(common_dir).chmod(0o755)
-    [finding] = [item for item in check_environment(common_dir, None) if "other users" in item.message]
+    [finding] = [
+        finding for finding in check_environment(common_dir, None) if "other users" in finding.message
+    ]
     assert finding.apply_fix is not None
     assert finding.apply_fix() is not None
     assert read_modes(repo)[""] == 0o700
-    assert not [item for item in check_environment(common_dir, None) if "other users" in item.message]
+    assert not [
+        finding for finding in check_environment(common_dir, None) if "other users" in finding.message
+    ]
 
 
 def hold_locks(common_dir: Path) -> list[str]:

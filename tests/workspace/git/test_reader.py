@@ -111,9 +111,9 @@ def test_unreadable_index_raises_error_without_output(
     with pytest.raises(SplitIndex):
         IndexFile.read(tmp_path / ".git" / "index")
     repo.write({".git/index": b"junk"})
-    with pytest.raises(DamagedRepository) as caught:
+    with pytest.raises(DamagedRepository) as error_info:
         IndexFile.read(tmp_path / ".git" / "index")
-    assert not isinstance(caught.value, SplitIndex)
+    assert not isinstance(error_info.value, SplitIndex)
     gc.collect()
     assert capsys.readouterr().err == ""
 
@@ -352,10 +352,10 @@ def test_many_threads_read_without_errors(tmp_path: Path) -> None:
 
 
 def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No space left on device") as caught, translate_write_errors():
+    with pytest.raises(OSError, match="No space left on device") as error_info, translate_write_errors():
         raise pygit2.GitError(f"failed to write out file '{tmp_path}': No space left on device")
-    assert caught.value.errno == errno.ENOSPC
-    assert str(tmp_path) not in str(caught.value)
+    assert error_info.value.errno == errno.ENOSPC
+    assert str(tmp_path) not in str(error_info.value)
     repo = repositories.create_repository(tmp_path / "repo")
     store = GitStore(repo.path)
     shutil.rmtree(repo.path)

@@ -377,9 +377,9 @@ def test_non_latin_section_is_found_and_nearest_suggested(tmp_path: Path) -> Non
     repo = create_repository(tmp_path, {"a.md": "# A\n\n## Установка\n\nTekst.\n"})
     repo.commit({"a.md": "# A\n\n## Установка\n\nInoy tekst.\n"})
     assert len(read_changes(tmp_path, "a.md", "установка").entries) == 2
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         read_changes(tmp_path, "a.md", "установк")
-    assert caught.value.details["candidates"]
+    assert error_info.value.details["candidates"]
 
 
 def test_unborn_branch_has_no_document(tmp_path: Path) -> None:
@@ -410,9 +410,9 @@ def test_archive_has_no_history(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "docs", {"a.md": GUIDE})
     repo.git("gc", "-q")
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    with pytest.raises(NoHistory) as caught:
+    with pytest.raises(NoHistory) as error_info:
         Archive(repo.path / ".git", tree).history()
-    assert caught.value.code == "NO_HISTORY"
+    assert error_info.value.code == "NO_HISTORY"
 
 
 def test_long_walk_reports_progress(tmp_path: Path) -> None:

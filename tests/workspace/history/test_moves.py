@@ -192,17 +192,19 @@ def test_section_with_a_removed_number_is_matched_by_its_text(repo: Repo) -> Non
 
 
 def test_section_moved_to_another_document_is_found(repo: Repo) -> None:
-    rest, heading, errors = GUIDE.partition("## Errors\n")
-    move_commit = repo.commit({"retries.md": rest, "limits.md": f"{OTHER_TEXT}\n#{heading}{errors}"})
+    remaining_text, heading, errors = GUIDE.partition("## Errors\n")
+    move_commit = repo.commit(
+        {"retries.md": remaining_text, "limits.md": f"{OTHER_TEXT}\n#{heading}{errors}"}
+    )
     assert find_move(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", move_commit)
     last_commit = rename_file(repo, "limits.md", "bounds.md")
     assert find_move(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last_commit)
 
 
 def test_text_that_existed_before_is_not_a_move(repo: Repo) -> None:
-    rest, heading, errors = GUIDE.partition("## Errors\n")
+    remaining_text, heading, errors = GUIDE.partition("## Errors\n")
     repo.commit({"copy.md": f"# Copy\n\n{heading}{errors}"})
-    repo.commit({"retries.md": rest, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
+    repo.commit({"retries.md": remaining_text, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
     assert find_move(repo, "retries.md", "errors") is None
 
 

@@ -37,7 +37,7 @@ texts = st.lists(st.sampled_from(MARKS), min_size=1, max_size=16).map("".join)
 
 
 def read_link_fields(text: str, labels: frozenset[str] = frozenset()) -> list[LinkFields]:
-    spans = [item for item in read_inline(text, 0, len(text), labels) if isinstance(item, LinkSpan)]
+    spans = [span for span in read_inline(text, 0, len(text), labels) if isinstance(span, LinkSpan)]
     return sorted(
         (span.kind, span.is_image, span.start, span.end, span.destination_start, span.destination_end)
         for span in spans
@@ -107,7 +107,7 @@ def test_label_with_a_bracket_is_invalid() -> None:
     ],
 )
 def test_html_names_are_read(text: str, names: list[str]) -> None:
-    found_names = [item.name for item in read_inline(text, 0, len(text)) if isinstance(item, NameSpan)]
+    found_names = [span.name for span in read_inline(text, 0, len(text)) if isinstance(span, NameSpan)]
     assert found_names == names
 
 
@@ -123,8 +123,8 @@ def test_html_names_are_read(text: str, names: list[str]) -> None:
 )
 def test_wiki_links_are_read_if_enabled(text: str, destinations: list[str]) -> None:
     items = read_inline(text, 0, len(text), wiki=True)
-    spans = [item for item in items if isinstance(item, LinkSpan)]
+    spans = [span for span in items if isinstance(span, LinkSpan)]
     assert [text[span.destination_start : span.destination_end] for span in spans] == destinations
     assert not any(
-        item.kind is LinkKind.WIKI for item in read_inline(text, 0, len(text)) if isinstance(item, LinkSpan)
+        span.kind is LinkKind.WIKI for span in read_inline(text, 0, len(text)) if isinstance(span, LinkSpan)
     )

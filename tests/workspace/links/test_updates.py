@@ -157,7 +157,10 @@ def test_links_lead_to_the_same_targets_after_a_batch(
     snapshot = commit_files(store, files)
     old_targets = read_targets(Overlay(snapshot), set(PATHS))
     result = plan(
-        snapshot, [make_operation(snapshot, item) for item in drawn_operations], Mode.EACH, EDIT_CONTEXT
+        snapshot,
+        [make_operation(snapshot, operation) for operation in drawn_operations],
+        Mode.EACH,
+        EDIT_CONTEXT,
     )
     new_targets = read_targets(result.overlay, {*PATHS, *result.changes})
     all_bytes = b"".join(

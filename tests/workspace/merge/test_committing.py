@@ -102,13 +102,13 @@ def test_merge_without_file_changes_is_committed(repo: Repo) -> None:
 def test_conflict_changes_nothing_until_resolved(repo: Repo) -> None:
     commit_to_branch(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
     old_files = repositories.read_repository_files(repo.path)
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as error_info:
         merge_branch(repo)
     assert repositories.read_repository_files(repo.path) == old_files
-    (conflict,) = caught.value.conflicts
+    (conflict,) = error_info.value.conflicts
     assert conflict.path == "guide.md"
-    assert caught.value.details["paths"] == ["guide.md"]
-    assert caught.value.tip == repo.head()
+    assert error_info.value.details["paths"] == ["guide.md"]
+    assert error_info.value.tip == repo.head()
     workspace = Workspace.open(repo.path, durable=False)
     their_commit = workspace.tip("topic")
     assert their_commit is not None

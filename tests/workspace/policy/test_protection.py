@@ -102,9 +102,9 @@ def test_change_is_governed_by_expected_rules(
     if not rules:
         check_direct_write(tip, changes)
         return
-    with pytest.raises(Protected) as caught:
+    with pytest.raises(Protected) as error_info:
         check_direct_write(tip, changes)
-    assert set(caught.value.paths) <= changes.keys()
+    assert set(error_info.value.paths) <= changes.keys()
 
 
 def test_whole_entries_are_governed(tip: Snapshot) -> None:
@@ -121,11 +121,11 @@ def test_whole_entries_are_governed(tip: Snapshot) -> None:
 
 
 def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
-    with pytest.raises(Protected) as caught:
+    with pytest.raises(Protected) as error_info:
         check_direct_write(
             tip, {"guides/plain.md": b"", **{f"specs/{number:03}.md": b"" for number in range(30)}}
         )
-    error = caught.value
+    error = error_info.value
     assert error.message == (
         "specs/000.md, specs/001.md, specs/002.md and 27 more can change only by a proposal that is reviewed"
     )

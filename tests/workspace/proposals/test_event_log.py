@@ -377,9 +377,9 @@ def test_checked_out_discussion_branch_is_updated(repo: Repo, writer: EventWrite
 def test_event_file_is_readable_json(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening("Ünïcode 🎉"))
     (path,) = list_event_paths(repo)
-    raw = repo.git("show", f"{BRANCH}:{path}")
-    assert "Ünïcode 🎉" in raw
-    assert json.loads(raw)["words"]["title"] == "Ünïcode 🎉"
+    event_json = repo.git("show", f"{BRANCH}:{path}")
+    assert "Ünïcode 🎉" in event_json
+    assert json.loads(event_json)["words"]["title"] == "Ünïcode 🎉"
 
 
 def test_second_read_decodes_only_new_events(

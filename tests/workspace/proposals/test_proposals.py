@@ -85,7 +85,7 @@ def test_state_changes_from_draft_to_merged(scene: Scene) -> None:
     approved_proposal = scene.find_proposal()
     assert approved_proposal.state is ProposalState.APPROVED
     assert [review.author for review in approved_proposal.approvals] == [BEA]
-    assert [item.relation for item in approved_proposal.reviews] == [
+    assert [review.relation for review in approved_proposal.reviews] == [
         CommitRelation.EDITED,
         CommitRelation.CURRENT,
     ]

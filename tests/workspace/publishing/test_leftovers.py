@@ -88,13 +88,13 @@ def test_leftovers_of_killed_writer_are_found_and_recovered(
 def test_active_writer_and_foreign_locks_are_not_leftovers(tmp_path: Path) -> None:
     repositories.create_repository(tmp_path)
     common_dir = tmp_path / ".git"
-    pending = common_dir / "docyard" / "pending" / "0123456789abcdef"
-    pending.mkdir(parents=True)
-    (pending / "index").write_bytes(b"")
+    pending_folder = common_dir / "docyard" / "pending" / "0123456789abcdef"
+    pending_folder.mkdir(parents=True)
+    (pending_folder / "index").write_bytes(b"")
     (common_dir / "index.lock").write_bytes(b"")
     assert find_leftovers(common_dir).locks == ()
     (common_dir / "index.lock").unlink()
-    os.link(pending / "index", common_dir / "index.lock")
+    os.link(pending_folder / "index", common_dir / "index.lock")
     assert find_leftovers(common_dir).locks == ("index.lock",)
     with docyard_lock(common_dir):
         assert find_leftovers(common_dir).folders == find_leftovers(common_dir).locks == ()

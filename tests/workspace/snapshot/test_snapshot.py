@@ -64,15 +64,15 @@ def test_uncommitted_changes_are_not_read(repo: Repo) -> None:
 def test_unknown_document_error_suggests_the_nearest_path(repo: Repo) -> None:
     new_snapshot = take_snapshot(repo)
     for path, candidates in (("guides/setpu.md", ["guides/setup.md"]), ("guides", ["guides/deep/only.md"])):
-        with pytest.raises(DocumentNotFound) as caught:
+        with pytest.raises(DocumentNotFound) as error_info:
             new_snapshot.document(path)
-        suggestions = caught.value.details["candidates"]
+        suggestions = error_info.value.details["candidates"]
         assert isinstance(suggestions, list)
         assert suggestions[0] == candidates[0]
     for path in ("", "x" * 5000, "../README.md", "/etc/passwd", "README.md/x", "\0", "a\ud800.md"):
-        with pytest.raises(DocumentNotFound) as caught:
+        with pytest.raises(DocumentNotFound) as error_info:
             new_snapshot.document(path)
-        assert len(caught.value.message) < 300
+        assert len(error_info.value.message) < 300
 
 
 def test_settings_select_the_documents(repo: Repo) -> None:

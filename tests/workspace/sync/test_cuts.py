@@ -256,8 +256,8 @@ def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
     with open_site("git", tmp_path, home) as site:
         site.point_to(1)
         our_commit = site.local_repo.commit({"a.md": "# A\n"})
-        with pytest.raises(RemoteUnreachable) as caught:
+        with pytest.raises(RemoteUnreachable) as error_info:
             site.sync()
-        assert "\n" not in caught.value.message
+        assert "\n" not in error_info.value.message
         assert site.local_repo.head() == our_commit
         check_state(site)

@@ -90,11 +90,11 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
     assert append_text(open_local(site), "free/a.md", "Unreviewed.\n").is_committed
     ours = site.local_repo.head()
     for _ in range(2):
-        with pytest.raises(UnreviewedMerge) as caught:
+        with pytest.raises(UnreviewedMerge) as error_info:
             site.sync()
-        assert "specs/a.md is protected by rule 1" in caught.value.message
-        assert "free/a.md" in caught.value.message
-        assert caught.value.details["unreviewed"] == [
+        assert "specs/a.md is protected by rule 1" in error_info.value.message
+        assert "free/a.md" in error_info.value.message
+        assert error_info.value.details["unreviewed"] == [
             {"path": "specs/a.md", "source": "free/a.md", "rule": 1, "side": "ours"}
         ]
     assert (site.local_repo.head(), site.tip()) == (ours, theirs)
@@ -161,9 +161,9 @@ def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
     append_text(open_local(site), "free/a.md", "Unreviewed.\n")
     site.sync()  # the remote has the commit, but the other clone does not
     theirs = site.tip()
-    with pytest.raises(UnreviewedMerge) as caught:
+    with pytest.raises(UnreviewedMerge) as error_info:
         other_clone.merge_reviewed(move_into_specs())
-    assert caught.value.details["unreviewed"][0]["side"] == "theirs"
+    assert error_info.value.details["unreviewed"][0]["side"] == "theirs"
     assert site.tip() == theirs
     other_workspace = Workspace.open(other_clone.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):

@@ -97,9 +97,9 @@ def test_writes_are_refused_only_for_conflicting_paths(folder_site: Site) -> Non
     folder_site.sync()
     workspace = Workspace.open(folder_site.local_repo.path, durable=False)
     for _ in range(3):  # the second and third status are incremental
-        with pytest.raises(SyncConflict) as caught:
+        with pytest.raises(SyncConflict) as error_info:
             append_text(workspace, "page.md", "More.\n")
-        assert caught.value.details["paths"] == ["page.md"]
+        assert error_info.value.details["paths"] == ["page.md"]
         assert append_text(workspace, "free.md", "More.\n").is_committed
     with pytest.raises(SyncConflict):  # in a new process
         append_text(Workspace.open(folder_site.local_repo.path, durable=False), "page.md", "More.\n")
@@ -113,9 +113,9 @@ def test_write_to_path_changed_in_remote_is_checked_again(folder_site: Site) -> 
     folder_site.sync()
     workspace = Workspace.open(folder_site.local_repo.path, durable=False)
     assert append_text(workspace, "free.md", "Ours.\n").is_committed
-    with pytest.raises(SyncConflict) as caught:
+    with pytest.raises(SyncConflict) as error_info:
         append_text(workspace, "free.md", "More.\n")
-    assert caught.value.details["paths"] == ["free.md"]
+    assert error_info.value.details["paths"] == ["free.md"]
 
 
 def test_merge_of_gitattributes_is_refused(folder_site: Site) -> None:

@@ -103,7 +103,7 @@ def test_slow_process_is_killed(process: RemoteProcess) -> None:
 def test_errors_are_passed_between_processes_unchanged(
     process: RemoteProcess, error: RemoteTooLarge | RemoteDenied | HostNotTrusted
 ) -> None:
-    with pytest.raises(type(error)) as caught:
+    with pytest.raises(type(error)) as error_info:
         process.run(PEER, partial(raise_error, error=error))
-    assert caught.value.__dict__ == error.__dict__
-    assert str(caught.value) == str(error)
+    assert error_info.value.__dict__ == error.__dict__
+    assert str(error_info.value) == str(error)

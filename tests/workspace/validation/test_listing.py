@@ -54,10 +54,10 @@ def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> No
     (tmp_path / "secret.md").write_text("# S\n")
     (repo.path / "a.md").unlink()
     (repo.path / "a.md").symlink_to(tmp_path / "secret.md")
-    with pytest.raises(UnreadableFile) as caught:
+    with pytest.raises(UnreadableFile) as error_info:
         listing.reader.read("a.md")
-    assert "a.md cannot be read" in caught.value.message
-    assert str(tmp_path) not in caught.value.message
+    assert "a.md cannot be read" in error_info.value.message
+    assert str(tmp_path) not in error_info.value.message
 
 
 def test_nested_repositories_and_pipes_are_skipped(repo: Repo) -> None:

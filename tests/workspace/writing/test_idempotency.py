@@ -252,12 +252,12 @@ def test_same_key_for_another_call_is_an_error(history: CommitGraph) -> None:
     recorded_request = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
     assert recorded_request is not None
     assert recorded_request.commit == commit
-    with pytest.raises(KeyReused) as caught:
+    with pytest.raises(KeyReused) as error_info:
         log.find_repeated(
             commit, Request("key", compute_digest("tag_document", {"file": "b.md"}), lambda _: {})
         )
-    assert caught.value.details == {"used_in": commit}
-    assert "new idempotency_key" in caught.value.fix
+    assert error_info.value.details == {"used_in": commit}
+    assert "new idempotency_key" in error_info.value.fix
     assert log.find_repeated(commit, Request("other", DIGEST, lambda _: {})) is None
     assert log.find(None, "key") is None
 
@@ -275,11 +275,11 @@ def test_digest_is_independent_of_key_order(
 
 
 def test_too_deeply_nested_arguments_are_refused() -> None:
-    nested: list[Any] = []
+    nested_list: list[Any] = []
     for _ in range(100_000):
-        nested = [nested]
+        nested_list = [nested_list]
     with pytest.raises(LimitExceeded, match="too deeply"):
-        compute_digest("t", {"a": nested})
+        compute_digest("t", {"a": nested_list})
 
 
 def test_request_is_not_found_after_a_thousand_commits(history: CommitGraph) -> None:

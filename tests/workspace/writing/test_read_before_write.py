@@ -71,7 +71,7 @@ def plan_operations(
 def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenTexts:
     """Return the seen texts of a client that has read these sections."""
     seen_texts, document = SeenTexts(), snapshot.document(path)
-    seen_texts.add(compute_digest(document, item) for item in document.sections if item.key in slugs)
+    seen_texts.add(compute_digest(document, section) for section in document.sections if section.key in slugs)
     return seen_texts
 
 
@@ -112,7 +112,7 @@ def test_operation_that_removes_text_requires_reading_it(
     if required_slugs:
         assert isinstance(step.error, ReadFirst)
         assert step.error.details["slugs"] == required_slugs
-        assert [item.slug for item in step.error.details["current"]] == required_slugs
+        assert [entry.slug for entry in step.error.details["current"]] == required_slugs
         assert "w1" not in step.error.message + step.error.fix
         for missing_slug in required_slugs:
             partial_texts = read_sections(
@@ -452,8 +452,12 @@ def test_no_word_is_removed_without_being_read_or_written(
         except ReadFirst as error:
             # The error contains the unread text, so the client has read it now.
             unread_sections = error.details["current"]
-            seen_texts.add(item.digest for item in unread_sections)
-            known_words |= {word for item in unread_sections for word in _read_words(item.source.encode())}
+            seen_texts.add(unread_section.digest for unread_section in unread_sections)
+            known_words |= {
+                word
+                for unread_section in unread_sections
+                for word in _read_words(unread_section.source.encode())
+            }
             overwrite_check.check(operation, overlay, draft)
         except WorkspaceError:
             continue

@@ -29,9 +29,9 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
     head_before = scene.repo.head()
-    with pytest.raises(Protected) as caught:
+    with pytest.raises(Protected) as error_info:
         scene.write("One.", "specs/api.md", "calls")
-    assert caught.value.paths == ("specs/api.md",)
+    assert error_info.value.paths == ("specs/api.md",)
     proposal, write_result = scene.propose()
     assert proposal is not None
     assert scene.repo.head() == head_before
@@ -188,9 +188,9 @@ def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
         scene.proposal_actions.submit,
         scene.proposal_actions.refresh,
     ):
-        with pytest.raises(ProposalEnded) as caught:
+        with pytest.raises(ProposalEnded) as error_info:
             action(proposal.id, AGENT)
-        assert caught.value.details["state"] == "closed"
+        assert error_info.value.details["state"] == "closed"
     with pytest.raises(ProposalEnded):
         scene.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
@@ -241,12 +241,12 @@ def test_refresh_resolves_conflicts(scene: Scene) -> None:
     proposal = scene.submit_proposal("Here too.", slug="install")
     scene.repo.git("rm", "-q", "guide.md")
     scene.repo.commit({}, "Remove it")
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as error_info:
         scene.proposal_actions.merge(proposal.id, AGENT)
-    assert "efresh" in caught.value.fix
-    with pytest.raises(MergeConflict) as caught:
+    assert "efresh" in error_info.value.fix
+    with pytest.raises(MergeConflict) as error_info:
         scene.proposal_actions.refresh(proposal.id, AGENT)
-    (conflict,) = caught.value.conflicts
+    (conflict,) = error_info.value.conflicts
     assert (conflict.path, conflict.conflict.theirs) == ("guide.md", None)
     resolutions = {conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.OURS)}}
     assert scene.proposal_actions.refresh(
@@ -317,9 +317,9 @@ def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
     first_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
     assert first_result.proposal is not None
     for _ in range(2):
-        with pytest.raises(Protected) as caught:
+        with pytest.raises(Protected) as error_info:
             write_directly()
-        assert caught.value.paths == ("specs/api.md",)
+        assert error_info.value.paths == ("specs/api.md",)
         retry_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
         assert retry_result.proposal is not None
         assert (retry_result.proposal.id, retry_result.result.commit) == (

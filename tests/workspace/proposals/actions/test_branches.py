@@ -53,9 +53,9 @@ def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
         scene.proposal_actions.submit,
         scene.proposal_actions.reopen,
     ):
-        with pytest.raises(ProposalEnded) as caught:
+        with pytest.raises(ProposalEnded) as error_info:
             action(proposal.id, AGENT)
-        assert caught.value.details["state"] == "gone"
+        assert error_info.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
         write(writer, "Late.", "guide.md", "use")
     assert proposal.content.branch not in scene.workspace.git.branches()

@@ -36,9 +36,9 @@ def propose_with_conflict(scene: Scene) -> tuple[Proposal, MergeConflict]:
     proposal = scene.open()
     update_section(scene.proposal_actions.open_branch(proposal.id), "Ours.\n")
     update_section(scene.workspace, "Theirs.\n")
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as error_info:
         scene.proposal_actions.refresh(proposal.id, AGENT)
-    return scene.proposal_actions.find(proposal.id), caught.value
+    return scene.proposal_actions.find(proposal.id), error_info.value
 
 
 def build_resolutions(
@@ -77,14 +77,14 @@ def test_resolution_does_not_drop_later_proposal_text(scene: Scene) -> None:
     proposal, conflict_error = propose_with_conflict(scene)
     update_section(scene.proposal_actions.open_branch(proposal.id), "Ours, never seen.\n")
     old_refs = scene.repo.git("for-each-ref")
-    with pytest.raises(ConflictChanged) as caught:
+    with pytest.raises(ConflictChanged) as error_info:
         scene.proposal_actions.refresh(
             proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.THEIRS)
         )
-    [conflict] = caught.value.conflicts
+    [conflict] = error_info.value.conflicts
     assert conflict.conflict.ours == b"Ours, never seen."
     assert scene.repo.git("for-each-ref") == old_refs
-    scene.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(caught.value))
+    scene.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(error_info.value))
 
 
 def test_resolution_on_commit_outside_target_is_refused(scene: Scene) -> None:

@@ -126,7 +126,7 @@ def test_only_open_proposals_to_same_target_overlap(tmp_path: Path) -> None:
     scene.move_branch("proposals/k0000004", scene.create_commit(changed_files, scene.first_commit))
     merged_proposal = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
     scene.merge(merged_proposal)
-    states = {item.id: item.state for item in scene.list_proposals()}
+    states = {proposal.id: proposal.state for proposal in scene.list_proposals()}
     assert states["k0000003"] is ProposalState.CLOSED
     assert states["k0000005"] is ProposalState.MERGED
     overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())

@@ -122,7 +122,7 @@ def test_too_large_document_is_skipped_and_reported(tmp_path: Path) -> None:
     assert sorted(result.changes) == ["small.md"]
     unfixed = outcome.result["left"]
     assert isinstance(unfixed, list)
-    assert sorted({item.path for item in unfixed}) == ["big.md", "full.md"]
+    assert sorted({finding.path for finding in unfixed}) == ["big.md", "full.md"]
 
 
 def test_broken_links_to_renamed_document_are_fixed(tmp_path: Path) -> None:
