@@ -73,8 +73,8 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana_page: Page, sign
     expect(ana_page.get_by_text("Changes requested").first).to_be_visible()
     answer_review(story)
     expect(ana_page.get_by_text("It doubles now.")).to_be_visible()
-    approve(ana_page)
-    merge(ana_page)
+    approve_proposal(ana_page)
+    merge_proposal(ana_page)
 
     open_proposal(ana_page, "Raise the rate limit to 20")
     conflicted_url = ana_page.url
@@ -92,9 +92,9 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana_page: Page, sign
     expect(ana_page.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
     ben_page = sign_in(story.server, story.ben_token)
     ben_page.goto(conflicted_url)
-    approve(ben_page)
+    approve_proposal(ben_page)
     open_proposal(ana_page, "Raise the rate limit to 20")
-    merge(ana_page)
+    merge_proposal(ana_page)
     assert WAITS_TEXT in (story.server.repo.path / "api/retries.md").read_text("utf-8")
     check_merged(story)
 
@@ -110,7 +110,7 @@ def open_proposal(page: Page, title: str) -> None:
     expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
 
 
-def approve(page: Page) -> None:
+def approve_proposal(page: Page) -> None:
     from playwright.sync_api import expect
 
     press_keys(page, "Escape", "a")
@@ -120,7 +120,7 @@ def approve(page: Page) -> None:
     expect(page.get_by_text("Ready to merge")).to_be_visible()
 
 
-def merge(page: Page) -> None:
+def merge_proposal(page: Page) -> None:
     from playwright.sync_api import expect
 
     press_keys(page, "Escape", "m")

@@ -57,8 +57,8 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana_page: Page, sign
     answer_review(story)
     expect(ana_page.get_by_text("It doubles now.")).to_be_visible()
     # Approve the current version, and merge it.
-    approve(ana_page)
-    merge(ana_page)
+    approve_proposal(ana_page)
+    merge_proposal(ana_page)
     ana_page.goto("/doc/api/retries.md")
     expect(ana_page.get_by_text(WAITS_TEXT)).to_be_visible()
 
@@ -76,12 +76,12 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana_page: Page, sign
     expect(ana_page.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
     ben_page = sign_in(story.server, story.ben_token)
     ben_page.goto(conflicted_url)
-    approve(ben_page)
-    merge(ana_page)
+    approve_proposal(ben_page)
+    merge_proposal(ana_page)
     check_merged(story)
 
 
-def approve(page: Page) -> None:
+def approve_proposal(page: Page) -> None:
     from playwright.sync_api import expect
 
     page.locator("summary", has_text="Approve").click()
@@ -89,7 +89,7 @@ def approve(page: Page) -> None:
     expect(page.get_by_text("Ready to merge")).to_be_visible()
 
 
-def merge(page: Page) -> None:
+def merge_proposal(page: Page) -> None:
     """Merge a proposal after the page shows another reviewer's approval."""
     from playwright.sync_api import expect
 

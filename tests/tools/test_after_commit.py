@@ -178,19 +178,19 @@ def _check_fault(server: Server, prepare: PrepareCall, step: str, number: int) -
 
 
 def test_failed_answer_after_commit_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WriteResult, "document", _fail)
+    monkeypatch.setattr(WriteResult, "document", _raise_error)
     answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert set(answer.data) == {"commit", "hints", "next_step"}
     assert "do not send this call again" in answer.data["next_step"]
 
 
 def test_failed_step_after_commit_preserves_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SearchIndex, "follow", _fail)
+    monkeypatch.setattr(SearchIndex, "follow", _raise_error)
     answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert {"slug", "commit", "hints"} <= set(answer.data)
 
 
-def _fail(*_: object) -> None:
+def _raise_error(*_: object) -> None:
     raise RuntimeError("a fault")
 
 
@@ -217,7 +217,7 @@ def test_fault_at_sampled_steps_after_commit_is_a_success(name: str, tmp_path: P
     assert server.repo.fsck() == ""
 
 
-@pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
+@pytest.mark.soak  # about 300 steps of each of 12 calls, each step in a separate call
 @pytest.mark.parametrize("name", CALLS)
 def test_fault_at_each_step_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _record_steps(tmp_path / "docs", CALLS[name])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import derive_id
@@ -56,7 +56,7 @@ def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False)
 
 def _do(workspace: Workspace, proposal_actions: ProposalActions, act: str, bea: Actor) -> None:
     request = Request(KEY, compute_digest("edit_document", {}), lambda plan: {})
-    operations = [append("What is proposed.", "specs/api.md", "calls")]
+    operations = [make_append("What is proposed.", "specs/api.md", "calls")]
     match act:
         case "open":
             proposal_actions.open("Say more", "Why.", AGENT, submit=True, key=KEY)

@@ -76,7 +76,7 @@ def measure_use(run: Callable[[Document], object], document: Document) -> float:
 
 
 def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | None:
-    """Return a message if the time grows more than linearly between `size` and twice `size`, else None."""
+    """Return a message if the time from `size` to twice `size` grows more than linearly, otherwise None."""
     # Other load on the machine only makes a run longer, so the shortest runs are compared.
     single = double = math.inf
     for _ in range(12):

@@ -99,7 +99,7 @@ def destinations(draw: st.DrawFn, source: str) -> str:
 
 
 def spell_character(character: str) -> st.SearchStrategy[str]:
-    """Return a strategy for spellings of a character: mostly unchanged, else escaped."""
+    """Return a strategy for spellings of a character: mostly unchanged, otherwise escaped."""
     spellings = [character] * 12 + [quote(character, safe=""), quote(character, safe="").lower()]
     spellings += [
         html.escape(character),

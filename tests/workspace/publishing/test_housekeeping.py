@@ -73,7 +73,7 @@ def find_git_dir(repo: Repo) -> Path:
     return Path(repo.git("rev-parse", "--absolute-git-dir").strip())
 
 
-def commit(repo: Repo, data: bytes = NEW_TEXT, store: GitStore | None = None) -> str:
+def publish_change(repo: Repo, data: bytes = NEW_TEXT, store: GitStore | None = None) -> str:
     store = store or GitStore(repo.path)
     batch = Batch("main", store.tip("main"), {"guides/setup.md": data}, "Change", SIGNATURE)
     return publish(store, batch, durable=False)
@@ -124,7 +124,7 @@ def test_objects_pruned_before_branch_move_are_rewritten(
         pruned_names.extend(path.name for path in files_before - list_loose_files(repo))
 
     run_before_move(monkeypatch, prune)
-    id = commit(repo)
+    id = publish_change(repo)
     assert id[2:] in pruned_names
     assert all(is_loose(find_git_dir(repo), object_id) for object_id in list_new_objects(repo, id))
     assert repo.fsck() == ""
@@ -145,7 +145,7 @@ def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Checkout, "apply", apply_and_record)
     run_before_move(monkeypatch, lambda: missing_sets.append(pruned_paths - list_loose_files(repo)))
-    id = commit(repo)
+    id = publish_change(repo)
     assert build_loose_path(find_git_dir(repo), id) in pruned_paths
     assert missing_sets == [set()]
 
@@ -153,16 +153,16 @@ def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pyt
 def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     repo.git("repack", "-adq")
     lock = write_gc_lock(repo)
-    id = commit(repo)
+    id = publish_change(repo)
     [keep_file] = list_keep_files(repo)
     for object_id in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
         build_loose_path(find_git_dir(repo), object_id).unlink()
     assert repo.fsck() == ""
-    second_commit = commit(repo, b"# Setup\n\nMore.\n")
+    second_commit = publish_change(repo, b"# Setup\n\nMore.\n")
     assert keep_file in list_keep_files(repo)
     assert len(list_keep_files(repo)) == 2
     lock.unlink()
-    commit(repo, b"# Setup\n\nStill more.\n")
+    publish_change(repo, b"# Setup\n\nStill more.\n")
     assert list_keep_files(repo) == []
     repo.git("gc", "--quiet", "--prune=now")
     assert len(list(keep_file.parent.glob("*.pack"))) == 1
@@ -173,7 +173,7 @@ def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
 
 def test_gc_started_before_branch_move_is_detected_after(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     run_before_move(monkeypatch, lambda: (write_gc_lock(repo), None)[1])
-    id = commit(repo)
+    id = publish_change(repo)
     assert len(list_keep_files(repo)) == 1
     for object_id in list_new_objects(repo, id):
         build_loose_path(find_git_dir(repo), object_id).unlink()
@@ -184,7 +184,7 @@ def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
     repo.git("repack", "-adq")
     [pack] = (find_git_dir(repo) / "objects" / "pack").glob("*.pack")
     pack.with_suffix(".keep").write_text("mine\n")
-    commit(repo)
+    publish_change(repo)
     assert [keep_file.read_text() for keep_file in list_keep_files(repo)] == ["mine\n"]
 
 
@@ -209,13 +209,13 @@ def test_gc_is_running_by_rules_of_git(repo: Repo, options: dict[str, object], i
 def test_torn_gc_lock_is_ignored(repo: Repo, text: str) -> None:
     (find_git_dir(repo) / "gc.pid").write_text(text)
     assert identify_running_gc(find_git_dir(repo)) is None
-    commit(repo)
+    publish_change(repo)
 
 
 def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     """The text of a reset commit is written again: `git repack` drops the pack that contains its blob."""
     base = repo.head()
-    first_commit = commit(repo)
+    first_commit = publish_change(repo)
     blob, tree = (
         repo.git("rev-parse", f"{first_commit}{suffix}").strip() for suffix in (":guides/setup.md", "^{tree}")
     )
@@ -226,7 +226,7 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     repo.git("reflog", "expire", "--expire=now", "--all")
     store = GitStore(repo.path)
     assert store.has(blob)
-    second_commit = commit(repo, store=store)
+    second_commit = publish_change(repo, store=store)
     assert repo.git("rev-parse", f"{second_commit}^{{tree}}").strip() == tree
     assert all(is_loose(find_git_dir(repo), id) for id in (blob, tree, second_commit))
     for file in (find_git_dir(repo) / "objects" / "pack").iterdir():
@@ -245,7 +245,7 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
 
         patch.setattr(refs.BranchRef, "move", die)
         with pytest.raises(KeyboardInterrupt):
-            commit(repo)
+            publish_change(repo)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
     assert recover(GitStore(repo.path)).rolled_forward == 1
     assert repo.fsck() == ""
@@ -254,7 +254,7 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
 
 @pytest.mark.parametrize("writer", ["a publication", "a call"])
 def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: str) -> None:
-    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    first_commit, second_commit = publish_change(repo), publish_change(repo, b"# Setup\n\nMore.\n")
     for id in (*list_new_objects(repo, second_commit), *list_new_objects(repo, first_commit)):
         build_loose_path(find_git_dir(repo), id).unlink(missing_ok=True)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
@@ -271,19 +271,19 @@ def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: st
 
 
 def test_publication_copies_are_bounded(repo: Repo) -> None:
-    ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
+    ids = [publish_change(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
     names = sorted(path.name for path in (find_git_dir(repo) / RECENT).iterdir())
     assert [name.partition("-")[2] for name in names] == ids[3:]
     assert set(list_new_objects(repo, ids[-1])) <= read_copied_objects(find_git_dir(repo)).keys()
 
 
 def test_copies_folder_that_is_a_link_is_ignored(repo: Repo, tmp_path: Path) -> None:
-    commit(repo)
+    publish_change(repo)
     outside_folder = tmp_path / "outside"
     shutil.move(find_git_dir(repo) / RECENT, outside_folder)
     (find_git_dir(repo) / RECENT).symlink_to(outside_folder)
     assert read_copied_objects(find_git_dir(repo)) == {}
-    commit(repo, b"# Setup\n\nMore.\n")
+    publish_change(repo, b"# Setup\n\nMore.\n")
     assert len(list(outside_folder.iterdir())) == 1
 
 
@@ -296,7 +296,7 @@ def test_writes_succeed_while_empty_object_folders_are_removed(repo: Repo) -> No
     )
     try:
         for number in range(60):
-            commit(repo, b"# Setup\n\n%d\n" % number, store)
+            publish_change(repo, b"# Setup\n\n%d\n" % number, store)
     finally:
         process.kill()
         process.wait()
@@ -332,7 +332,7 @@ def test_reader_survives_repack_that_removes_its_packs(repo: Repo) -> None:
     first_commit = reader.commit(repo.head())
     pack = next((find_git_dir(repo) / "objects" / "pack").glob("*.pack"))
     for number in range(3):
-        commit(repo, b"# Setup\n\n%d\n" % number)
+        publish_change(repo, b"# Setup\n\n%d\n" % number)
         repo.git("repack", "-adq")
         assert reader.commit(repo.head()).parents
         assert reader.blob(repo.git("rev-parse", "HEAD:guides/setup.md").strip())
@@ -349,7 +349,7 @@ def test_missing_object_without_copy_is_an_error(repo: Repo) -> None:
 
 @pytest.mark.parametrize("object_kind", ["commit", "root", "folder", "blob"])
 def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, object_kind: str) -> None:
-    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    first_commit, second_commit = publish_change(repo), publish_change(repo, b"# Setup\n\nMore.\n")
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
     store = GitStore(repo.path)
     for id in (first_commit, second_commit):
@@ -363,7 +363,7 @@ def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, object_kind
 
 @pytest.mark.parametrize("object_kind", ["commit", "root", "folder", "blob"])
 def test_publication_restores_pruned_objects_of_tip(repo: Repo, object_kind: str) -> None:
-    id = commit(repo)
+    id = publish_change(repo)
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
     build_loose_path(find_git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
     publish(
@@ -463,7 +463,7 @@ def test_keep_file_without_pack_is_removed_if_stale(
     keep_file = find_git_dir(repo) / "objects" / "pack" / "pack-1.keep"
     keep_file.write_text(text)
     os.utime(keep_file, (time.time() - age,) * 2)
-    commit(repo)
+    publish_change(repo)
     assert keep_file.exists() == is_preserved
 
 
@@ -474,13 +474,13 @@ def test_packs_of_long_gc_run_are_joined(repo: Repo) -> None:
     store = GitStore(repo.path)
     base = repo.head()
     for number in range(40):
-        commit(repo, b"# Setup\n\n%d\n" % number, store)
+        publish_change(repo, b"# Setup\n\n%d\n" % number, store)
     assert len(list_keep_files(repo)) < 20
     for id in repo.git("rev-list", "--objects", "--no-object-names", "main", f"^{base}").split():
         build_loose_path(find_git_dir(repo), id).unlink()
     assert repo.fsck() == ""
     assert len(store.blob(repo.git("rev-parse", "main~30:guides/setup.md").strip())) > 0
     lock.unlink()
-    commit(repo)
+    publish_change(repo)
     assert list_keep_files(repo) == []
     assert repo.fsck() == ""

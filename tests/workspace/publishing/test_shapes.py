@@ -53,13 +53,13 @@ def test_supported_repository_shape_is_served(
         workspace = shape.workspace()
         assert set(FILES) - {"data.txt"} <= set(workspace.snapshot().documents)
         assert "link.md" not in workspace.snapshot().documents
-        write(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
-        write(workspace, "README.md", "Again.", create="Newer", remove="new/folder/new.md")
+        write_changes(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
+        write_changes(workspace, "README.md", "Again.", create="Newer", remove="new/folder/new.md")
         check_shape(
             shape, added_text="Again.", existing_path="new/folder/newer.md", missing_path="new/folder/new.md"
         )
         commit_as_person(shape)
-        write(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
+        write_changes(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
         check_shape(shape, added_text="After.", existing_path="notes.md", missing_path="guides/setup.md")
         text = shape.repo.git("show", f"{shape.tip()}:README.md")
         assert [text.count(word) for word in ("Ours.", "Again.", "After.", "By hand.")] == [1, 1, 1, 1]
@@ -68,7 +68,7 @@ def test_supported_repository_shape_is_served(
             shutil.rmtree(shape.open_path)
 
 
-def write(workspace: Workspace, path: str, text: str, *, create: str, remove: str) -> None:
+def write_changes(workspace: Workspace, path: str, text: str, *, create: str, remove: str) -> None:
     """Edit a document, create one in a new folder, and remove one, in one commit."""
     operations = (
         AppendContent(file=path, slug="_preamble", content=text),
@@ -142,7 +142,7 @@ def test_git_gc_between_writes_loses_nothing(template_copy: Repo) -> None:
     workspace = make_shape(template_copy).workspace()
     old_snapshot = workspace.snapshot()
     for number, removed_path in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
-        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed_path)
+        write_changes(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed_path)
         template_copy.git("gc", "-q", "--prune=now")
     assert old_snapshot.read("README.md").decode() == FILES["README.md"]
     assert [b"Text %d." % number in workspace.snapshot().read("README.md") for number in range(3)] == [

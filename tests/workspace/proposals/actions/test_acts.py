@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append
 from workspace.edits import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
@@ -90,7 +90,7 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
     agent_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     branch = scene.proposal_actions.open_branch(agent_proposal.id)
     branch.write(
-        [append("By her.", "specs/api.md", "calls")],
+        [make_append("By her.", "specs/api.md", "calls")],
         mode=Mode.EACH,
         tool="edit_document",
         client="a page",
@@ -194,7 +194,7 @@ def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
     with pytest.raises(ProposalEnded):
         scene.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
-        writer.write([append("Late.")], mode=Mode.ALL, tool="t", client="c")
+        writer.write([make_append("Late.")], mode=Mode.ALL, tool="t", client="c")
     assert scene.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
     assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
     for action in (
@@ -259,7 +259,7 @@ def test_refresh_resolves_conflicts(scene: Scene) -> None:
 
 def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
     dry_result = scene.proposal_actions.propose(
-        [append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
+        [make_append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
     )
     assert dry_result.proposal is None
     assert "One." in (dry_result.result.changes["specs/api.md"] or b"").decode()
@@ -270,7 +270,7 @@ def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
     assert scene.workspace.git.branches() == ("main",)
     with pytest.raises(Protected):
         scene.workspace.write(
-            [append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
+            [make_append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
         )
 
 
@@ -309,7 +309,7 @@ def test_retries_return_first_result(scene: Scene) -> None:
 
 def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
     request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"result": "first"})
-    operations = [append("One.", "specs/api.md", "calls")]
+    operations = [make_append("One.", "specs/api.md", "calls")]
 
     def write_directly() -> None:
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)

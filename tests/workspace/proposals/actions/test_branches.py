@@ -16,7 +16,7 @@ import pytest
 from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append, write
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append, write_text
 from workspace.branch import BranchNotFound
 from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
@@ -57,7 +57,7 @@ def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
             action(proposal.id, AGENT)
         assert error_info.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
-        write(writer, "Late.", "guide.md", "use")
+        write_text(writer, "Late.", "guide.md", "use")
     assert proposal.content.branch not in scene.workspace.git.branches()
     assert scene.proposal_actions.comment(proposal.id, ADA, "Where is it?").is_new
     assert scene.proposal_actions.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
@@ -159,7 +159,7 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
     assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
-        write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
+        write_text(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
     later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
     scene.append(later_proposal.id, "More.")
     scene.repo.git("branch", "-D", "stable")
@@ -203,7 +203,7 @@ def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
     clone = Repo(tmp_path / "clone")
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
     assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
-    write(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
+    write_text(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
     merge_result = proposal_actions.merge(proposal.id, AGENT)
     assert merge_result.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
@@ -283,7 +283,7 @@ def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
 
         def __enter__(self) -> None:
             for _ in pending_writes:
-                write(
+                write_text(
                     other_workspace.proposal_actions().open_branch(proposal.id),
                     "Unseen.",
                     "specs/api.md",
@@ -315,7 +315,7 @@ def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
 
 
 def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
-    operations = [append("Free."), append("Protected.", "specs/api.md", "calls")]
+    operations = [make_append("Free."), make_append("Protected.", "specs/api.md", "calls")]
     with pytest.raises(Protected):
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
     proposal = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH).proposal
@@ -367,7 +367,7 @@ def test_failed_event_preserves_branch_with_new_commits(
 
     def commit_then_fail(*_: object, **__: object) -> None:
         (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
-        write(scene.workspace.on(branch), "Elsewhere.", "guide.md", "use")
+        write_text(scene.workspace.on(branch), "Elsewhere.", "guide.md", "use")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     with monkeypatch.context() as patch:

@@ -13,7 +13,7 @@ from tests.workspace.policy.review_events import (
     ADA,
     AGENT,
     Check,
-    author_of,
+    make_author,
     make_events,
     make_keyring,
     make_proposal,
@@ -52,7 +52,7 @@ def evaluate(
 
 
 def build_approvals(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
-    return [(seal_review(known_person), author_of(known_person)) for known_person in people]
+    return [(seal_review(known_person), make_author(known_person)) for known_person in people]
 
 
 def list_codes(evaluation: MergeEvaluation) -> list[str]:
@@ -114,8 +114,8 @@ def test_approver_without_token_is_reported() -> None:
 def test_blocker_lists_reasons_of_void_approvals() -> None:
     reviews = [
         *build_approvals(CID),
-        (seal_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
-        (seal_review(BEN), author_of(ANA)),
+        (seal_review(ANA, commit=OTHER_COMMIT), make_author(ANA)),
+        (seal_review(BEN), make_author(ANA)),
     ]
     [blocker] = evaluate([Protection()], *reviews, commit_authors=frozenset({"cid@example.org"})).blockers
     assert blocker.message.endswith(
@@ -158,7 +158,7 @@ def test_failed_or_missing_check_blocks_merge(checks: list[Check]) -> None:
 
 def test_change_request_of_client_blocks_clients_only() -> None:
     request = Reviewed(CHANGES, "", COMMIT)
-    for author, blocks_people in [(ADA, True), (author_of(ANA), True), (AGENT, False)]:
+    for author, blocks_people in [(ADA, True), (make_author(ANA), True), (AGENT, False)]:
         evaluation = evaluate((), (request, author))
         assert list_codes(evaluation) == ["CHANGES_REQUESTED"]
         assert (find_blocker_for_actor(evaluation, BEN.person) is not None) is blocks_people
@@ -214,7 +214,7 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
         known_person, verdict, commit, seal_kind = (
             draw(item) for item in (PEOPLE, DECISIONS, COMMITS, SEAL_KINDS)
         )
-        author = author_of(known_person)
+        author = make_author(known_person)
         sealed_events = [item for item in events if isinstance(item.body, Reviewed) and item.body.seal]
         match seal_kind:
             case "genuine":
@@ -264,7 +264,7 @@ def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> di
     protection_rules=st.lists(rules(), min_size=1, max_size=3),
     reviews=review_events(),
     opener=st.sampled_from(
-        [AGENT, author_of(ANA), author_of(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
+        [AGENT, make_author(ANA), make_author(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
     ),
     commit_authors=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
     passed_checks=st.sets(st.sampled_from(ALL_CHECKS)),
