@@ -11,12 +11,12 @@ import pytest
 
 def run_after_call(patch: pytest.MonkeyPatch, owner: Any, name: str, action: Callable[[], object]) -> None:
     """Run `action` once, immediately after the first return of a function."""
-    original, pending = getattr(owner, name), [action]
+    original_function, pending_actions = getattr(owner, name), [action]
 
     def call_and_act(*arguments: Any, **keywords: Any) -> object:
-        result = original(*arguments, **keywords)
-        while pending:
-            Context().run(pending.pop())  # like a different caller
+        result = original_function(*arguments, **keywords)
+        while pending_actions:
+            Context().run(pending_actions.pop())  # like a different caller
         return result
 
     patch.setattr(owner, name, call_and_act)

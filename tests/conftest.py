@@ -19,9 +19,9 @@ settings.register_profile("quick", _WITHOUT_DEADLINE, max_examples=10, derandomi
 settings.register_profile("slow", _WITHOUT_DEADLINE, max_examples=200)
 settings.load_profile("quick")
 
-_COSTS = ("process", "fault", "gate", "property", "growth", "slow")
+_COST_MARKS = ("process", "fault", "gate", "property", "growth", "slow")
 _SEPARATE_SUITES = ("soak", "inspector", "conformance", "browser")
-_FOLDERS = {
+_MARKS_BY_FOLDER = {
     "tests/acceptance": "process",
     "tests/browser": "browser",
     "tests/compatibility": "process",
@@ -51,16 +51,16 @@ sys.addaudithook(_record_process)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of a folder by cost, unless they have a mark of cost."""
+    """Add the cost mark of its folder to each test without a mark."""
     for item in items:
         folder = item.path.relative_to(_ROOT).as_posix()
-        for name, mark in _FOLDERS.items():
+        for name, mark in _MARKS_BY_FOLDER.items():
             if folder.startswith(f"{name}/") and not _is_marked(item):
                 item.add_marker(mark)
 
 
 def _is_marked(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(cost) for cost in (*_COSTS, *_SEPARATE_SUITES))
+    return any(item.get_closest_marker(cost) for cost in (*_COST_MARKS, *_SEPARATE_SUITES))
 
 
 @pytest.hookimpl(wrapper=True)

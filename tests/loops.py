@@ -27,14 +27,14 @@ def loop_over(
     argument_names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     is_single = len(argument_names) == 1 and isinstance(names, str)
     cases = list(cases)
-    values = [_values(case, is_single=is_single) for case in cases]
+    values = [_read_values(case, is_single=is_single) for case in cases]
     assert values, f"there are no cases of {', '.join(argument_names)}"
     assert all(len(case) == len(argument_names) for case in values), (
         f"each case must have {len(argument_names)} values"
     )
     case_ids = ids if ids is None or callable(ids) else list(ids)
 
-    def case_title(number: int) -> str:
+    def format_case_title(number: int) -> str:
         if isinstance(case_id := getattr(cases[number], "id", None), str):
             return case_id
         if case_ids is None or callable(case_ids):
@@ -59,7 +59,7 @@ def loop_over(
                 first_error = failures[0][1]
                 for number, error in failures:
                     reason = "" if error is first_error else f": {type(error).__name__}: {error}"[:400]
-                    first_error.add_note(f"case {number} ({case_title(number)}){reason}")
+                    first_error.add_note(f"case {number} ({format_case_title(number)}){reason}")
                 raise first_error
 
         signature = inspect.signature(test)
@@ -74,7 +74,7 @@ def loop_over(
     return decorate
 
 
-def _values(case: Any, *, is_single: bool) -> tuple[Any, ...]:
+def _read_values(case: Any, *, is_single: bool) -> tuple[Any, ...]:
     if isinstance(case, type(pytest.param())):
         assert not case.marks, "a case of a loop cannot have marks"
         return tuple(case.values)

@@ -508,12 +508,12 @@ def describe_mismatch(mutation: Mutation) -> str | None:
 def try_mutation(copy: Path, mutation: Mutation, number: int) -> str | None:
     """Return the first test that fails under a mutation and passes without it, or None."""
     file = copy / mutation.file
-    original = file.read_text("utf-8")
-    _write(file, original.replace(mutation.old, mutation.new), 2 * number)
+    original_text = file.read_text("utf-8")
+    _write(file, original_text.replace(mutation.old, mutation.new), 2 * number)
     try:
         code, output = _run(copy, mutation.tests)
     finally:
-        _write(file, original, 2 * number + 1)
+        _write(file, original_text, 2 * number + 1)
     failure = re.search(r"^FAILED (.+?)(?: - .*)?$", output, re.MULTILINE)
     if code != 1 or failure is None:
         print(output[-2_000:], file=sys.stderr)

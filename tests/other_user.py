@@ -22,8 +22,8 @@ UNPRIVILEGED_UID = 65534
 def run_as_other_user(action: Callable[[], Any], home: Path) -> Iterator[Any]:
     """Run `action` as a user who trusts all repositories, and yield its result after a JSON round trip.
 
-    The user's process runs, with its open files, until the block ends. Its modules must be imported before,
-    because the user may not be able to read their files.
+    The user's process runs, with its open files, until the block ends. The modules of `action` must be
+    imported before, because the user may not be able to read the files of modules.
     """
     home.mkdir()
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")

@@ -21,8 +21,13 @@ from functools import cache
 from os.path import dirname
 
 _ROOT = dirname(dirname(__file__))
-_IMPORTS = ("docyard.commands.serve", "docyard.mcp_server.server", "index.service", "tools.registry")
-_MAX_REQUEST = 1 << 20  # bytes of a request: arguments and environment
+_PRELOADED_MODULES = (
+    "docyard.commands.serve",
+    "docyard.mcp_server.server",
+    "index.service",
+    "tools.registry",
+)
+_MAX_REQUEST_BYTES = 1 << 20  # bytes of a request: arguments and environment
 _NUMBER_BYTES = 4  # bytes of a number on the wire
 
 
@@ -35,7 +40,10 @@ def python_command() -> list[str]:
 
 @cache
 def _start_server() -> str:
-    """Start the forking process of this run or worker, and return its socket. It exits with the run."""
+    """Start the forking process of this run or worker, and return the path of its socket.
+
+    The process exits with the run.
+    """
     import atexit
     import subprocess
     import tempfile
@@ -62,7 +70,7 @@ def serve(path: str) -> None:
     import select
     from importlib import import_module
 
-    for name in _IMPORTS:
+    for name in _PRELOADED_MODULES:
         import_module(name)
     # The server does not wait for children: a process for each request waits for its child.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -73,8 +81,8 @@ def serve(path: str) -> None:
         listener.listen(64)
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([listener.fileno(), 0], [], [])
-            if 0 in ready:
+            ready_inputs, _, _ = select.select([listener.fileno(), 0], [], [])
+            if 0 in ready_inputs:
                 break
             connection, _ = listener.accept()
             if os.fork():
@@ -87,9 +95,9 @@ def serve(path: str) -> None:
 
 def _serve_request(connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    data, descriptors, _, _ = socket.recv_fds(connection, _MAX_REQUEST, 3)
+    data, descriptors, _, _ = socket.recv_fds(connection, _MAX_REQUEST_BYTES, 3)
     while not data.endswith(b"\n"):
-        data += connection.recv(_MAX_REQUEST)
+        data += connection.recv(_MAX_REQUEST_BYTES)
     child = os.fork()
     if child:
         for descriptor in (0, 1, 2, *descriptors):
@@ -145,8 +153,8 @@ def run(path: str, arguments: list[str]) -> int:
         connection.connect(path)
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
         data = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(connection, [data], [0, 1, 2])
-        connection.sendall(data[sent:])
+        sent_count = socket.send_fds(connection, [data], [0, 1, 2])
+        connection.sendall(data[sent_count:])
         child = int.from_bytes(_receive_number(connection), "big")
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: os.kill(child, number))

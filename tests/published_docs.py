@@ -1,4 +1,4 @@
-"""Published documentation of 150 files, whose headings have ids in attribute lists."""
+"""Published documentation of 150 files; the headings have ids in attribute lists."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PublishedHeading(NamedTuple):
     id: str
 
     @property
-    def line(self) -> str:
-        """Return the lines of the heading; an attribute list of kramdown is on a separate line."""
+    def source(self) -> str:
+        """Return the source of the heading; the attribute list `{: #faq` is on a separate line."""
         gap = "\n" if self.attributes.startswith("{: #faq") else " "
         return f"{'#' * self.level} {self.title}{gap}{self.attributes}"
 
@@ -46,15 +46,15 @@ def make_headings(number: int) -> tuple[PublishedHeading, ...]:
 
 def make_text(number: int) -> str:
     """Return the text of a file, with links to ids of other files."""
-    other = (number * 7 + 1) % FILE_COUNT
-    folder = "../" + make_path(other).removeprefix("docs/")
+    target = (number * 7 + 1) % FILE_COUNT
+    target_path = "../" + make_path(target).removeprefix("docs/")
     parts = [
         f"# Page {number} of the {_AREAS[number % len(_AREAS)]} {{ #page-{number:03} }}",
-        f"See [the first steps]({folder}#first-steps), [how to install]({folder}#install-{other:03}) "
-        f"and [the options](#options).",
+        f"See [the first steps]({target_path}#first-steps), [how to install]"
+        f"({target_path}#install-{target:03}) and [the options](#options).",
     ]
     for heading in make_headings(number):
-        parts += [heading.line, f"Words of {heading.title}, number {number}."]
+        parts += [heading.source, f"Words of {heading.title}, number {number}."]
         if heading.id == "limits":
             parts.append("- [ ] Measure them\n- [x] Write them down")
     parts += ["## A set { a, b }", "Text of no published id."]

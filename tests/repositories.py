@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 }
 
 
-def environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """Return the environment of the git program, without the user's configuration."""
     return {**os.environ, **_ENVIRONMENT}
 
@@ -53,7 +53,7 @@ class Repo:
         result = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
-            env=environment(),
+            env=git_environment(),
             capture_output=True,
             text=True,
             check=False,
@@ -113,9 +113,16 @@ class Repo:
         return self.git("fsck", "--strict", "--no-dangling", "--no-progress")
 
 
-_VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_DIR", "GIT_INDEX", "GIT_WORK_TREE", "GIT_OBJECT")
-_STATES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "sharedindex*", "shallow")
-_SETTINGS = (
+_GIT_VARIABLE_PREFIXES = (
+    "GIT_AUTHOR_",
+    "GIT_COMMITTER_",
+    "GIT_DIR",
+    "GIT_INDEX",
+    "GIT_WORK_TREE",
+    "GIT_OBJECT",
+)
+_UNSUPPORTED_FILES = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "sharedindex*", "shallow")
+_UNSUPPORTED_SETTINGS = (
     "core.splitindex",
     "core.fsmonitor",
     "core.untrackedcache",
@@ -128,9 +135,9 @@ def _needs_git(repository: pygit2.Repository) -> bool:
     """Return True if libgit2 would commit differently from the git program."""
     folder = Path(repository.path)
     return (
-        any(name.startswith(_VARIABLES) for name in os.environ)
-        or any(any(folder.glob(state)) for state in _STATES)
-        or any(name in repository.config for name in _SETTINGS)
+        any(name.startswith(_GIT_VARIABLE_PREFIXES) for name in os.environ)
+        or any(any(folder.glob(state)) for state in _UNSUPPORTED_FILES)
+        or any(name in repository.config for name in _UNSUPPORTED_SETTINGS)
         or any(os.access(hook, os.X_OK) for hook in Path(repository.workdir, ".git", "hooks").glob("*"))
         or any(Path(repository.workdir).rglob(".gitattributes"))
     )
@@ -157,7 +164,7 @@ def _empty_git_dir() -> Path:
     return repo.path / ".git"
 
 
-def unborn(path: Path, *options: str) -> Repo:
+def create_empty_repository(path: Path, *options: str) -> Repo:
     """Make a repository without a commit, on the branch `main`, with options of `git init`."""
     path.mkdir(parents=True, exist_ok=True)
     repo = Repo(path)
@@ -170,16 +177,16 @@ def unborn(path: Path, *options: str) -> Repo:
     return repo
 
 
-def normal(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
+def create_repository(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """Make a repository with one commit of these files on the branch `main`, checked out."""
-    repo = unborn(path)
+    repo = create_empty_repository(path)
     repo._commit(files, "First")
     return repo
 
 
-def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
+def create_bare_repository(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """Make a bare repository with one commit of these files."""
-    source = normal(path.with_name(path.name + "-source"), files)
+    source = create_repository(path.with_name(path.name + "-source"), files)
     unused = shutil.ignore_patterns("index", "logs", "COMMIT_EDITMSG")
     shutil.copytree(source.path / ".git", path, ignore=unused)
     settings = pygit2.Repository(str(path)).config
@@ -189,7 +196,7 @@ def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     return Repo(path)
 
 
-def cloned(source: Repo, path: Path) -> Repo:
+def clone_repository(source: Repo, path: Path) -> Repo:
     """Clone a repository, with the settings for commits of a user."""
     source.git("clone", "-q", str(source.path), str(path))
     repo = Repo(path)
@@ -198,25 +205,25 @@ def cloned(source: Repo, path: Path) -> Repo:
     return repo
 
 
-def detached(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
+def create_detached_repository(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """Make a normal repository with a detached HEAD."""
-    repo = normal(path, files)
+    repo = create_repository(path, files)
     repo.git("checkout", "-q", "--detach")
     return repo
 
 
-def linked(repo: Repo, path: Path, branch: str) -> Repo:
+def add_work_tree(repo: Repo, path: Path, branch: str) -> Repo:
     """Make a linked work tree of a repository, on a new branch."""
     repo.git("worktree", "add", "-q", "-b", branch, str(path))
     return Repo(path)
 
 
-def signature() -> Signature:
+def make_signature() -> Signature:
     """Return the signature of the repositories' user, at a fixed time."""
     return Signature(NAME, EMAIL, 1_700_000_000, 60)
 
 
-def all_but_objects(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+def read_repository_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return mode, time and bytes of all files below a folder, except objects and Docyard's folder."""
     states = {}
     for below, folders, names in os.walk(folder):

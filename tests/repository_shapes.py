@@ -25,37 +25,37 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A repository to open at `opened`. Its files are in `files` (None if bare); `branch` is served."""
+    """A repository to open at `open_path`. `work_tree` is None if bare; `branch` is served."""
 
-    opened: Path
-    files: Path | None
+    open_path: Path
+    work_tree: Path | None
     branch: str | None = None
 
     @property
     def repo(self) -> Repo:
-        return Repo(self.files or self.opened)
+        return Repo(self.work_tree or self.open_path)
 
     def workspace(self) -> Workspace:
-        return Workspace.open(self.opened, branch=self.branch, durable=False)
+        return Workspace.open(self.open_path, branch=self.branch, durable=False)
 
     def tip(self) -> str:
         return self.repo.git("rev-parse", f"refs/heads/{self.branch}" if self.branch else "HEAD").strip()
 
 
-def plain(repo: Repo) -> Shape:
+def make_shape(repo: Repo) -> Shape:
     return Shape(repo.path, repo.path)
 
 
-def configured(path: Path) -> Shape:
+def configure_clone(path: Path) -> Shape:
     """Return the shape of a clone, with the settings for commits of a user."""
     clone = Repo(path)
     clone.git("config", "user.name", repositories.NAME)
     clone.git("config", "user.email", repositories.EMAIL)
-    return plain(clone)
+    return make_shape(clone)
 
 
 def normal(repo: Repo) -> Shape:
-    return plain(repo)
+    return make_shape(repo)
 
 
 def opened_in_a_subfolder(repo: Repo) -> Shape:
@@ -79,73 +79,73 @@ def mirror_with_packed_refs(repo: Repo) -> Shape:
 
 
 def linked_work_tree(repo: Repo) -> Shape:
-    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
-    return Shape(linked.path, linked.path)
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    return Shape(work_tree.path, work_tree.path)
 
 
 def subfolder_of_a_linked_work_tree(repo: Repo) -> Shape:
-    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
-    return Shape(linked.path / "guides", linked.path)
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    return Shape(work_tree.path / "guides", work_tree.path)
 
 
 def main_work_tree_opened_from_a_linked_one(repo: Repo) -> Shape:
-    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
-    return Shape(linked.path, repo.path, branch="main")
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    return Shape(work_tree.path, repo.path, branch="main")
 
 
 def linked_work_tree_of_a_bare_repository(repo: Repo) -> Shape:
-    configured(bare(repo).opened)
+    configure_clone(bare(repo).open_path)
     repo.git("-C", "../bare.git", "worktree", "add", "-q", "../linked", "main")
     return Shape(repo.path.with_name("linked"), repo.path.with_name("linked"))
 
 
 def linked_work_tree_that_was_moved_and_repaired(repo: Repo) -> Shape:
-    repositories.linked(repo, repo.path.with_name("linked"), "topic")
-    moved = repo.path.with_name("moved")
-    repo.path.with_name("linked").rename(moved)
-    Repo(moved).git("worktree", "repair")
-    return Shape(moved, moved)
+    repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    moved_path = repo.path.with_name("moved")
+    repo.path.with_name("linked").rename(moved_path)
+    Repo(moved_path).git("worktree", "repair")
+    return Shape(moved_path, moved_path)
 
 
 def locked_work_tree(repo: Repo) -> Shape:
-    linked = linked_work_tree(repo)
-    repo.git("worktree", "lock", str(linked.opened))
-    return linked
+    work_tree = linked_work_tree(repo)
+    repo.git("worktree", "lock", str(work_tree.open_path))
+    return work_tree
 
 
 def branch_of_a_deleted_work_tree(repo: Repo) -> Shape:
-    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
-    shutil.rmtree(linked.path)
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
+    shutil.rmtree(work_tree.path)
     repo.git("switch", "-q", "--ignore-other-worktrees", "topic")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def work_tree_with_its_own_settings(repo: Repo) -> Shape:
-    linked = linked_work_tree(repo)
+    work_tree = linked_work_tree(repo)
     repo.git("config", "extensions.worktreeConfig", "true")
-    linked.repo.git("config", "--worktree", "core.autocrlf", "true")
-    linked.repo.git("rm", "-q", "--cached", "-r", ".")
-    linked.repo.git("reset", "-q", "--hard")
-    return linked
+    work_tree.repo.git("config", "--worktree", "core.autocrlf", "true")
+    work_tree.repo.git("rm", "-q", "--cached", "-r", ".")
+    work_tree.repo.git("reset", "-q", "--hard")
+    return work_tree
 
 
 def git_directory_elsewhere(repo: Repo) -> Shape:
     repo.git("init", "-q", f"--separate-git-dir={repo.path.with_name('elsewhere')}")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def submodule_itself(repo: Repo) -> Shape:
-    above = repositories.normal(repo.path.with_name("above"), {"a.md": "# A\n"})
+    above = repositories.create_repository(repo.path.with_name("above"), {"a.md": "# A\n"})
     above.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.path), "part")
     above.git("commit", "-q", "-m", "Part")
-    return configured(above.path / "part")
+    return configure_clone(above.path / "part")
 
 
 def repository_with_a_submodule(repo: Repo) -> Shape:
-    part = repositories.normal(repo.path.with_name("part"), {"inside.md": "# Inside\n"})
+    part = repositories.create_repository(repo.path.with_name("part"), {"inside.md": "# Inside\n"})
     repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part.path), "part")
     repo.git("commit", "-q", "-m", "Part")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def work_tree_named_by_a_git_directory(repo: Repo) -> Shape:
@@ -159,12 +159,12 @@ def work_tree_named_by_a_git_directory(repo: Repo) -> Shape:
 def shallow_clone(repo: Repo) -> Shape:
     repo.commit({"more.md": "# More\n"})
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", "../shallow")
-    return configured(repo.path.with_name("shallow"))
+    return configure_clone(repo.path.with_name("shallow"))
 
 
 def objects_of_another_repository(repo: Repo) -> Shape:
     repo.git("clone", "-q", "--shared", ".", "../borrower")
-    return configured(repo.path.with_name("borrower"))
+    return configure_clone(repo.path.with_name("borrower"))
 
 
 def detached_with_a_branch_named(repo: Repo) -> Shape:
@@ -175,19 +175,19 @@ def detached_with_a_branch_named(repo: Repo) -> Shape:
 
 def branch_with_slashes_and_letters(repo: Repo) -> Shape:
     repo.git("switch", "-q", "-c", "équipe/文档/v1.0")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def chain_of_symbolic_refs(repo: Repo) -> Shape:
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     repo.git("symbolic-ref", "refs/heads/stable", "refs/heads/alias")
     repo.git("symbolic-ref", "HEAD", "refs/heads/stable")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def packed_refs(repo: Repo) -> Shape:
     repo.git("pack-refs", "--all", "--prune")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def many_packs(repo: Repo) -> Shape:
@@ -195,88 +195,88 @@ def many_packs(repo: Repo) -> Shape:
     repo.commit({"more.md": "# More\n"})
     repo.git("repack", "-q", "-d")
     repo.git("multi-pack-index", "write")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def commit_graph(repo: Repo) -> Shape:
     repo.git("commit-graph", "write", "--reachable")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def grafted_by_a_replacement(repo: Repo) -> Shape:
     repo.commit({"more.md": "# More\n"})
     repo.git("replace", "--graft", "HEAD")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def old_index(repo: Repo) -> Shape:
-    return with_settings(repo, {"index.version": "2"})
+    return apply_settings(repo, {"index.version": "2"})
 
 
 def compressed_index(repo: Repo) -> Shape:
     repo.git("update-index", "--index-version", "4")
-    return with_settings(repo, {"index.version": "4"})
+    return apply_settings(repo, {"index.version": "4"})
 
 
 def untracked_cache(repo: Repo) -> Shape:
     repo.git("update-index", "--untracked-cache")
-    return with_settings(repo, {"core.untrackedCache": "true"})
+    return apply_settings(repo, {"core.untrackedCache": "true"})
 
 
 def file_system_monitor_marks(repo: Repo) -> Shape:
     repo.git("update-index", "--fsmonitor")
-    return with_settings(repo, {"core.fsmonitor": "false"})
+    return apply_settings(repo, {"core.fsmonitor": "false"})
 
 
 def index_without_checksum(repo: Repo) -> Shape:
     data = (repo.path / ".git" / "index").read_bytes()
     (repo.path / ".git" / "index").write_bytes(data[:-20] + bytes(20))
-    return with_settings(repo, {"index.skipHash": "true"})
+    return apply_settings(repo, {"index.skipHash": "true"})
 
 
 def ignoring_case(repo: Repo) -> Shape:
-    return with_settings(repo, {"core.ignoreCase": "true"})
+    return apply_settings(repo, {"core.ignoreCase": "true"})
 
 
 def ignoring_modes(repo: Repo) -> Shape:
     (repo.path / "README.md").chmod(0o755)
-    return with_settings(repo, {"core.fileMode": "false"})
+    return apply_settings(repo, {"core.fileMode": "false"})
 
 
-def with_settings(repo: Repo, settings: dict[str, str]) -> Shape:
+def apply_settings(repo: Repo, settings: dict[str, str]) -> Shape:
     for name, value in settings.items():
         repo.git("config", name, value)
-    return plain(repo)
+    return make_shape(repo)
 
 
 def executable_document(repo: Repo) -> Shape:
     (repo.path / "README.md").chmod(0o755)
     repo.git("commit", "-q", "-a", "-m", "Executable")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def read_only_file(repo: Repo) -> Shape:
     (repo.path / "README.md").chmod(0o444)
-    return plain(repo)
+    return make_shape(repo)
 
 
 def hard_linked_file(repo: Repo) -> Shape:
     repo.path.with_name("hard-link.md").hardlink_to(repo.path / "README.md")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def symlinked_work_tree(repo: Repo) -> Shape:
-    real = repo.path.with_name("real")
-    repo.path.rename(real)
-    repo.path.symlink_to(real, target_is_directory=True)
-    return plain(repo)
+    real_path = repo.path.with_name("real")
+    repo.path.rename(real_path)
+    repo.path.symlink_to(real_path, target_is_directory=True)
+    return make_shape(repo)
 
 
 def names_that_differ_in_case(repo: Repo) -> Shape:
     repo.commit({"readme.md": "# Lower case\n", "guides/Setup.md": "# Upper case\n"})
     if (repo.path / "readme.md").samefile(repo.path / "README.md"):
         pytest.skip("this file system ignores case")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def symlinks_next_to_documents(repo: Repo) -> Shape:
@@ -284,12 +284,12 @@ def symlinks_next_to_documents(repo: Repo) -> Shape:
     (repo.path / "folder").symlink_to("guides", target_is_directory=True)
     repo.git("add", "-A")
     repo.git("commit", "-q", "-m", "Links")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def other_files_flagged(repo: Repo) -> Shape:
     repo.git("update-index", "--assume-unchanged", "data.txt")
-    return plain(repo)
+    return make_shape(repo)
 
 
 def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
@@ -305,22 +305,25 @@ def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
         )
         options = [f"-c{name.replace('_', '.')}={value}" for name, value in settings.items()]
         repo.git("clone", "-q", *options, ".", "../clone")
-        return configured(repo.path.with_name("clone"))
+        return configure_clone(repo.path.with_name("clone"))
 
     clone.__name__ = "eol: " + " ".join([attributes.strip(), *(f"{k}={v}" for k, v in settings.items())])
     return clone
 
 
 def another_file_system(repo: Repo) -> Shape:
-    shared = Path("/dev/shm")
-    if not os.access(shared, os.W_OK) or shared.stat().st_dev == repo.path.stat().st_dev:
+    shared_memory_folder = Path("/dev/shm")
+    if (
+        not os.access(shared_memory_folder, os.W_OK)
+        or shared_memory_folder.stat().st_dev == repo.path.stat().st_dev
+    ):
         pytest.skip("no second file system is writable")
-    linked = shared / f"docyard-test-{os.getpid()}"
-    repositories.linked(repo, linked, "topic")
-    return Shape(linked, linked)
+    work_tree_path = shared_memory_folder / f"docyard-test-{os.getpid()}"
+    repositories.add_work_tree(repo, work_tree_path, "topic")
+    return Shape(work_tree_path, work_tree_path)
 
 
-SERVED: list[Callable[[Repo], Shape]] = [
+SERVED_SHAPES: list[Callable[[Repo], Shape]] = [
     normal,
     opened_in_a_subfolder,
     opened_through_a_symlink,

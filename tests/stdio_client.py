@@ -41,7 +41,7 @@ INITIALIZE: Message = {
 }
 
 
-def environment() -> dict[str, str]:
+def server_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
@@ -49,20 +49,20 @@ def serve_command(repo: Path, *options: str) -> list[str]:
     return [*preloaded.python_command(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
-def line_of(message: Mapping[str, Any]) -> bytes:
+def encode_line(message: Mapping[str, Any]) -> bytes:
     """Return a message as a line of JSON."""
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
-def call_line(number: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
+def encode_call(number: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
     """Return the line of a call, with a progress token if `progress` is requested."""
     params: Message = {"name": tool, "arguments": arguments}
     if progress:
         params["_meta"] = {"progressToken": number}
-    return line_of({"id": number, "method": "tools/call", "params": params})
+    return encode_line({"id": number, "method": "tools/call", "params": params})
 
 
-HANDSHAKE = (line_of(INITIALIZE), line_of({"method": "notifications/initialized"}))
+HANDSHAKE = (encode_line(INITIALIZE), encode_line({"method": "notifications/initialized"}))
 
 
 class RawClient:
@@ -78,7 +78,7 @@ class RawClient:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=environment() if variables is None else variables,
+            env=server_environment() if variables is None else variables,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -90,9 +90,9 @@ class RawClient:
 
     def write(self, data: bytes) -> None:
         """Write bytes without changes."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._stdin.fileno(), rest) :]
+        remaining_data = memoryview(data)
+        while remaining_data:
+            remaining_data = remaining_data[os.write(self._stdin.fileno(), remaining_data) :]
 
     def send(self, line: bytes) -> None:
         """Write a line."""
@@ -100,7 +100,7 @@ class RawClient:
 
     def notify(self, method: str, **params: Any) -> None:
         """Send a notification."""
-        self.write(line_of({"method": method, "params": params}))
+        self.write(encode_line({"method": method, "params": params}))
 
     def receive(self) -> Message:
         """Return the next message of the server; raise EOFError if the server has closed its output."""
@@ -127,7 +127,7 @@ class RawClient:
 
     def exchange(self, message: Mapping[str, Any]) -> Message:
         """Send a message and return the next message."""
-        self.write(line_of(message))
+        self.write(encode_line(message))
         return self.receive()
 
     def request(self, identity: int, method: str, **params: object) -> Message:
@@ -136,7 +136,7 @@ class RawClient:
 
     def call(self, identity: int, tool: str, arguments: object) -> Message:
         """Call a tool and return the response; discard earlier messages."""
-        self.write(call_line(identity, tool, arguments))
+        self.write(encode_call(identity, tool, arguments))
         while (message := self.receive()).get("id") != identity:
             pass
         return message
@@ -180,7 +180,7 @@ async def connect(
     log: TextIO | None = None,
 ) -> AsyncIterator[Client]:
     """Start a server and connect the SDK's client. `receive` receives the messages of a `legacy` client."""
-    env = dict(environment() if variables is None else variables)
+    env = dict(server_environment() if variables is None else variables)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
     async with Client(
         stdio_client(parameters, errlog=log) if log else stdio_client(parameters),

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.server import Server, ToolResponse, serve_repository, user_environment
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.stdio_client import RawClient
 from tests.stdio_client import serve_command as build_stdio_command
 
@@ -51,7 +51,9 @@ HUGE = "x" * 30_000_000
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("bad") / "docs", {"api.md": DOCUMENT, "guides/deep.md": "# Deep\n"})
+    return create_repository(
+        tmp_path_factory.mktemp("bad") / "docs", {"api.md": DOCUMENT, "guides/deep.md": "# Deep\n"}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from tests.acceptance.clients import connect_to_server
 from tests.acceptance.reading.test_resources import build_artifact
 from tests.acceptance.server import ProtocolVersion
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.resources.list import DOCUMENT_TEMPLATE, SECTION_AT_REF_TEMPLATE, SECTION_TEMPLATE
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ Reference = PromptReference | ResourceTemplateReference
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    repo = normal(tmp_path / "docs", FILES)
+    repo = create_repository(tmp_path / "docs", FILES)
     repo.git("tag", "v1")
     return repo
 

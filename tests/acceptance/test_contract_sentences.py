@@ -14,7 +14,7 @@ import pytest
 
 from tests.acceptance.server import ROOT, Server, ToolResponse, serve_repository
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 SETTINGS = """
 [corpus]
@@ -65,7 +65,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("sentences") / "docs", FILES)
+    return create_repository(tmp_path_factory.mktemp("sentences") / "docs", FILES)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Repo:
         "a.md": FILES["guides/a.md"],
         "old.md": FILES["long.md"],
     }
-    return normal(tmp_path_factory.mktemp("sentences") / "handbook", files)
+    return create_repository(tmp_path_factory.mktemp("sentences") / "handbook", files)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_description_without_corpus_description_contains_repository_name(handboo
 
 def test_description_escapes_invisible_characters(tmp_path: Path) -> None:
     settings = '[corpus]\ndescription = "Acme\\u202e \\n docs\\u0007"\n'
-    repo = normal(tmp_path / "docs", {"docyard.toml": settings, "a.md": "# A\n"})
+    repo = create_repository(tmp_path / "docs", {"docyard.toml": settings, "a.md": "# A\n"})
     with serve_repository(repo.path, tmp_path / "home") as server:
         assert server.tools()["search_docs"]["description"] == build_description("Acme docs")
 

@@ -20,9 +20,9 @@ import pytest
 from index.storage.locking import hold_lock
 from tests.acceptance.clients import build_slow_lock_command, start_slow_lock_server, wait_until
 from tests.acceptance.server import user_environment
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.soak import inspection
-from tests.stdio_client import HANDSHAKE, TIMEOUT_S, Message, RawClient, call_line
+from tests.stdio_client import HANDSHAKE, TIMEOUT_S, Message, RawClient, encode_call
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
@@ -33,7 +33,7 @@ KILLED_CLIENT = str(Path(__file__).with_name("killed_client.py"))
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"tasks.md": TASKS})
+    return create_repository(tmp_path / "docs", {"tasks.md": TASKS})
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_disconnect_leaves_each_call_complete_or_undone(
     def send() -> None:
         for number in range(CALL_COUNT):
             client.write(
-                call_line(number, "edit_document", build_task_call(number), progress=number % 2 == 0)
+                encode_call(number, "edit_document", build_task_call(number), progress=number % 2 == 0)
             )
 
     with moment(repo, client, send):
@@ -248,9 +248,9 @@ def test_disconnect_at_progress_report_leaves_call_complete(
     section_format = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
     page = "".join(section_format.format(number, number) for number in range(8))
     pages = {f"pages/{number}.md": f"# Page {number}\n\n{page}" for number in range(200)}
-    repo = normal(tmp_path / "docs", {"tasks.md": TASKS, **pages})
+    repo = create_repository(tmp_path / "docs", {"tasks.md": TASKS, **pages})
     client = start_slow_lock_server(repo.path, tmp_path / "home")
-    client.write(call_line(1000, "search_docs", {"query": "otter"}, progress=True))
+    client.write(encode_call(1000, "search_docs", {"query": "otter"}, progress=True))
     reports, responses = -1, []
     # A fast machine sends fewer reports; then the client disconnects after the response of the search.
     while reports < report_index and not responses:
@@ -261,7 +261,7 @@ def test_disconnect_at_progress_report_leaves_call_complete(
             reports += 1
     assert reports >= 0, "there was no report"
     for number in range(CALL_COUNT):
-        client.write(call_line(number, "edit_document", build_task_call(number), progress=True))
+        client.write(encode_call(number, "edit_document", build_task_call(number), progress=True))
     disconnect(client)
     if disconnect is close_input:
         responses += [message for message in client.receive_all() if "id" in message]
@@ -282,7 +282,7 @@ class KilledClient:
         folder.mkdir(exist_ok=True)
         self._log, self._exit_code = folder / "log", folder / "exit"
         lines = folder / "lines"
-        calls = [call_line(number, "edit_document", build_task_call(number)) for number in numbers]
+        calls = [encode_call(number, "edit_document", build_task_call(number)) for number in numbers]
         lines.write_bytes(b"".join([*HANDSHAKE, *calls]))
         files = [str(file) for file in (lines, self._log, self._exit_code)]
         self._process = subprocess.Popen(
@@ -327,7 +327,7 @@ def test_killed_client_does_not_affect_other_client(repo: Repo, client: RawClien
     killed_client = KilledClient(repo, tmp_path / "killed", range(first_count))
     wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     for number in range(first_count, CALL_COUNT):
-        client.write(call_line(number, "edit_document", build_task_call(number)))
+        client.write(encode_call(number, "edit_document", build_task_call(number)))
     killed_client.kill()
     lock.unlink()
     responses = [client.receive() for _ in range(first_count, CALL_COUNT)]
@@ -346,7 +346,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     for number in range(CALL_COUNT):
-        client.write(call_line(number, "edit_document", build_task_call(number)))
+        client.write(encode_call(number, "edit_document", build_task_call(number)))
     wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.process.send_signal(signal.SIGTERM)
     wait_until(
@@ -368,7 +368,7 @@ def test_disconnect_with_two_hundred_open_calls(
 ) -> None:
     call_count = 200
     for number in range(call_count):
-        client.write(call_line(number, "edit_document", build_task_call(number)))
+        client.write(encode_call(number, "edit_document", build_task_call(number)))
     disconnect(client)
     responses = client.receive_all() if disconnect is close_input else []
     assert client.wait_for_exit() == (0, "")
@@ -377,8 +377,8 @@ def test_disconnect_with_two_hundred_open_calls(
 
 
 def test_incomplete_line_is_not_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    client.write(call_line(0, "edit_document", build_task_call(0)))
-    client.write(call_line(1, "edit_document", build_task_call(1))[:-30])
+    client.write(encode_call(0, "edit_document", build_task_call(0)))
+    client.write(encode_call(1, "edit_document", build_task_call(1))[:-30])
     client.close_input()
     responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
@@ -392,7 +392,7 @@ def test_incomplete_line_is_not_executed(repo: Repo, client: RawClient, tmp_path
 
 @pytest.mark.slow
 def test_complete_line_without_line_break_is_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    client.write(call_line(0, "edit_document", build_task_call(0)).rstrip())
+    client.write(encode_call(0, "edit_document", build_task_call(0)).rstrip())
     client.close_input()
     responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
@@ -402,7 +402,7 @@ def test_complete_line_without_line_break_is_executed(repo: Repo, client: RawCli
 
 @pytest.mark.slow
 def test_endless_line_is_refused(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    client.write(call_line(0, "edit_document", build_task_call(0)))
+    client.write(encode_call(0, "edit_document", build_task_call(0)))
     client.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
     client.write(b"x" * 40_000_000)
     client.close_input()
@@ -423,8 +423,8 @@ def test_client_that_stops_reading_is_disconnected(
     for number in range(
         100, 130
     ):  # more responses than a pipe buffers, but fewer than the limit of open requests
-        client.write(call_line(number, "edit_document", {}))
-    client.write(call_line(0, "edit_document", build_task_call(0)))
+        client.write(encode_call(number, "edit_document", {}))
+    client.write(encode_call(0, "edit_document", build_task_call(0)))
     wait_until(lambda: find_commits_by_task(repo), "the commit")
     disconnect(client)
     code, log = client.wait_for_exit()

@@ -27,7 +27,7 @@ from tests.acceptance.clients import EventRecorder, wait_until, watch_resources
 from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serve_over_http
 from tests.acceptance.server import CLIENT, ProtocolVersion
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.policy.tokens import Tokens
 from workspace.publishing.locks import docyard_lock
 
@@ -45,7 +45,7 @@ ALL_TOOLSETS = "documents,tasks,search,reading,history,proposals"
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("http") / "docs", FILES)
+    return create_repository(tmp_path_factory.mktemp("http") / "docs", FILES)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_only_valid_tokens_are_accepted(server: HttpServer, ana: str) -> None:
 
 
 def test_token_of_other_server_is_refused(server: HttpServer, tmp_path: Path) -> None:
-    other_repo = normal(tmp_path / "docs")
+    other_repo = create_repository(tmp_path / "docs")
     other_secret = Tokens(other_repo.path / ".git").add("ana", "Ana Li", "ana@example.org")
     assert post(server, PING, Authorization=f"Bearer {other_secret}")[0] == 401
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import Server, serve_repository
-from tests.repositories import Repo, linked, normal
+from tests.repositories import Repo, add_work_tree, create_repository
 
 PAGE = "# Guide\n\n## Topic\n\nThe walrus swims here.\n"
 
@@ -26,7 +26,7 @@ WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"guide.md": PAGE})
+    return create_repository(tmp_path / "docs", {"guide.md": PAGE})
 
 
 def collect_codes(server: Server, *, writes: bool = True) -> set[str | None]:
@@ -69,7 +69,7 @@ def test_deleted_branch_returns_errors_until_it_is_recreated(repo: Repo, home: P
 
 
 def test_removed_work_tree_returns_errors(repo: Repo, home: Path, tmp_path: Path) -> None:
-    tree = linked(repo, tmp_path / "tree", "side")
+    tree = add_work_tree(repo, tmp_path / "tree", "side")
     with serve_repository(tree.path, home) as server:
         assert collect_codes(server, writes=False) == {None}
         repo.git("worktree", "remove", "--force", str(tree.path))

@@ -21,7 +21,7 @@ from tests.acceptance.server import (
     serve_repository,
     user_environment,
 )
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 Call = tuple[str, dict[str, Any]]
 
@@ -86,7 +86,7 @@ STEP_WITHOUT_CALL = re.compile(r"Search (again as the hint suggests|for more wit
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a repository with unusual names and bytes, a tag, and a document renamed after the tag."""
-    repo = normal(tmp_path_factory.mktemp("steps") / "docs", FILES)
+    repo = create_repository(tmp_path_factory.mktemp("steps") / "docs", FILES)
     repo.git("tag", "v#1")
     repo.commit({"guide.md": str(FILES["guide.md"]).replace("apt", "dnf")})
     (repo.path / "new").mkdir()

@@ -10,7 +10,7 @@ from mcp_types import EmbeddedResource, TextContent, TextResourceContents
 
 from tests.acceptance.clients import connect_to_server
 from tests.acceptance.server import ProtocolVersion
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"guide.md": GUIDE})
+    return create_repository(tmp_path / "docs", {"guide.md": GUIDE})
 
 
 async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:

@@ -16,7 +16,7 @@ from anyio.from_thread import start_blocking_portal
 
 from index.storage.locking import hold_lock
 from tests.acceptance.server import CLIENT, Server, ToolResponse, serve_repository, user_environment
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.stdio_client import connect
 
 pytestmark = [
@@ -38,7 +38,7 @@ TIMEOUT_S = 60.0
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 @contextmanager

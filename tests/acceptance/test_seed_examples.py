@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.server import CLIENT, ProtocolVersion, ToolResponse, serve_repository
 from tests.acceptance.stories import find_difference, read_story
-from tests.repositories import EMAIL, NAME, Repo, bare, normal
+from tests.repositories import EMAIL, NAME, Repo, create_bare_repository, create_repository
 
 pytestmark = [pytest.mark.promise, pytest.mark.process]
 
@@ -47,7 +47,7 @@ class StoryResult:
 
 def format_setting(setting: StorySetting) -> str:
     name, is_bare, protocol = setting
-    return f"{name} {'bare' if is_bare else 'normal'} {protocol}"
+    return f"{name} {'create_bare_repository' if is_bare else 'create_repository'} {protocol}"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def run_story(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[
     def run_once(setting: StorySetting) -> StoryResult:
         name, is_bare, protocol = setting
         story = read_story(name)
-        repo = (bare if is_bare else normal)(tmp_path_factory.mktemp("story") / "docs", story.files)
+        repo = (create_bare_repository if is_bare else create_repository)(
+            tmp_path_factory.mktemp("story") / "docs", story.files
+        )
         first_commit = repo.head()
         with serve_repository(repo.path, home, protocol=protocol) as server:
             responses = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
@@ -164,7 +166,7 @@ STRUCTURES = {
 
 
 def test_new_document_has_structure_of_its_type(tmp_path: Path, home: Path) -> None:
-    repo = normal(tmp_path / "docs")
+    repo = create_repository(tmp_path / "docs")
     with serve_repository(repo.path, home) as server:
         for name, sections in STRUCTURES.items():
             response = server.call("create_document", doc_type=name, title=f"A {name}", folder="new")

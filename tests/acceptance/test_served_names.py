@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import ProtocolVersion, Server, serve_repository
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.toolsets import TOOLSETS, all_tools
 
 NAMES = re.compile("|".join(rf"\b{tool.name}\b" for tool in all_tools()))
@@ -113,7 +113,7 @@ def collect_next_steps(server: Server) -> dict[str, str]:
 def test_next_steps_and_instructions_name_only_offered_tools(
     tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolVersion
 ) -> None:
-    repo: Repo = normal(tmp_path / "docs", FILES)
+    repo: Repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, *options, protocol=protocol) as server:
         offered_tools = server.tools().keys()
         instructions = server.instructions()
@@ -127,7 +127,7 @@ def test_next_steps_and_instructions_name_only_offered_tools(
 
 
 def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
-    repo = normal(tmp_path / "docs", FILES)
+    repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:
         step = server.call("search_docs", query="heron").data["next_step"]
         assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in step

@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.server import Server, serve_repository
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 LONG_VALUE = "x" * 200
 FILES = {
@@ -24,7 +24,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("docs") / "repo", FILES)
+    return create_repository(tmp_path_factory.mktemp("docs") / "repo", FILES)
 
 
 @pytest.fixture(scope="module")

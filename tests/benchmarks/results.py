@@ -1,11 +1,11 @@
-"""Results of a whole run over a corpus of the size of `small`, with every figure within its limit."""
+"""Results of a complete run over a corpus of the size of `small`, with every figure within its limit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def make_whole_run() -> dict[str, Any]:
+def make_complete_results() -> dict[str, Any]:
     """Return the results of a run on a machine as fast as the reference machine."""
     times = {"p50_ms": 0.05, "p95_ms": 0.1}
     first_queries = {name: times | {"p99_ms": 0.2} for name in ("first", "processor", "second")}

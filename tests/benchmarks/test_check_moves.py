@@ -24,10 +24,10 @@ def write_folder(root: Path, rng: random.Random) -> None:
         for level in rng.choices((2, 2, 3, 3, 4), k=6):
             level = min(level, max(2, len(lines)))
             lines += [f"{'#' * level} {rng.choice(WORDS)}", "", *make_link_lines(paths, path, rng), ""]
-        ending = rng.choice(("\n", "\n", "\r\n"))
+        line_ending = rng.choice(("\n", "\n", "\r\n"))
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(ending.join(lines).encode())
+        file.write_bytes(line_ending.join(lines).encode())
 
 
 def make_link_lines(paths: list[str], path: str, rng: random.Random) -> list[str]:
@@ -35,19 +35,19 @@ def make_link_lines(paths: list[str], path: str, rng: random.Random) -> list[str
 
 
 def make_link(paths: list[str], path: str, rng: random.Random) -> str:
-    other = rng.choice(paths)
-    up = "../" * path.count("/")
+    target = rng.choice(paths)
+    parent_path = "../" * path.count("/")
     name = rng.choice(("setup", "errors", "errors-1", "syntax", "see-also", "naïve-café", "missing"))
     fragment = rng.choice(("", f"#{name}"))
-    encoded = other.replace(" ", "%20")
+    encoded_target = target.replace(" ", "%20")
     return rng.choice(
         (
-            f"[a]({up}{encoded}{fragment})",
-            f'[b](<{up}{other}{fragment}> "Title")',
-            f"[c](/{encoded}{fragment})",
+            f"[a]({parent_path}{encoded_target}{fragment})",
+            f'[b](<{parent_path}{target}{fragment}> "Title")',
+            f"[c](/{encoded_target}{fragment})",
             f"[d](#{name})",
-            f'<a href="{up}{other}{fragment}">e</a>',
-            f"![f]({up}{encoded})",
+            f'<a href="{parent_path}{target}{fragment}">e</a>',
+            f"![f]({parent_path}{encoded_target})",
         )
     )
 
@@ -76,5 +76,5 @@ def test_compare_ignores_links_that_were_broken_before() -> None:
 
 def test_every_section_gets_a_mark() -> None:
     data = b"---\na: 1\n---\nText\n\n# T\n## A\nB\n-\n"
-    marked = add_marks({"a.md": data})["a.md"]
-    assert marked.count(b"Section-mark-") == len(Document.parse(data).sections)
+    marked_data = add_marks({"a.md": data})["a.md"]
+    assert marked_data.count(b"Section-mark-") == len(Document.parse(data).sections)

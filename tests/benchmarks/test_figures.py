@@ -15,7 +15,7 @@ from benchmarks.reports.yardsticks import (
     find_corpus_class,
     find_reference_name,
 )
-from tests.benchmarks.results import make_whole_run
+from tests.benchmarks.results import make_complete_results
 
 
 def find_figure(results: dict[str, Any], name: str) -> Figure:
@@ -25,15 +25,15 @@ def find_figure(results: dict[str, Any], name: str) -> Figure:
     return figure
 
 
-def test_every_row_of_a_whole_run_has_a_value_within_limit() -> None:
-    rows = [row for group in compute_figures(make_whole_run()).values() for row in group]
+def test_every_row_of_a_complete_run_has_a_value_within_limit() -> None:
+    rows = [row for group in compute_figures(make_complete_results()).values() for row in group]
     assert [row.name for row in rows if row.value is None] == []
     assert [row.name for row in rows if row.is_met is False] == []
     assert sum(row.is_met is True for row in rows) >= 19
 
 
 def test_value_at_limit_is_met_and_above_is_missed() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     results["edits"]["segments"] = 8
     assert find_figure(results, "segments after 300 commits").is_met is True
     results["edits"]["segments"] = 9
@@ -41,14 +41,14 @@ def test_value_at_limit_is_met_and_above_is_missed() -> None:
 
 
 def test_95_of_100_identifiers_meet_the_limit_and_94_miss_it() -> None:
-    results = make_whole_run()
-    for first, is_met in ((95, True), (94, False)):
-        results["known"]["identifiers"]["first"] = first
+    results = make_complete_results()
+    for first_count, is_met in ((95, True), (94, False)):
+        results["known"]["identifiers"]["first"] = first_count
         assert find_figure(results, "identifiers not found first, of 100").is_met is is_met
 
 
 def test_unmeasured_figure_neither_meets_nor_misses_its_limit() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     del results["tantivy"], results["index"]
     row = find_figure(results, "query p50 relative to tantivy, five fields")
     assert (row.value, row.is_met, row.limit) == (None, None, 1.0)
@@ -58,7 +58,7 @@ def test_unmeasured_figure_neither_meets_nor_misses_its_limit() -> None:
 
 
 def test_only_time_limits_grow_on_a_slower_machine() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     results["fts5"] |= {"seconds": 1.0, "query": {"p50_ms": 5.0, "p95_ms": 16.0}}
     assert compute_limit_factors(results) == pytest.approx(
         {Yardstick.BUILD: 4, Yardstick.QUERY: 2, Yardstick.BOTH: 8**0.5, Yardstick.TRIP: 1, Yardstick.CALL: 1}
@@ -72,14 +72,14 @@ def test_only_time_limits_grow_on_a_slower_machine() -> None:
 
 
 def test_limits_do_not_shrink_on_a_faster_machine() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     results["fts5"] |= {"seconds": 0.1, "query": {"p50_ms": 1.0, "p95_ms": 2.0}}
     assert set(compute_limit_factors(results).values()) == {1.0}
     assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == 0.1
 
 
 def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
     assert find_reference_name(results) is None
@@ -89,7 +89,7 @@ def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
 
 
 def test_corpus_has_limits_of_smallest_fitting_class() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     results["corpus"]["bytes"] = 7_000_001
     assert find_corpus_class(results) is LARGE
     assert find_figure(results, "peak memory of the build").limit == 400
@@ -99,7 +99,7 @@ def test_corpus_has_limits_of_smallest_fitting_class() -> None:
 
 
 def test_table_shows_scaled_limit_target_and_missed_figures() -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     results["fts5"]["query"] = {"p50_ms": 5.0, "p95_ms": 16.0}
     results["queries"]["best"] = {"p50_ms": 0.3, "p95_ms": 0.4}
     table = format_figures_table(compute_figures(results))

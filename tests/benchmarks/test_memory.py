@@ -16,10 +16,10 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs proc(5)"),
 ]
 
-ALLOCATE = "import time; data = b'x' * 60_000_000; print('ready', flush=True); time.sleep(0.3)"
-PARENT = f"""
+ALLOCATION_SCRIPT = "import time; data = b'x' * 60_000_000; print('ready', flush=True); time.sleep(0.3)"
+PARENT_SCRIPT = f"""
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", {ALLOCATE!r}], stdout=subprocess.PIPE)
+child = subprocess.Popen([sys.executable, "-c", {ALLOCATION_SCRIPT!r}], stdout=subprocess.PIPE)
 child.stdout.readline()
 data = b"y" * 60_000_000
 child.wait()
@@ -27,7 +27,10 @@ child.wait()
 
 
 def test_peak_of_process_tree_is_the_sum_of_processes() -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT]) as process, MemorySampler(process.pid) as sampler:
+    with (
+        subprocess.Popen([sys.executable, "-c", PARENT_SCRIPT]) as process,
+        MemorySampler(process.pid) as sampler,
+    ):
         process.wait()
     assert 120 < sampler.peak_mb < 200
 
@@ -39,7 +42,7 @@ def test_peak_of_process_includes_freed_memory() -> None:
 
 
 def test_child_processes_are_listed_with_their_peak() -> None:
-    with subprocess.Popen([sys.executable, "-c", ALLOCATE], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", ALLOCATION_SCRIPT], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
         assert process.pid in set(child_pids(os.getpid()))

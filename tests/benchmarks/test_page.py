@@ -16,15 +16,15 @@ from benchmarks.reports.page import (
     store_results,
     write_page,
 )
-from tests.benchmarks.results import make_whole_run
+from tests.benchmarks.results import make_complete_results
 
-TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
+PAGE_TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Path:
+def page_file(tmp_path: Path) -> Path:
     file = tmp_path / "RESULTS.md"
-    file.write_text(TEXT)
+    file.write_text(PAGE_TEXT)
     return file
 
 
@@ -33,10 +33,10 @@ def test_results_page_has_both_markers() -> None:
     assert replace_measured_part(text, "x").count("\n\nx\n\n") == 1
 
 
-def test_only_text_between_markers_changes(page: Path, tmp_path: Path) -> None:
-    store_results(make_whole_run(), Path("docs"), tmp_path / "results")
-    write_page(page, tmp_path / "results")
-    text = page.read_text()
+def test_only_text_between_markers_changes(page_file: Path, tmp_path: Path) -> None:
+    store_results(make_complete_results(), Path("docs"), tmp_path / "results")
+    write_page(page_file, tmp_path / "results")
+    text = page_file.read_text()
     assert text.startswith("# Performance\n\nBefore.\n\n")
     assert text.endswith("\n\nAfter.\n")
     assert "old" not in text
@@ -45,10 +45,10 @@ def test_only_text_between_markers_changes(page: Path, tmp_path: Path) -> None:
     assert "1,600 result lists were equal" in text
 
 
-def test_writing_the_page_twice_gives_the_same_bytes(page: Path, tmp_path: Path) -> None:
-    store_results(make_whole_run(), Path("docs"), tmp_path / "results")
-    first_bytes = write_page(page, tmp_path / "results").read_bytes()
-    assert write_page(page, tmp_path / "results").read_bytes() == first_bytes
+def test_writing_the_page_twice_gives_the_same_bytes(page_file: Path, tmp_path: Path) -> None:
+    store_results(make_complete_results(), Path("docs"), tmp_path / "results")
+    first_bytes = write_page(page_file, tmp_path / "results").read_bytes()
+    assert write_page(page_file, tmp_path / "results").read_bytes() == first_bytes
 
 
 def test_page_without_markers_is_refused() -> None:
@@ -57,7 +57,7 @@ def test_page_without_markers_is_refused() -> None:
 
 
 def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:
-    results = make_whole_run()
+    results = make_complete_results()
     assert store_results(results, Path("anything"), tmp_path).name == "small.json"
     results["corpus"]["sections"] = 100
     file = store_results(results, Path("My Docs!"), tmp_path)
@@ -65,19 +65,19 @@ def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == results
 
 
-def test_smallest_corpus_is_first_and_missed_limits_are_named(page: Path, tmp_path: Path) -> None:
-    results = make_whole_run()
+def test_smallest_corpus_is_first_and_missed_limits_are_named(page_file: Path, tmp_path: Path) -> None:
+    results = make_complete_results()
     results["edits"]["segments"] = 9
     store_results(results, Path("docs"), tmp_path / "results")
     results["corpus"] |= {"sections": 10, "bytes": 1_000}
     store_results(results, Path("tiny"), tmp_path / "results")
-    text = write_page(page, tmp_path / "results").read_text()
+    text = write_page(page_file, tmp_path / "results").read_text()
     assert text.index("### tiny") < text.index("### small")
     assert "Missed: segments after 300 commits." in text
     assert "**MISSED**" in text
 
 
-def test_growth_table_has_each_size_and_an_existing_plot(page: Path, tmp_path: Path) -> None:
+def test_growth_table_has_each_size_and_an_existing_plot(page_file: Path, tmp_path: Path) -> None:
     point = {
         "name": "large, 3 times",
         "sections": 474_000,
@@ -91,9 +91,9 @@ def test_growth_table_has_each_size_and_an_existing_plot(page: Path, tmp_path: P
     }
     growth = {"machine": "2 cores", "processes": 2, "points": [point]}
     (tmp_path / "growth.json").write_text(json.dumps(growth))
-    text = write_page(page, tmp_path).read_text()
+    text = write_page(page_file, tmp_path).read_text()
     row = "| large, 3 times | 474,000 | 159 MB | 12.3 s | 500 MB | 120 MB | 0.3 ms | 1.2 ms | 20 ms |"
     assert row in text
     assert "growth.svg" not in text
     (tmp_path / "growth.svg").write_text("<svg/>")
-    assert "](growth.svg)" in write_page(page, tmp_path).read_text()
+    assert "](growth.svg)" in write_page(page_file, tmp_path).read_text()

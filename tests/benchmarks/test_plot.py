@@ -10,12 +10,14 @@ from benchmarks.reports import plot
 
 pytestmark = pytest.mark.skipif(not plot.is_installed(), reason="matplotlib is not installed")
 
-KEYS = ("build_s", "peak_mb", "query_p50_ms", "query_p95_ms", "edit_p50_ms")
+POINT_KEYS = ("build_s", "peak_mb", "query_p50_ms", "query_p95_ms", "edit_p50_ms")
 
 
 @pytest.mark.slow
 def test_same_figures_give_identical_small_svg(tmp_path: Path) -> None:
-    points = [{"sections": size} | dict.fromkeys(KEYS, size / 1_000) for size in (14_000, 158_000, 474_000)]
+    points = [
+        {"sections": size} | dict.fromkeys(POINT_KEYS, size / 1_000) for size in (14_000, 158_000, 474_000)
+    ]
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]
     for file in files:
         plot.draw_growth(points, file)

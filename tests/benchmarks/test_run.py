@@ -35,7 +35,7 @@ def make_pages(count: int) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def docs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a folder of Markdown; the environment variables that a run sets are restored."""
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
@@ -47,15 +47,15 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_single_stage_prints_table_and_writes_json_only(
-    docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    docs_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = PAGE.read_bytes()
-    assert main([str(docs), "--only", "fts5", "--json", str(tmp_path / "out.json")]) == 0
+    page_before = PAGE.read_bytes()
+    assert main([str(docs_folder), "--only", "fts5", "--json", str(tmp_path / "out.json")]) == 0
     assert "20 files" in capsys.readouterr().out
     results = json.loads((tmp_path / "out.json").read_text())
     assert results["corpus"]["sections"] == 80
     assert results["fts5"]["bytes"] > 0
-    assert PAGE.read_bytes() == before
+    assert PAGE.read_bytes() == page_before
 
 
 @pytest.mark.process

@@ -6,22 +6,27 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-WIDTH, HEIGHT = 640, 240
-_PAPER, _COLUMN, _LAST, _LINE = (250, 250, 248), (148, 168, 190), (58, 98, 146), (222, 222, 216)
+WIDTH, HEIGHT = 640, 240  # pixels
+_PAPER_COLOUR, _COLUMN_COLOUR, _LAST_COLUMN_COLOUR, _LINE_COLOUR = (
+    (250, 250, 248),
+    (148, 168, 190),
+    (58, 98, 146),
+    (222, 222, 216),
+)
 
 
 def draw_chart(values: Sequence[float], lowest: float, highest: float) -> bytes:
     """Return a PNG with one column for each value between `lowest` and `highest`; the last is highlighted."""
     margin, baseline = 24, HEIGHT - 24
     column_width = (WIDTH - 2 * margin) // len(values)
-    rows = [bytearray(bytes(_PAPER) * WIDTH) for _ in range(HEIGHT)]
+    rows = [bytearray(bytes(_PAPER_COLOUR) * WIDTH) for _ in range(HEIGHT)]
     for line in range(24, baseline + 1, (baseline - 24) // 4):
-        rows[line][3 * margin : 3 * (WIDTH - margin)] = bytes(_LINE) * (WIDTH - 2 * margin)
+        rows[line][3 * margin : 3 * (WIDTH - margin)] = bytes(_LINE_COLOUR) * (WIDTH - 2 * margin)
     for number, value in enumerate(values):
         top = baseline - int((value - lowest) / (highest - lowest) * (baseline - 24))
         start = margin + number * column_width + column_width // 6
         end = margin + (number + 1) * column_width - column_width // 6
-        colour = _LAST if number == len(values) - 1 else _COLUMN
+        colour = _LAST_COLUMN_COLOUR if number == len(values) - 1 else _COLUMN_COLOUR
         for row in rows[top:baseline]:
             row[3 * start : 3 * end] = bytes(colour) * (end - start)
     header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 2, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Fixtures: a browser, the served story, and pages of the reviewer Ana."""
+"""Fixtures: a browser, the served story, and a page of the reviewer Ana."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def create_context(browser: Browser, server: PageServer, secret: str, **options:
     """Return a browser context that is signed in with a token, with a timeout for waits."""
     context = browser.new_context(base_url=server.url, reduced_motion="reduce", **options)
     context.set_default_timeout(TIMEOUT_MS)
-    signed_in = context.request.get(f"{server.url}/?token={secret}")
-    assert signed_in.ok, signed_in.status
+    response = context.request.get(f"{server.url}/?token={secret}")
+    assert response.ok, response.status
     return context
 
 
@@ -77,13 +77,13 @@ def sign_in(browser: Browser) -> Iterator[SignIn]:
 
 
 @pytest.fixture
-def ana(sign_in: SignIn, story: Story) -> Page:
+def ana_page(sign_in: SignIn, story: Story) -> Page:
     """Return a page of Ana, the reviewer."""
-    return sign_in(story.server, story.ana)
+    return sign_in(story.server, story.ana_token)
 
 
 @pytest.fixture(scope="session")
-def axe() -> str:
+def axe_script() -> str:
     """Return the script of the accessibility checker."""
     script = Path(__file__).parents[2] / ".venv-node/browser/node_modules/axe-core/axe.min.js"
     assert script.exists(), "the accessibility checker is not installed: run make browser"

@@ -40,7 +40,7 @@ _SCRIPTS = [
     f"&#60;script&#62;{SCRIPT}&#60;/script&#62;",
 ]
 
-_HANDLERS = [
+_EVENT_HANDLERS = [
     f"<img src=x onerror={SCRIPT}>",
     f"<img src=x onerror='{SCRIPT}'>",
     f'<img src="x" OnErRoR="{SCRIPT}">',
@@ -87,7 +87,7 @@ _HANDLERS = [
     f"x[^1]\n\n[^1]: <img src=x onerror={SCRIPT}>",
 ]
 
-_SCHEMES = [
+_HOSTILE_URLS = [
     f"javascript:{SCRIPT}",
     f"JaVaScRiPt:{SCRIPT}",
     f" javascript:{SCRIPT}",
@@ -124,7 +124,7 @@ _SCHEMES = [
     f"http:javascript:{SCRIPT}",
 ]
 
-_ADDRESSES = [
+_LINK_TEMPLATES = [
     "[x]({})",
     "[x](<{}>)",
     "![x]({})",
@@ -239,17 +239,17 @@ _STRUCTURES = [
 
 def make_vectors() -> list[str]:
     """Return each attack as a separate text."""
-    links = [template.format(scheme) for scheme in _SCHEMES[:2] for template in _ADDRESSES]
-    schemes = [f'[x]({scheme})\n\n<a href="{scheme}">y</a> <img src="{scheme}">' for scheme in _SCHEMES]
-    return [*_SCRIPTS, *_HANDLERS, *links, *schemes, *_ELEMENTS, *_STRUCTURES]
+    links = [template.format(url) for url in _HOSTILE_URLS[:2] for template in _LINK_TEMPLATES]
+    url_texts = [f'[x]({url})\n\n<a href="{url}">y</a> <img src="{url}">' for url in _HOSTILE_URLS]
+    return [*_SCRIPTS, *_EVENT_HANDLERS, *links, *url_texts, *_ELEMENTS, *_STRUCTURES]
 
 
 def make_hostile_documents() -> dict[str, str]:
-    """Return documents by path: one for each vector, and `hostile/all.md` with all that close tags."""
+    """Return documents by path: one for each vector, and one with all event handlers and elements."""
     documents = {
         f"hostile/{number:03}.md": f"# Hostile {number}\n\n{text}\n\nThe end.\n"
         for number, text in enumerate(make_vectors())
     }
-    closed = [*_HANDLERS, *_ELEMENTS]
-    documents["hostile/all.md"] = "# All\n\n" + "\n\n".join(closed) + "\n"
+    complete_texts = [*_EVENT_HANDLERS, *_ELEMENTS]
+    documents["hostile/all.md"] = "# All\n\n" + "\n\n".join(complete_texts) + "\n"
     return documents

@@ -1,13 +1,13 @@
-"""The paths of the pages of the story, by the name of their screenshot."""
+"""The paths of the pages of the story, by screenshot name."""
 
 from __future__ import annotations
 
 from tests.browser.story import Story
 
 
-def page_paths(story: Story) -> dict[str, str]:
+def build_page_paths(story: Story) -> dict[str, str]:
     """Return the paths of all pages, by name."""
-    retries, limits = (f"/proposals/{story.proposals[name]}" for name in ("retries", "limits"))
+    retries_url, limits_url = (f"/proposals/{story.proposals[name]}" for name in ("retries", "limits"))
     return {
         "library": "/",
         "folder": "/folder/product",
@@ -19,10 +19,10 @@ def page_paths(story: Story) -> dict[str, str]:
         "search": "/search?q=how+long+does+a+client+wait",
         "edit": "/edit/api/retries.md?section=backoff",
         "proposals": "/proposals",
-        "proposal": retries,
-        "changes": f"{retries}/changes",
-        "changes-inline": f"{retries}/changes?view=inline",
-        "conflicts": f"{limits}/conflicts",
+        "proposal": retries_url,
+        "changes": f"{retries_url}/changes",
+        "changes-inline": f"{retries_url}/changes?view=inline",
+        "conflicts": f"{limits_url}/conflicts",
         "sign-in": "/login",
         "not-found": "/doc/api/traking.md",
     }

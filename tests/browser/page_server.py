@@ -33,7 +33,7 @@ class PageServer:
     token: str
 
     @contextmanager
-    def agent(self, name: str = "writing-agent") -> Iterator[Agent]:
+    def connect_agent(self, name: str = "writing-agent") -> Iterator[Agent]:
         """Yield an agent with a connection to /mcp."""
         headers = {"Authorization": f"Bearer {self.token}"}
         with start_blocking_portal() as portal:
@@ -42,9 +42,9 @@ class PageServer:
             client = Client(transport, client_info=Implementation(name=name, version="1"))
             with (
                 portal.wrap_async_context_manager(http),
-                portal.wrap_async_context_manager(client) as connected,
+                portal.wrap_async_context_manager(client) as connected_client,
             ):
-                yield Agent(portal, connected)
+                yield Agent(portal, connected_client)
 
 
 class Agent:

@@ -15,24 +15,24 @@ from typing import Any
 from PIL import Image
 
 from tests.browser.conftest import create_context, start_chromium
-from tests.browser.page_paths import page_paths
+from tests.browser.page_paths import build_page_paths
 from tests.browser.story import add_review, answer_review, serve_story
 
-FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-WIDTHS = {1280: 860, 390: 844}
+PICTURES_FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+HEIGHTS_BY_WIDTH = {1280: 860, 390: 844}
 SCHEMES = ("light", "dark")
-MAX_BYTES = 120_000  # of a picture
+MAX_PICTURE_BYTES = 120_000
 
 
 def reduce_colours(png: bytes) -> bytes:
     """Return a picture with as many colours as the size limit allows. Raises ValueError."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    for colours in (256, 128, 64, 32):
+    for colour_count in (256, 128, 64, 32):
         data = io.BytesIO()
-        picture.quantize(colours, dither=Image.Dither.NONE).save(data, "PNG", optimize=True)
-        if len(data.getvalue()) <= MAX_BYTES:
+        picture.quantize(colour_count, dither=Image.Dither.NONE).save(data, "PNG", optimize=True)
+        if len(data.getvalue()) <= MAX_PICTURE_BYTES:
             return data.getvalue()
-    raise ValueError(f"a picture of {picture.size} does not fit into {MAX_BYTES} bytes")
+    raise ValueError(f"a picture of {picture.size} does not fit into {MAX_PICTURE_BYTES} bytes")
 
 
 def take_screenshots(folder: Path) -> list[Path]:
@@ -40,40 +40,40 @@ def take_screenshots(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with (
-        tempfile.TemporaryDirectory(prefix="docyard-pictures-") as scratch,
-        serve_story(Path(scratch)) as story,
+        tempfile.TemporaryDirectory(prefix="docyard-pictures-") as temporary_folder,
+        serve_story(Path(temporary_folder)) as story,
     ):
         add_review(story)
         answer_review(story)
         with start_chromium() as browser:
-            for width, height in WIDTHS.items():
+            for width, height in HEIGHTS_BY_WIDTH.items():
                 for scheme in SCHEMES:
                     options: dict[str, Any] = {
                         "color_scheme": scheme,
                         "viewport": {"width": width, "height": height},
                     }
-                    context = create_context(browser, story.server, story.ana, **options)
-                    anonymous = browser.new_context(base_url=story.server.url, **options)
-                    signed_in, signed_out = context.new_page(), anonymous.new_page()
-                    for name, path in page_paths(story).items():
-                        page = signed_out if name == "sign-in" else signed_in
-                        answer = page.goto(path)
-                        assert answer is not None
-                        assert answer.status == (404 if name == "not-found" else 200), name
+                    context = create_context(browser, story.server, story.ana_token, **options)
+                    anonymous_context = browser.new_context(base_url=story.server.url, **options)
+                    signed_in_page, signed_out_page = context.new_page(), anonymous_context.new_page()
+                    for name, path in build_page_paths(story).items():
+                        page = signed_out_page if name == "sign-in" else signed_in_page
+                        response = page.goto(path)
+                        assert response is not None
+                        assert response.status == (404 if name == "not-found" else 200), name
                         page.wait_for_load_state("load")
                         file = folder / f"{name}-{width}-{scheme}.png"
                         file.write_bytes(reduce_colours(page.screenshot()))
                         files.append(file)
                     context.close()
-                    anonymous.close()
+                    anonymous_context.close()
     return files
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the screenshots into a folder, and print their size."""
-    files = take_screenshots(Path(arguments[0]) if arguments else FOLDER)
-    size = sum(file.stat().st_size for file in files)
-    print(f"{len(files)} pictures, {size / 1e6:.1f} MB, in {files[0].parent}")
+    files = take_screenshots(Path(arguments[0]) if arguments else PICTURES_FOLDER)
+    total_bytes = sum(file.stat().st_size for file in files)
+    print(f"{len(files)} pictures, {total_bytes / 1e6:.1f} MB, in {files[0].parent}")
     return 0
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.browser.chart import draw_chart
 from tests.browser.page_server import PageServer, start_page_server
-from tests.repositories import Repo, unborn
+from tests.repositories import Repo, create_empty_repository
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
@@ -23,7 +23,7 @@ from workspace.workspace import Workspace
 DOCUMENTS = Path(__file__).with_name("workspace")
 RULES = '[[protect]]\npaths = ["api/**"]\napprovers = ["ana", "ben"]\n'
 _PEOPLE = {"Mira": "Mira Holt <mira@harbor.example>", "Jonas": "Jonas Berg <jonas@harbor.example>"}
-_FIRST_DAY = 1_788_250_000  # a day in September 2026, the first of the history
+_FIRST_DAY_S = 1_788_250_000  # seconds since 1970: the first day of the history, in September 2026
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Story:
     """The server, the tokens of two reviewers, and the ids of proposals by subject."""
 
     server: PageServer
-    ana: str
-    ben: str
+    ana_token: str
+    ben_token: str
     proposals: Mapping[str, str]
 
 
@@ -41,13 +41,17 @@ def read_documents() -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {
         path.relative_to(DOCUMENTS).as_posix(): path.read_text("utf-8") for path in DOCUMENTS.rglob("*.md")
     }
-    months = (88, 89, 91, 90, 92, 92, 94, 95)
-    return {**files, "product/within-the-hour.png": draw_chart(months, 80, 97), "docyard.toml": RULES}
+    monthly_percentages = (88, 89, 91, 90, 92, 92, 94, 95)
+    return {
+        **files,
+        "product/within-the-hour.png": draw_chart(monthly_percentages, 80, 97),
+        "docyard.toml": RULES,
+    }
 
 
 def create_repository(folder: Path) -> Repo:
     """Create the workspace with a history of two authors on several days."""
-    repo = unborn(folder)
+    repo = create_empty_repository(folder)
     files = read_documents()
     roadmap, tracking = str(files["product/roadmap.md"]), str(files["api/tracking.md"])
     first_files = {
@@ -86,7 +90,7 @@ def create_repository(folder: Path) -> Repo:
 def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, author: str, day: int) -> None:
     repo.write(files)
     repo.git("add", "-A")
-    date = f"{_FIRST_DAY + 86_400 * day + 3_701 * (day % 5)} +0200"
+    date = f"{_FIRST_DAY_S + 86_400 * day + 3_701 * (day % 5)} +0200"
     name, _, email = _PEOPLE[author].rstrip(">").partition(" <")
     identity = {
         f"GIT_{role}_{field}": value
@@ -103,11 +107,11 @@ def serve_story(folder: Path) -> Iterator[Story]:
     """Serve the workspace with two proposals of an agent, of which one has a conflict."""
     repo = create_repository(folder / "harbor")
     tokens = Tokens(repo.path / ".git")
-    ana = tokens.add("ana", "Ana Li", "ana@harbor.example")
-    ben = tokens.add("ben", "Ben Ode", "ben@harbor.example")
+    ana_token = tokens.add("ana", "Ana Li", "ana@harbor.example")
+    ben_token = tokens.add("ben", "Ben Ode", "ben@harbor.example")
     with start_page_server(repo, folder / "home") as server:
-        with server.agent() as agent:
-            retries = str(
+        with server.connect_agent() as agent:
+            retries_id = str(
                 agent.call(
                     "create_proposal",
                     title="Say how retries back off",
@@ -117,7 +121,7 @@ def serve_story(folder: Path) -> Iterator[Story]:
             )
             agent.call(
                 "edit_document",
-                proposal=retries,
+                proposal=retries_id,
                 operations=[
                     {
                         "operation": "replace_text",
@@ -134,8 +138,8 @@ def serve_story(folder: Path) -> Iterator[Story]:
                     },
                 ],
             )
-            agent.call("update_proposal", proposal=retries, action="submit")
-            limits = str(
+            agent.call("update_proposal", proposal=retries_id, action="submit")
+            limits_id = str(
                 agent.call(
                     "create_proposal",
                     title="Raise the rate limit to 20",
@@ -144,47 +148,52 @@ def serve_story(folder: Path) -> Iterator[Story]:
             )
             agent.call(
                 "edit_document",
-                proposal=limits,
+                proposal=limits_id,
                 file="api/tracking.md",
                 operation="replace_text",
                 old="10 times a second",
                 new="20 times a second",
             )
-            agent.call("update_proposal", proposal=limits, action="submit")
-        changed = str(read_documents()["api/tracking.md"]).replace("10 times a second", "12 times a second")
-        _commit(repo, {"api/tracking.md": changed}, "Twelve requests a second, as measured", "Mira", 20)
-        yield Story(server, ana, ben, {"retries": retries, "limits": limits})
+            agent.call("update_proposal", proposal=limits_id, action="submit")
+        new_text = str(read_documents()["api/tracking.md"]).replace("10 times a second", "12 times a second")
+        _commit(repo, {"api/tracking.md": new_text}, "Twelve requests a second, as measured", "Mira", 20)
+        yield Story(server, ana_token, ben_token, {"retries": retries_id, "limits": limits_id})
 
 
 def answer_review(story: Story) -> None:
     """Respond to a change request as the agent: change the text, add a comment, and submit again."""
-    with story.server.agent() as agent:
-        name = story.proposals["retries"]
-        view = agent.call("view_proposal", proposal=name)
+    with story.server.connect_agent() as agent:
+        proposal_id = story.proposals["retries"]
+        view = agent.call("view_proposal", proposal=proposal_id)
         assert view["state"] == "changes_requested", view["state"]
         agent.call(
             "edit_document",
-            proposal=name,
+            proposal=proposal_id,
             file="api/retries.md",
             operation="replace_text",
             old="waits a second before it comes back",
             new="waits a second, then two, then four",
         )
-        agent.call("update_proposal", proposal=name, action="comment", text="It doubles now.")
-        agent.call("update_proposal", proposal=name, action="submit")
+        agent.call("update_proposal", proposal=proposal_id, action="comment", text="It doubles now.")
+        agent.call("update_proposal", proposal=proposal_id, action="submit")
 
 
 def add_review(story: Story) -> None:
     """Add a comment on a section and a change request, as Ana."""
     workspace = Workspace.open(story.server.repo.path, durable=False)
-    person = Tokens(workspace.git.common_dir).person(story.ana)
+    person = Tokens(workspace.git.common_dir).person(story.ana_token)
     author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
     actor = Actor(author, "page", "page", person)
-    name = story.proposals["retries"]
+    proposal_id = story.proposals["retries"]
     proposal_actions = workspace.proposal_actions()
     proposal_actions.comment(
-        name, actor, "Always the *same* second?", file="api/retries.md", slug="backoff", quote="a second"
+        proposal_id,
+        actor,
+        "Always the *same* second?",
+        file="api/retries.md",
+        slug="backoff",
+        quote="a second",
     )
     proposal_actions.review(
-        name, actor, ReviewDecision.REQUEST_CHANGES, "Say how the wait grows, and where it ends."
+        proposal_id, actor, ReviewDecision.REQUEST_CHANGES, "Say how the wait grows, and where it ends."
     )

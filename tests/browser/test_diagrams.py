@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.conftest import SignIn
 from tests.browser.page_server import PageServer, start_page_server
-from tests.repositories import normal
+from tests.repositories import create_repository
 
 if TYPE_CHECKING:
     from playwright.sync_api import Response
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.browser
 
 # An operator's script that draws a line of text, after an attempt of each action that a frame must not do.
 SCRIPT = """
-const tried = [];
-const attempt = (name, act) => {
-  try { const value = act(); tried.push([name, value === undefined || value === null ? "no" : "yes"]); }
-  catch { tried.push([name, "no"]); }
+const outcomes = [];
+const attempt = (name, action) => {
+  try { const value = action(); outcomes.push([name, value === undefined || value === null ? "no" : "yes"]); }
+  catch { outcomes.push([name, "no"]); }
 };
 attempt("parent", () => parent.document.body.textContent);
 attempt("cookie", () => document.cookie || null);
@@ -29,27 +29,28 @@ attempt("storage", () => localStorage.length);
 attempt("window", () => open("/"));
 attempt("eval", () => eval("1"));
 attempt("dialog", () => { alert("x"); });
-fetch("/").then(() => tried.push(["fetch", "yes"]), () => tried.push(["fetch", "no"]));
+fetch("/").then(() => outcomes.push(["fetch", "yes"]), () => outcomes.push(["fetch", "no"]));
 const image = new Image();
-image.onload = () => tried.push(["image", "yes"]);
-image.onerror = () => tried.push(["image", "no"]);
+image.onload = () => outcomes.push(["image", "yes"]);
+image.onerror = () => outcomes.push(["image", "no"]);
 image.src = "https://attacker.invalid/x.png";
-const settled = () => new Promise((done) => {
-  const look = () => (tried.length === 8 ? done() : setTimeout(look, 20));
-  look();
+const waitForOutcomes = () => new Promise((resolve) => {
+  const check = () => (outcomes.length === 8 ? resolve() : setTimeout(check, 20));
+  check();
 });
 var mermaid = {
   initialize() {},
   async render(id, text) {
     if (!text.startsWith("graph")) throw Error("no diagram");
-    await settled();
-    const said = tried.map(([name, how]) => `${name} ${how}`).sort().join(", ");
-    return { svg: `<svg id="${id}" width="600" height="120"><text y="20" class="said">${said}</text></svg>` };
+    await waitForOutcomes();
+    const summary = outcomes.map(([name, outcome]) => `${name} ${outcome}`).sort().join(", ");
+    const line = `<text y="20" class="outcomes">${summary}</text>`;
+    return { svg: `<svg id="${id}" width="600" height="120">${line}</svg>` };
   },
 };
 """
-FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\n## Wrong\n\n```mermaid\nno such thing\n```\n"
-DENIED = "cookie no, dialog no, eval no, fetch no, image no, parent no, storage no, window no"
+FLOW_TEXT = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\n## Wrong\n\n```mermaid\nno such thing\n```\n"
+DENIED_ACTIONS = "cookie no, dialog no, eval no, fetch no, image no, parent no, storage no, window no"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("diagrams")
     script = folder / "mermaid.min.js"
     script.write_text(SCRIPT, "utf-8")
-    repo = normal(folder / "docs", {"flow.md": FLOW})
+    repo = create_repository(folder / "docs", {"flow.md": FLOW_TEXT})
     with start_page_server(repo, folder / "home", "--mermaid", str(script)) as page_server:
         yield page_server
 
@@ -74,7 +75,7 @@ def test_diagram_is_drawn_in_an_isolated_frame(server: PageServer, sign_in: Sign
     page.on("response", record_url)
     page.goto("/doc/flow.md")
     frame = page.frame_locator("iframe[title=Diagram]:not(.undrawn)")
-    expect(frame.locator(".said")).to_have_text(DENIED)
+    expect(frame.locator(".outcomes")).to_have_text(DENIED_ACTIONS)
     expect(page.locator("iframe")).to_have_count(1)  # the second diagram is invalid and remains text
     expect(page.locator("iframe")).to_have_attribute("height", "120")
     expect(page.get_by_text("no such thing")).to_be_visible()

@@ -12,7 +12,7 @@ import pytest
 from tests.browser.conftest import create_context
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.browser.page_server import PageServer, start_page_server
-from tests.repositories import normal
+from tests.repositories import create_repository
 from workspace.policy.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -22,23 +22,23 @@ pytestmark = pytest.mark.browser
 
 # Send the events of pointer and keyboard to every element, because handlers run on these events.
 SEND_EVENTS = """() => {
-  for (const one of document.querySelectorAll('main details')) one.open = true;
-  for (const one of document.querySelectorAll('main *')) {
+  for (const fold of document.querySelectorAll('main details')) fold.open = true;
+  for (const element of document.querySelectorAll('main *')) {
     for (const type of ['mouseover', 'focus', 'toggle', 'pointerenter', 'animationstart', 'load', 'error'])
-      one.dispatchEvent(new Event(type));
+      element.dispatchEvent(new Event(type));
   }
 }"""
 # A value that a script sets is an own property of the window; an anchor with this name is not.
 HAS_RUN = "() => Object.hasOwn(window, 'docyardPwned')"
-LINKS = """() => [...document.querySelectorAll('main a[href], main area[href], main form[action]')]
-  .map(one => new URL(one.getAttribute('href') ?? one.getAttribute('action'), location.href).protocol)"""
+LINK_SCHEMES = """() => [...document.querySelectorAll('main a[href], main area[href], main form[action]')]
+  .map(link => new URL(link.getAttribute('href') ?? link.getAttribute('action'), location.href).protocol)"""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
     """Yield a server of hostile documents, and a reader's token."""
     folder = tmp_path_factory.mktemp("hostile")
-    repo = normal(folder / "docs", make_hostile_documents())
+    repo = create_repository(folder / "docs", make_hostile_documents())
     token = Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@harbor.example")
     with start_page_server(repo, folder / "home") as page_server:
         yield page_server, token
@@ -54,10 +54,10 @@ class EventRecorder:
             "dialog", lambda dialog: (self.events.append(f"a dialog: {dialog.message}"), dialog.dismiss())
         )
         page.on("popup", lambda popup: self.events.append(f"a window: {popup.url}"))
-        page.on("request", self._request)
+        page.on("request", self._record_request)
         page.on("pageerror", lambda error: self.events.append(f"an error of a script: {error}"))
 
-    def _request(self, request: Request) -> None:
+    def _record_request(self, request: Request) -> None:
         if not request.url.startswith((f"{self.origin}/", "about:")):
             self.events.append(f"a request: {request.url[:200]}")
 
@@ -70,10 +70,10 @@ def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageSer
     documents = make_hostile_documents()
     urls = ["/", *(f"/doc/{quote(path)}" for path in documents)]
     sampled_paths = list(documents)[:: max(1, len(documents) // 12)]
-    for page in ("history", "blame", "edit", "raw"):
-        urls += [f"/{page}/{quote(path)}" for path in sampled_paths]
+    for page_kind in ("history", "blame", "edit", "raw"):
+        urls += [f"/{page_kind}/{quote(path)}" for path in sampled_paths]
     urls += ["/search?q=script", "/search?q=onerror", f"/commit/{server.repo.head()}"]
-    eventsby_url = {}
+    problems_by_url = {}
     for url in urls:
         response = page.goto(url)
         assert response is not None
@@ -84,18 +84,18 @@ def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageSer
         recorder.events.clear()
         if page.evaluate(HAS_RUN):
             problems.append("a script of the document ran")
-        schemes = set(page.evaluate(LINKS)) - {"http:", "https:", "mailto:"}
+        schemes = set(page.evaluate(LINK_SCHEMES)) - {"http:", "https:", "mailto:"}
         if schemes:
             problems.append(f"links to {sorted(schemes)}")
         if not page.url.startswith(f"{server.url}{url.partition('?')[0][:5]}"):
             problems.append(f"the page went to {page.url}")
         if problems:
-            eventsby_url[url] = problems
+            problems_by_url[url] = problems
     context.close()
-    assert eventsby_url == {}
+    assert problems_by_url == {}
 
 
-def test_watch_detects_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
+def test_recorder_detects_events_of_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
     """Check that the recorder detects each event on an unprotected page."""
     page = browser.new_page()
     recorder = EventRecorder(page, "http://127.0.0.1:1")
@@ -104,7 +104,7 @@ def test_watch_detects_an_unprotected_page(browser: Browser, tmp_path: Path) -> 
         "<a href='javascript:1'>x</a><script>alert(1); throw Error('seen')</script>"
     )
     page.wait_for_function(HAS_RUN)
-    assert {item.partition(":")[0] for item in recorder.events} == {
+    assert {event.partition(":")[0] for event in recorder.events} == {
         "a dialog",
         "a request",
         "an error of a script",

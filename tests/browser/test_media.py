@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.page_paths import page_paths
+from tests.browser.page_paths import build_page_paths
 from tests.browser.story import Story
 
 if TYPE_CHECKING:
@@ -15,47 +15,47 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-DARK = """() => {
+IS_DARK_SCRIPT = """() => {
   const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).map(Number);
   return red + green + blue < 200;
 }"""
 
 # A colour of the light theme, independent of the screen's theme.
-INK = "() => getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
-INK_ON_PAPER = "#1d2321"
+INK_COLOUR_SCRIPT = "() => getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
+LIGHT_INK_COLOUR = "#1d2321"
 
 
-def test_printed_page_has_text_without_buttons(story: Story, ana: Page) -> None:
+def test_printed_page_has_text_without_buttons(story: Story, ana_page: Page) -> None:
     visible_selectors = {}
-    ana.goto("/")
-    ana.keyboard.press("t")  # selects the dark theme, which print ignores
-    for name, path in page_paths(story).items():
-        ana.goto(path)
-        assert ana.evaluate(DARK), name
-        ana.emulate_media(media="print")
-        assert ana.locator("h1").first.is_visible(), name
-        assert ana.evaluate(INK) == INK_ON_PAPER, name
+    ana_page.goto("/")
+    ana_page.keyboard.press("t")  # selects the dark theme, which print ignores
+    for name, path in build_page_paths(story).items():
+        ana_page.goto(path)
+        assert ana_page.evaluate(IS_DARK_SCRIPT), name
+        ana_page.emulate_media(media="print")
+        assert ana_page.locator("h1").first.is_visible(), name
+        assert ana_page.evaluate(INK_COLOUR_SCRIPT) == LIGHT_INK_COLOUR, name
         visible_selectors[name] = [
-            selector for selector in ("header.bar", ".acts-quiet", "button") if is_shown(ana, selector)
+            selector for selector in ("header.bar", ".acts-quiet", "button") if is_shown(ana_page, selector)
         ]
-        ana.emulate_media(media="screen")
+        ana_page.emulate_media(media="screen")
     assert {name: selectors for name, selectors in visible_selectors.items() if selectors} == {}
-    ana.goto(page_paths(story)["conflicts"])
-    ana.emulate_media(media="print")
-    assert ana.locator(".side").first.is_visible()
+    ana_page.goto(build_page_paths(story)["conflicts"])
+    ana_page.emulate_media(media="print")
+    assert ana_page.locator(".side").first.is_visible()
 
 
 def is_shown(page: Page, selector: str) -> bool:
     """Return True if any element of a selector is visible."""
-    return any(item.is_visible() for item in page.locator(selector).all())
+    return any(element.is_visible() for element in page.locator(selector).all())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_theme_follows_the_system_until_it_is_chosen(story: Story, sign_in: SignIn, scheme: str) -> None:
-    page = sign_in(story.server, story.ana, color_scheme=scheme)
+    page = sign_in(story.server, story.ana_token, color_scheme=scheme)
     page.goto("/")
-    assert page.evaluate(DARK) is (scheme == "dark")
+    assert page.evaluate(IS_DARK_SCRIPT) is (scheme == "dark")
     page.keyboard.press("t")
-    assert page.evaluate(DARK) is (scheme == "light")
+    assert page.evaluate(IS_DARK_SCRIPT) is (scheme == "light")
     page.goto("/proposals")  # the choice is stored, and applied before the first paint
-    assert page.evaluate(DARK) is (scheme == "light")
+    assert page.evaluate(IS_DARK_SCRIPT) is (scheme == "light")

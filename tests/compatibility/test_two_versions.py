@@ -17,7 +17,7 @@ import pytest
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
 from tests.compatibility.write_archive import START_TIME, TOOLSETS, leave_killed_writer, succeed
 from tests.faults.support.scene import check_no_leftovers
-from tests.repositories import Repo, bare, normal
+from tests.repositories import Repo, create_bare_repository, create_repository
 
 SHARED = "guides/shared.md"
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\nchecks = []\n'
@@ -133,7 +133,7 @@ class Writer(threading.Thread):
 def test_concurrent_versions_lose_no_write_and_search_correctly(
     versions: tuple[Version, Version], tmp_path: Path, kind: str, writer_count: int, rounds: int
 ) -> None:
-    repo = (bare if kind == "bare" else normal)(tmp_path / "repo", FILES)
+    repo = (create_bare_repository if kind == "bare" else create_repository)(tmp_path / "repo", FILES)
     with run_servers(versions, repo, writer_count) as clients:
         proposal = succeed(clients[0], "create_proposal", title="Talked about", description="")["proposal"]
         threads = [
@@ -236,7 +236,7 @@ def test_proposal_is_approved_and_merged_by_the_other_version(
 ) -> None:
     """The agent's server and the reviewer's commands have different versions."""
     agent, reviewer = agent_and_reviewer
-    repo = normal(tmp_path / "repo", FILES)
+    repo = create_repository(tmp_path / "repo", FILES)
     repository_options = ("-C", repo.path)
     output = reviewer.run(
         "tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org", *repository_options

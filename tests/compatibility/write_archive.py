@@ -140,7 +140,7 @@ def write_contents(out: Path) -> dict[str, Any]:
         code = extract_code(VERSION_0_1_0, Path(folder))
         agent = Version(code, out / "home", START_TIME)
         os.environ |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{START_TIME} +0000")
-        repo = repositories.normal(out / "repository", FILES)
+        repo = repositories.create_repository(out / "repository", FILES)
         facts = write_repository(repo, agent, out)
         (out / "facts.json").write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False))
         for when in ("before", "after"):
@@ -345,7 +345,7 @@ def read_all(client: Client) -> dict[str, Any]:
 
 def leave_killed_writer(agent: Version, folder: Path, when: str) -> None:
     """Write a repository whose writer was killed immediately before or after its commit."""
-    repo = repositories.normal(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
+    repo = repositories.create_repository(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
     command = agent.command("serve", "-C", repo.path, "--no-sync")
     process = subprocess.Popen(
         [*command[:3], "--die", when, *command[3:]],

@@ -17,7 +17,7 @@ import pytest
 
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.acceptance.server import ROOT, user_environment
-from tests.repositories import normal
+from tests.repositories import create_repository
 
 pytestmark = pytest.mark.conformance
 
@@ -73,7 +73,7 @@ SKIPPED_SCENARIOS = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     folder = tmp_path_factory.mktemp("conformance")
-    repo = normal(folder / "docs", {"guide.md": "# Guide\n\nText.\n\n## Use\n\n- [ ] Try it\n"})
+    repo = create_repository(folder / "docs", {"guide.md": "# Guide\n\nText.\n\n## Use\n\n- [ ] Try it\n"})
     with serve_over_http(folder / "home", "-C", repo.path, "--no-token", "--no-fsync") as server_process:
         yield server_process
 

@@ -1,4 +1,4 @@
-"""Fixtures: a separate home for every test, so that no user's Git settings or index key affect a result."""
+"""Fixtures: a separate home folder for each test, without the user's Git settings and index key."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=["pipe", "socket"])
-def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """Descriptors to read from and to write to."""
+def descriptors(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """Yield the descriptors of a pipe or a socket pair: one to read from, and one to write to."""
     if request.param == "pipe":
         reader, writer = os.pipe()
     else:

@@ -23,10 +23,10 @@ from tools.registry import Toolbox
 from workspace.proposals.actions.repository import ProposalRepository
 from workspace.workspace import Workspace
 
-FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
+EDIT_FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
 
 # Starts a server in which a module cannot be imported while a file exists, and notifications fail.
-BROKEN = """
+BROKEN_SERVER_SCRIPT = """
 import os, sys
 from docyard.mcp_server.notifications import ToolListAnnouncer
 
@@ -55,7 +55,7 @@ def raise_disk_full(*_: object, **__: object) -> Any:
 def test_write_succeeds_when_server_cannot_import_index(repo: Path, git: Git, tmp_path: Path) -> None:
     marker = tmp_path / "broken"
     marker.touch()
-    server = RawClient([sys.executable, "-c", BROKEN, str(marker), "serve", "-C", str(repo)])
+    server = RawClient([sys.executable, "-c", BROKEN_SERVER_SCRIPT, str(marker), "serve", "-C", str(repo)])
 
     def call(number: int, tool: str, arguments: dict[str, object]) -> dict[str, Any]:
         result = server.call(number, tool, arguments)["result"]
@@ -63,15 +63,15 @@ def test_write_succeeds_when_server_cannot_import_index(repo: Path, git: Git, tm
         data: dict[str, Any] = result["structuredContent"]
         return data
 
-    arguments = {**FIELDS, "idempotency_key": "once"}
-    first = call(1, "edit_document", arguments)
+    arguments = {**EDIT_FIELDS, "idempotency_key": "once"}
+    first_response = call(1, "edit_document", arguments)
     head = git("rev-parse", "HEAD")
-    assert first["commit"] == head
-    [hint] = [hint for hint in first["hints"] if "not searchable yet" in hint]
+    assert first_response["commit"] == head
+    [hint] = [hint for hint in first_response["hints"] if "not searchable yet" in hint]
     assert "could not be loaded" in hint
-    assert "/secret" not in str(first)
-    again = call(2, "edit_document", arguments)
-    assert (again["commit"], again["repeated"]) == (head, True)
+    assert "/secret" not in str(first_response)
+    repeated_response = call(2, "edit_document", arguments)
+    assert (repeated_response["commit"], repeated_response["repeated"]) == (head, True)
     assert git("rev-list", "--count", "HEAD") == "2"
     marker.unlink()
     response = call(3, "search_docs", {"query": "zebras"})
@@ -80,21 +80,21 @@ def test_write_succeeds_when_server_cannot_import_index(repo: Path, git: Git, tm
 
 
 @pytest.mark.anyio
-async def test_unencodable_answer_of_write_is_success_with_commit(
+async def test_unencodable_response_of_write_is_success_with_commit(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace.open(repo, durable=False)
     toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
-    real, waiting = calls.build_result, [MemoryError()]
+    real_build_result, pending_errors = calls.build_result, [MemoryError()]
 
-    def result_of(answer: Any) -> dict[str, Any]:
-        if waiting:
-            raise waiting.pop()
-        return real(answer)
+    def fail_once(response: Any) -> dict[str, Any]:
+        if pending_errors:
+            raise pending_errors.pop()
+        return real_build_result(response)
 
-    monkeypatch.setattr(calls, "build_result", result_of)
+    monkeypatch.setattr(calls, "build_result", fail_once)
     async with Workers(1) as workers:
-        result = await ToolCalls(toolbox, workers).call("edit_document", FIELDS, "tests", None)
+        result = await ToolCalls(toolbox, workers).call("edit_document", EDIT_FIELDS, "tests", None)
     assert not result["isError"]
     data = result["structuredContent"]
     assert data["commit"] == git("rev-parse", "HEAD")
@@ -109,7 +109,7 @@ def test_page_that_fails_after_commit_reports_commit(
     site = create_pages(tmp_path)
     proposal = site.scene.submit_proposal()
     key = "0" * 32
-    before = len(site.scene.proposal_actions.list_events(proposal))
+    event_count = len(site.scene.proposal_actions.list_events(proposal))
     if name == "_get_comment_url":
         monkeypatch.setattr(actions, name, raise_disk_full)
     else:
@@ -121,7 +121,7 @@ def test_page_that_fails_after_commit_reports_commit(
     assert "/secret" not in response.text
     monkeypatch.undo()
     assert site.post(proposal, "comment", key=key, text="Why?").status_code == 303
-    assert len(site.scene.proposal_actions.list_events(proposal)) == before + 1
+    assert len(site.scene.proposal_actions.list_events(proposal)) == event_count + 1
 
 
 def test_failed_error_page_after_commit_returns_plain_text(

@@ -17,20 +17,20 @@ from tests.docyard.conftest import Git
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
+def run_demo(folder: Path, **extra_variables: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **extra_variables}
     command = (*preloaded.python_command(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 
 @pytest.mark.process
 @pytest.mark.promise
-@pytest.mark.parametrize("with_git", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
+@pytest.mark.parametrize("has_git", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, has_git: bool) -> None:
     folder = tmp_path / "demo"
     # The variables of the environment are for other repositories.
-    others = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
-    process = demo(folder, **others) if with_git else demo(folder, PATH=str(tmp_path))
+    other_variables = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
+    process = run_demo(folder, **other_variables) if has_git else run_demo(folder, PATH=str(tmp_path))
     assert process.returncode == 0, process.stdout + process.stderr
     assert process.stdout.count("✓ as expected") == len(
         [step for step in STORY if not isinstance(step, PersonCommit)]

@@ -13,7 +13,7 @@ import pytest
 from docyard.cli.main import main
 from tests import repositories
 from tests.acceptance.server import serve_repository
-from tests.repositories import Repo, all_but_objects
+from tests.repositories import Repo, read_repository_files
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
@@ -32,7 +32,7 @@ HOOKS = (
     "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate",
     "update",
 )  # fmt: skip
-SETTINGS = (
+PROGRAM_SETTINGS = (
     "core.fsmonitor", "core.editor", "core.pager", "core.sshCommand", "core.askPass", "core.gitProxy",
     "core.alternateRefsCommand", "sequence.editor", "diff.external", "diff.evil.command",
     "diff.evil.textconv",
@@ -61,7 +61,7 @@ class Traps:
 
 @pytest.fixture
 def hostile_repo(tmp_path: Path) -> tuple[Repo, Traps]:
-    repo = repositories.normal(tmp_path / "repo", FILES)
+    repo = repositories.create_repository(tmp_path / "repo", FILES)
     traps = Traps(tmp_path)
     git_dir = repo.path / ".git"
     (git_dir / "evil-hooks").mkdir()
@@ -69,7 +69,7 @@ def hostile_repo(tmp_path: Path) -> tuple[Repo, Traps]:
     for hook in HOOKS:
         traps.add_program(f"hooks-{hook}", git_dir / "hooks" / hook)
         traps.add_program(f"path-{hook}", git_dir / "evil-hooks" / hook)
-    for name in SETTINGS:
+    for name in PROGRAM_SETTINGS:
         repo.git("config", name, str(traps.add_program(name)))
     repo.git("config", "alias.status", f"!{traps.add_program('alias')}")
     repo.git("config", "core.hooksPath", ".git/evil-hooks")
@@ -128,21 +128,21 @@ def test_read_only_server_changes_no_file_of_hostile_repository(
     hostile_repo: tuple[Repo, Traps], home: Path
 ) -> None:
     repo, traps = hostile_repo
-    pending = repo.path / ".git" / "docyard" / "pending" / "0123456789abcdef"
-    pending.mkdir(parents=True)
-    (pending / "claim").touch()
-    (repo.path / ".git" / "index.lock").hardlink_to(pending / "claim")
-    before = read_files(repo.path)
+    pending_folder = repo.path / ".git" / "docyard" / "pending" / "0123456789abcdef"
+    pending_folder.mkdir(parents=True)
+    (pending_folder / "claim").touch()
+    (repo.path / ".git" / "index.lock").hardlink_to(pending_folder / "claim")
+    files_before = read_files(repo.path)
     with serve_repository(repo.path, home, "--read-only") as server:
         assert "edit_document" not in server.tools()
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error
-    assert read_files(repo.path) == before
+    assert read_files(repo.path) == files_before
     assert traps.list_executed() == set()
 
 
 def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Return mode, time and bytes of every file below a folder, except the search index."""
+    """Return mode, time in ns and bytes of every file below a folder, except the search index."""
     return {
         str(path): (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
         for path in folder.rglob("*")
@@ -155,7 +155,7 @@ def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "victim", FILES)
+    return repositories.create_repository(tmp_path / "victim", FILES)
 
 
 def set_worktree(repo: Repo, victim: Repo) -> Path:
@@ -193,9 +193,9 @@ def share_git_folder(repo: Repo, victim: Repo) -> Path:
 
 
 def list_victim_as_worktree(repo: Repo, victim: Repo) -> Path:
-    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    work_tree = repositories.add_work_tree(repo, repo.path.with_name("linked"), "topic")
     (repo.path / ".git" / "worktrees" / "linked" / "gitdir").write_text(f"{victim.path / '.git'}\n")
-    return linked.path
+    return work_tree.path
 
 
 def list_victim_as_worktree_of_branch(repo: Repo, victim: Repo) -> Path:
@@ -221,21 +221,21 @@ def list_victim_as_worktree_of_branch(repo: Repo, victim: Repo) -> Path:
 def test_repository_that_points_outside_is_refused_without_writes(
     tmp_path: Path, victim: Repo, redirect: Callable[[Repo, Repo], Path]
 ) -> None:
-    repo = repositories.normal(tmp_path / "repo", FILES)
+    repo = repositories.create_repository(tmp_path / "repo", FILES)
     for folder in (tmp_path, tmp_path / "plain"):  # paths that an attacker could guess
         Repo(folder).write(FILES)
     path = redirect(repo, victim)
-    before = all_but_objects(tmp_path)
-    with pytest.raises(WorkspaceError) as error:
+    files_before = read_repository_files(tmp_path)
+    with pytest.raises(WorkspaceError) as error_info:
         Workspace.open(path, branch="main", durable=False).write(
             [AppendContent(file="README.md", slug="_preamble", content="Theirs.")],
             mode=Mode.ALL,
             tool="test",
             client="test",
         )
-    assert error.value.code == "UNSUPPORTED_REPO"
-    assert error.value.fix
-    assert str(tmp_path) not in error.value.message + error.value.fix
-    assert all_but_objects(tmp_path) == before
+    assert error_info.value.code == "UNSUPPORTED_REPO"
+    assert error_info.value.fix
+    assert str(tmp_path) not in error_info.value.message + error_info.value.fix
+    assert read_repository_files(tmp_path) == files_before
     assert main(["doctor", "-C", str(path), "--branch", "main"]) != 0
-    assert all_but_objects(tmp_path) == before
+    assert read_repository_files(tmp_path) == files_before

@@ -14,7 +14,7 @@ import pytest
 from docyard.cli.main import main
 from index.service import SearchIndex
 from tests import preloaded
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
@@ -32,19 +32,19 @@ class Reader:
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self._repo = repo
-        self._bin = folder / "bin"
-        self._bin.mkdir()
-        command = self._bin / "docyard"
+        self._program_folder = folder / "bin"
+        self._program_folder.mkdir()
+        command = self._program_folder / "docyard"
         command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
         self._seen_texts = SeenTexts()
-        self.id = ""
+        self.proposal_id = ""
 
     def run_script(self, script: str) -> str:
         """Run a script, which must succeed, and return its output."""
-        path = f"{self._bin}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self._program_folder}{os.pathsep}{os.environ['PATH']}"
         completed = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
@@ -57,36 +57,36 @@ class Reader:
         return completed.stdout
 
     def make_calls(self, lines: str) -> None:
-        """Make an agent's calls, one a line; the id in them is replaced by that of the first proposal."""
+        """Make an agent's calls, one per line, with the id of the first proposal for `k7m2q9xa`."""
         for line in lines.splitlines():
-            call = json.loads(line.replace("k7m2q9xa", self.id))
-            answer = self._toolbox.call(
+            call = json.loads(line.replace("k7m2q9xa", self.proposal_id))
+            response = self._toolbox.call(
                 call["tool"], call["arguments"], client="agent", seen_texts=self._seen_texts
             )
-            assert not answer.is_error, answer.data
-            self.id = self.id or str(answer.data["proposal"])
+            assert not response.is_error, response.data
+            self.proposal_id = self.proposal_id or str(response.data["proposal"])
 
 
 @pytest.mark.slow  # some twenty processes
 def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"guides/retries.md": RETRIES})
+    repo = create_repository(tmp_path / "repo", {"guides/retries.md": RETRIES})
     reader = Reader(repo, tmp_path)
-    shown = []
+    outputs = []
     for language, text in re.findall(r"^```(json|sh)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
         if language == "json":
             reader.make_calls(text)
         else:
-            shown.append(reader.run_script(text))
-    _, shown_diff, merged, proposed, refreshed = shown
-    assert "    ~ A client comes back [-at once.-]{+after a second.+}\n" in shown_diff
-    assert f"  next: git switch proposals/{reader.id}-" in shown_diff
-    assert "  guides/retries.md#backoff  " in merged  # the quoted words still exist
-    assert "requested changes at" in merged
-    graph = [line.partition("* ")[2] for line in merged.splitlines() if re.match(r"[|\\ ]*\* ", line)]
-    assert graph[0].endswith(f"Merge proposal {reader.id}: Say how retries back off")
+            outputs.append(reader.run_script(text))
+    _, diff_output, merge_output, reopen_output, conflict_output = outputs
+    assert "    ~ A client comes back [-at once.-]{+after a second.+}\n" in diff_output
+    assert f"  next: git switch proposals/{reader.proposal_id}-" in diff_output
+    assert "  guides/retries.md#backoff  " in merge_output  # the quoted words still exist
+    assert "requested changes at" in merge_output
+    graph = [line.partition("* ")[2] for line in merge_output.splitlines() if re.match(r"[|\\ ]*\* ", line)]
+    assert graph[0].endswith(f"Merge proposal {reader.proposal_id}: Say how retries back off")
     assert "after a second, then two, then four" in repo.git("show", "main:guides/retries.md")
-    assert "Reopened" in proposed
-    assert "has no conflict with main." in refreshed
+    assert "Reopened" in reopen_output
+    assert "has no conflict with main." in conflict_output
     assert repo.status() == ""
     clone = tmp_path / "clone"
     repo.git("clone", "-q", ".", str(clone))

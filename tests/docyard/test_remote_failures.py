@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from tests.docyard.test_sync import Server, until
+from tests.docyard.test_sync import Server, wait_until
 from tests.workspace.sync.conftest import Site, open_site
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.servers import TOKEN
@@ -22,7 +22,7 @@ SETTINGS = '[remote]\npush = "commit"\n'
 
 @pytest.fixture
 def clone_site(tmp_path: Path, home: Path) -> Iterator[Site]:
-    """Yield a clone with a commit that its remote lacks; the remote is served by git's own daemon."""
+    """Yield a clone with a commit that is not in its remote; git's own daemon serves the remote."""
     with open_site("git", tmp_path, home) as clone_site:
         clone_site.local_repo.commit({"docyard.toml": SETTINGS})
         yield clone_site
@@ -59,17 +59,17 @@ def count_unpushed(clone_site: Site) -> int | None:
 
 
 def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
-    """Check that a server works, reports the failure in each answer, and synchronises after `restore`."""
+    """Check that a server works, reports the failure in each response, and synchronises after `restore`."""
     server = Server(clone_site.local_repo)
     server.synchronizer._retry_delay_s = 0.05
     server.synchronizer.start()
-    until(lambda: "sync" in server.call("list_documents"))
-    output = server.note("Written meanwhile")
+    wait_until(lambda: "sync" in server.call("list_documents"))
+    output = server.create_note("Written meanwhile")
     assert output["sync"]["state"] == "failed"
     assert reason in output["sync"]["error"]
     assert output["unpushed"]["commits"] >= 2
     restore()
-    until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
+    wait_until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
     assert clone_site.tip() == clone_site.local_repo.head()
     server.synchronizer.close()
     server.index.close()
@@ -79,17 +79,17 @@ def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capt
     hook = clone_site.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'ask Bo first' >&2\nexit 1\n")
     hook.chmod(0o755)
-    before = clone_site.tip()
+    tip_before = clone_site.tip()
     output = run_sync(capsys, clone_site, 3)
     assert "ask Bo first" in output
-    assert clone_site.tip() == before
+    assert clone_site.tip() == tip_before
     assert count_unpushed(clone_site) == 1
     check_server_recovers(clone_site, "ask Bo first", hook.unlink)
 
 
 def test_slow_remote_times_out_without_lost_commits(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
     clone_site.local_repo.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
-    proxy.cut(0, silent=True)
+    proxy.cut(0, keep_open=True)
     output = run_sync(capsys, clone_site, 3)
     assert "timed out" in output
     assert "Nothing is lost." in output

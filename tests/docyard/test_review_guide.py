@@ -42,23 +42,25 @@ def run_script(script: str, folder: Path) -> str:
 
 @pytest.mark.slow  # a dozen processes, and a server
 def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
-    begin, protect, look = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    run_script(begin, tmp_path)
-    run_script(protect, tmp_path)
+    setup_script, rules_script, list_script = re.findall(
+        r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL
+    )
+    run_script(setup_script, tmp_path)
+    run_script(rules_script, tmp_path)
     assert (tmp_path / "ana.token").read_text().startswith("docyard_ana_")
     repo = Repo(tmp_path / "specs")
-    with start_page_server(repo, tmp_path / "home") as served, served.agent() as agent:
-        name = ""
+    with start_page_server(repo, tmp_path / "home") as server, server.connect_agent() as agent:
+        proposal_id = ""
         for calls in re.findall(r"^```json\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
             for line in calls.splitlines():
-                call = json.loads(line.replace("k7m2q9xa", name))
-                name = name or agent.call(call["tool"], **call["arguments"])["proposal"]
+                call = json.loads(line.replace("k7m2q9xa", proposal_id))
+                proposal_id = proposal_id or agent.call(call["tool"], **call["arguments"])["proposal"]
                 if call["tool"] != "create_proposal":
                     agent.call(call["tool"], **call["arguments"])
-    listed = run_script(look, tmp_path)
-    assert "Say how retries back off" in listed
-    assert f"proposals/{name}" in listed
-    branch = repo.git("branch", "--list", f"proposals/{name}*", "--format=%(refname:short)").strip()
+    list_output = run_script(list_script, tmp_path)
+    assert "Say how retries back off" in list_output
+    assert f"proposals/{proposal_id}" in list_output
+    branch = repo.git("branch", "--list", f"proposals/{proposal_id}*", "--format=%(refname:short)").strip()
     assert "waits a second, then two, then four." in repo.git("show", f"{branch}:guides/retries.md")
 
 

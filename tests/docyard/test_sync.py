@@ -1,4 +1,4 @@
-"""Synchronisation of a server: on a schedule, after commits, and its failures in the answers."""
+"""Synchronisation of a server: on a schedule, after commits, and its failures in the responses."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from workspace.writing.read_before_write import SeenTexts
 @pytest.fixture
 def remote_repo(tmp_path: Path) -> Repo:
     """Return a bare repository."""
-    return repositories.bare(tmp_path / "docs.git")
+    return repositories.create_bare_repository(tmp_path / "docs.git")
 
 
 @pytest.fixture
 def clone(remote_repo: Repo, tmp_path: Path) -> Repo:
     """Return a served clone of the bare repository."""
-    return repositories.cloned(remote_repo, tmp_path / "here")
+    return repositories.clone_repository(remote_repo, tmp_path / "here")
 
 
 class Server:
@@ -48,11 +48,11 @@ class Server:
         self.seen_texts = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """Call a tool and return the data of its answer."""
+        """Call a tool and return the data of its response."""
         return self.toolbox.call(tool, arguments, client="tester", seen_texts=self.seen_texts).data
 
-    def note(self, title: str) -> dict[str, Any]:
-        """Create a document."""
+    def create_note(self, title: str) -> dict[str, Any]:
+        """Create a document, and return the data of the response."""
         return self.call("create_document", doc_type="document", title=title, initial_content="Words.")
 
 
@@ -65,7 +65,7 @@ def server(clone: Repo) -> Iterator[Server]:
     new_server.index.close()
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until a condition of background work is true."""
     for _ in range(6_000):
         if condition():
@@ -74,7 +74,7 @@ def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("the condition did not become true")
 
 
-def tip(repo: Repo) -> str:
+def read_tip(repo: Repo) -> str:
     return repo.git("rev-parse", "main").strip()
 
 
@@ -82,11 +82,11 @@ def count_commits(remote_repo: Repo) -> int:
     return int(remote_repo.git("rev-list", "--count", "main"))
 
 
-def test_each_answer_reports_unpushed_commits(clone: Repo, server: Server) -> None:
+def test_each_response_reports_unpushed_commits(clone: Repo, server: Server) -> None:
     assert "unpushed" not in server.call("list_documents")
-    first = server.note("One")
-    assert (first["unpushed"]["commits"], "sync" in first) == (1, False)
-    server.note("Two")
+    first_response = server.create_note("One")
+    assert (first_response["unpushed"]["commits"], "sync" in first_response) == (1, False)
+    server.create_note("Two")
     for tool, arguments in (
         ("list_documents", {}),
         ("view_document", {"file": "one.md"}),
@@ -95,27 +95,27 @@ def test_each_answer_reports_unpushed_commits(clone: Repo, server: Server) -> No
         ("edit_document", {}),
     ):
         unpushed = server.call(tool, **arguments)["unpushed"]
-        assert (unpushed["commits"], unpushed["since"]) == (2, first["unpushed"]["since"])
+        assert (unpushed["commits"], unpushed["since"]) == (2, first_response["unpushed"]["since"])
     clone.git("push", "-q", "origin", "main")
     assert "unpushed" not in server.call("list_documents")
 
 
 def test_text_fixed_by_contract_has_no_sync_report(clone: Repo, server: Server) -> None:
-    plain = server.toolbox.call("search_docs", {"query": "example"}, client="t")
+    plain_response = server.toolbox.call("search_docs", {"query": "example"}, client="t")
     clone.commit({"x.md": "# X\n"})
-    answer = server.toolbox.call("search_docs", {"query": "example"}, client="t")
-    assert answer.data["unpushed"]["commits"] == 1
-    assert (plain.text is None) == (answer.text is None)
-    assert "unpushed" not in (answer.text or "")
+    response = server.toolbox.call("search_docs", {"query": "example"}, client="t")
+    assert response.data["unpushed"]["commits"] == 1
+    assert (plain_response.text is None) == (response.text is None)
+    assert "unpushed" not in (response.text or "")
 
 
 @pytest.mark.process
-def test_commits_are_pushed_after_their_answers(clone: Repo, remote_repo: Repo, server: Server) -> None:
+def test_commits_are_pushed_after_their_responses(clone: Repo, remote_repo: Repo, server: Server) -> None:
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     server.synchronizer.start()
     for number in range(4):
-        server.note(f"Note {number}")
-    until(lambda: tip(remote_repo) == tip(clone))
+        server.create_note(f"Note {number}")
+    wait_until(lambda: read_tip(remote_repo) == read_tip(clone))
     assert "unpushed" not in server.call("list_documents")
     assert remote_repo.git("log", "-1", "--format=%s") == clone.git("log", "-1", "--format=%s")
 
@@ -126,20 +126,20 @@ def test_concurrent_remote_commit_is_merged_and_pushed(
 ) -> None:
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     clone.git("push", "-q", "origin", "main")
-    other = Repo(tmp_path / "other")
-    remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    other.commit({"theirs.md": "# Theirs\n\nA heron.\n"})
-    other.git("push", "-q")
+    other_clone = Repo(tmp_path / "other")
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(other_clone.path))
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    other_clone.commit({"theirs.md": "# Theirs\n\nA heron.\n"})
+    other_clone.git("push", "-q")
     server = Server(clone)
     server.synchronizer.start()
-    server.note("Ours")
-    until(lambda: tip(remote_repo) == tip(clone) != other.head())
+    server.create_note("Ours")
+    wait_until(lambda: read_tip(remote_repo) == read_tip(clone) != other_clone.head())
     # The next search finds the merged document.
     hits = server.call("search_docs", query="heron")
     assert "theirs.md" in str(hits)
-    assert hits["commit"] == tip(clone)
+    assert hits["commit"] == read_tip(clone)
     server.synchronizer.close()
 
 
@@ -149,20 +149,20 @@ def test_schedule_fetches_and_changed_settings_take_effect(
 ) -> None:
     monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_DELAY_S", 0.0)
     server.synchronizer.start()
-    other = Repo(tmp_path / "other")
-    remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    theirs = other.commit({"docyard.toml": '[remote]\nevery = "5s"\n', "b.md": "# B\n"})
-    other.git("push", "-q")
+    other_clone = Repo(tmp_path / "other")
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(other_clone.path))
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    their_commit = other_clone.commit({"docyard.toml": '[remote]\nevery = "5s"\n', "b.md": "# B\n"})
+    other_clone.git("push", "-q")
     server.call("list_documents")
     time.sleep(0.2)
-    assert tip(clone) != theirs  # no schedule is set
+    assert read_tip(clone) != their_commit  # no schedule is set
     clone.git("pull", "-q")
-    theirs = other.commit({"c.md": "# C\n"})
-    other.git("push", "-q")
+    their_commit = other_clone.commit({"c.md": "# C\n"})
+    other_clone.git("push", "-q")
     server.call("list_documents")  # so that the synchronizer reads the settings now
-    until(lambda: tip(clone) == theirs)
+    wait_until(lambda: read_tip(clone) == their_commit)
     assert (clone.path / "c.md").exists()
 
 
@@ -177,17 +177,17 @@ def test_sync_failure_is_reported_until_resolved(
     monkeypatch.setattr("docyard.sync._RETRY_DELAY_S", 0.05)
     monkeypatch.setattr(server.synchronizer, "_retry_delay_s", 0.05)
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    away = remote_repo.path.with_name("away.git")
-    remote_repo.path.rename(away)
+    moved_path = remote_repo.path.with_name("away.git")
+    remote_repo.path.rename(moved_path)
     with caplog.at_level(logging.WARNING):
         server.synchronizer.start()
-        until(lambda: "sync" in server.call("list_documents"))
-        answer = server.note("One")
-        assert (answer["sync"]["state"], answer["unpushed"]["commits"]) == ("failed", 2)
-        assert "origin" in answer["sync"]["error"]
-        assert str(clone.path) not in str(answer["sync"])
+        wait_until(lambda: "sync" in server.call("list_documents"))
+        response = server.create_note("One")
+        assert (response["sync"]["state"], response["unpushed"]["commits"]) == ("failed", 2)
+        assert "origin" in response["sync"]["error"]
+        assert str(clone.path) not in str(response["sync"])
         time.sleep(0.3)  # more failures, which are not logged again
-        assert server.call("list_documents")["sync"]["since"] == answer["sync"]["since"]
+        assert server.call("list_documents")["sync"]["since"] == response["sync"]["since"]
         assert (
             len(
                 [
@@ -198,30 +198,30 @@ def test_sync_failure_is_reported_until_resolved(
             )
             == 1
         )
-    away.rename(remote_repo.path)
-    until(lambda: "sync" not in server.call("list_documents"))
+    moved_path.rename(remote_repo.path)
+    wait_until(lambda: "sync" not in server.call("list_documents"))
     # The first successful exchange may have started before the last commit.
-    until(lambda: tip(remote_repo) == tip(clone))
+    wait_until(lambda: read_tip(remote_repo) == read_tip(clone))
 
 
 @pytest.mark.process
 def test_write_to_conflicted_path_is_refused(
     clone: Repo, remote_repo: Repo, server: Server, tmp_path: Path
 ) -> None:
-    other = Repo(tmp_path / "other")
-    remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    other.commit({"README.md": "# Example\n\nTheirs.\n"})
-    other.git("push", "-q")
+    other_clone = Repo(tmp_path / "other")
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(other_clone.path))
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    other_clone.commit({"README.md": "# Example\n\nTheirs.\n"})
+    other_clone.git("push", "-q")
     clone.commit({"README.md": "# Example\n\nOurs.\n", "docyard.toml": '[remote]\npush = "commit"\n'})
     server.synchronizer.start()
-    until(lambda: server.call("list_documents").get("sync", {}).get("state") == "diverged")
-    refused = server.call(
+    wait_until(lambda: server.call("list_documents").get("sync", {}).get("state") == "diverged")
+    refusal = server.call(
         "edit_document", file="README.md", slug="_preamble", operation="append_content", content="More."
     )
-    assert (refused["code"], refused["paths"]) == ("SYNC_CONFLICT", ["README.md"])
-    assert server.note("Free")["commit"] == tip(clone)
+    assert (refusal["code"], refusal["paths"]) == ("SYNC_CONFLICT", ["README.md"])
+    assert server.create_note("Free")["commit"] == read_tip(clone)
     assert server.call("list_documents")["sync"]["since"]
 
 
@@ -229,10 +229,10 @@ def test_write_to_conflicted_path_is_refused(
 def test_last_commit_is_pushed_when_server_ends(clone: Repo, remote_repo: Repo, server: Server) -> None:
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     server.synchronizer.start()
-    until(lambda: tip(remote_repo) == tip(clone))
-    server.note("Last")
+    wait_until(lambda: read_tip(remote_repo) == read_tip(clone))
+    server.create_note("Last")
     server.synchronizer.close()
-    assert tip(remote_repo) == tip(clone)
+    assert read_tip(remote_repo) == read_tip(clone)
 
 
 @loop_over(
@@ -252,11 +252,11 @@ def test_invalid_remote_settings_are_refused(line: str, reason: str) -> None:
     from workspace.config.config import WorkspaceConfig
     from workspace.errors import InvalidConfig
 
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(f"[remote]\n{line}\n".encode())
-    assert reason in caught.value.message
-    assert "abc" not in caught.value.message
-    assert "tok@" not in caught.value.message
+    assert reason in error_info.value.message
+    assert "abc" not in error_info.value.message
+    assert "tok@" not in error_info.value.message
 
 
 @loop_over(("text", "seconds"), [("30", 30), ('"30s"', 30), ('"5m"', 300), ('"1h"', 3600)])
@@ -270,15 +270,15 @@ def test_interval_is_read_as_seconds(text: str, seconds: int) -> None:
 def test_commits_removed_by_force_push_are_not_pushed_again(
     clone: Repo, remote_repo: Repo, server: Server
 ) -> None:
-    old_tip = tip(remote_repo)
+    old_tip = read_tip(remote_repo)
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     sync(server.workspace, Access())
     remote_repo.git("update-ref", "refs/heads/main", old_tip)
     assert sync(server.workspace, Access()).state is SyncState.FORCE_PUSHED
     server.synchronizer.start()
-    assert server.note("Ours")["sync"]["state"] == "rewound"
+    assert server.create_note("Ours")["sync"]["state"] == "rewound"
     server.synchronizer.close()
-    assert tip(remote_repo) == old_tip
+    assert read_tip(remote_repo) == old_tip
     assert server.call("list_documents")["sync"]["state"] == "rewound"
     assert sync(server.workspace, Access(), fetch=False).pushed_count == 2
 
@@ -294,7 +294,7 @@ def test_sync_report_suggests_commands_for_discussion_and_proposals(
     sync(workspace, Access())
     remote_repo.git("update-ref", f"refs/heads/{discussion}", "main^")
     clone.git("checkout", "-q", branch)
-    theirs = clone.commit({"a.md": "# A\n\nTheirs.\n"})
+    their_commit = clone.commit({"a.md": "# A\n\nTheirs.\n"})
     clone.git("push", "-q", "origin", branch)
     clone.git("reset", "-q", "--hard", "HEAD^")
     clone.commit({"a.md": "# A\n\nOurs.\n"})
@@ -308,7 +308,7 @@ def test_sync_report_suggests_commands_for_discussion_and_proposals(
     assert f"next: docyard sync --branch {branch} shows the conflicts" in output
     print_sync(sync(Workspace.open(clone.path, durable=False, branch=branch), Access()))
     assert f"next: docyard sync --branch {branch} --ours a.md or --theirs a.md" in capsys.readouterr().out
-    assert remote_repo.git("rev-parse", branch).strip() == theirs
+    assert remote_repo.git("rev-parse", branch).strip() == their_commit
     Synchronizer(workspace, Access)._record_result(sync(workspace, Access()))
     failure = workspace.sync_status().failure
     assert failure is not None

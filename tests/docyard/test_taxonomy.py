@@ -14,11 +14,11 @@ from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
-def own_key() -> None:
+def clear_user_key() -> None:
     load_user_key.cache_clear()
 
 
-def commit(repo: Path, git: Git, **files: str) -> None:
+def commit_files(repo: Path, git: Git, **files: str) -> None:
     for name, text in files.items():
         file = repo / {"settings": "docyard.toml", "manifest": ".taxonomy.toml"}.get(name, f"{name}.md")
         file.write_text(text)
@@ -29,7 +29,7 @@ def commit(repo: Path, git: Git, **files: str) -> None:
 def test_search_is_filtered_by_any_key_and_by_path(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit(
+    commit_files(
         repo,
         git,
         settings="[taxonomy.language]\n",
@@ -37,22 +37,24 @@ def test_search_is_filtered_by_any_key_and_by_path(
         other="---\nlanguage: c=d\n---\n# Other\n\nA backoff.\n",
     )
 
-    def hits(*options: str) -> list[str]:
+    def search_paths(*options: str) -> list[str]:
         capsys.readouterr()
         main(["search", "backoff", "--json", "-C", str(repo), *options])
         return [hit["filepath"] for hit in json.loads(capsys.readouterr().out)["hits"]]
 
-    assert sorted(hits()) == ["guide.md", "other.md"]
-    assert hits("--filter", "language=go") == ["guide.md"]
-    assert hits("--filter", "language = c=d") == ["other.md"]
-    assert hits("--filter", "language=go", "--filter", "type=runbook", "--tag", "backend") == ["guide.md"]
-    assert hits("--path", "o*") == ["other.md"]
+    assert sorted(search_paths()) == ["guide.md", "other.md"]
+    assert search_paths("--filter", "language=go") == ["guide.md"]
+    assert search_paths("--filter", "language = c=d") == ["other.md"]
+    assert search_paths("--filter", "language=go", "--filter", "type=runbook", "--tag", "backend") == [
+        "guide.md"
+    ]
+    assert search_paths("--path", "o*") == ["other.md"]
 
 
 def test_search_without_results_suggests_filters_and_query(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit(repo, git, other="---\ntags: [frontend]\n---\n# Other\n\nA heron.\n")
+    commit_files(repo, git, other="---\ntags: [frontend]\n---\n# Other\n\nA heron.\n")
     for words, expected in (
         (["heron", "--path", "nowhere"], "  path: other.md\n"),
         (["heron", "--tag", "backend"], "  tags: frontend\n"),
@@ -85,7 +87,7 @@ def test_invalid_filter_is_refused(
 def test_key_named_like_a_parameter_is_refused_at_start(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    commit(repo, git, settings=f"[taxonomy.{name}]\n")
+    commit_files(repo, git, settings=f"[taxonomy.{name}]\n")
     assert main(["serve", "-C", str(repo)]) == 3
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -93,7 +95,7 @@ def test_key_named_like_a_parameter_is_refused_at_start(
 
 
 def test_65_keys_are_refused_at_start(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
-    commit(repo, git, settings="".join(f"[taxonomy.k{number}]\n" for number in range(65)))
+    commit_files(repo, git, settings="".join(f"[taxonomy.k{number}]\n" for number in range(65)))
     assert main(["serve", "-C", str(repo)]) == 3
     assert "taxonomy: must have at most 64 keys, and has 65" in capsys.readouterr().err
 
@@ -108,13 +110,13 @@ def run_json(repo: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> d
 def test_invalid_manifest_is_reported_and_search_works(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit(repo, git, manifest="[metadata]\nlanguage = 'go'\n")
+    commit_files(repo, git, manifest="[metadata]\nlanguage = 'go'\n")
     assert main(["search", "backoff", "-C", str(repo)]) == 0
     message = ".taxonomy.toml, line 2: 'language' is not a key of the taxonomy"
     assert run_json(repo, "index", "status", capsys=capsys)["invalid_manifests"] == [message]
     findings = run_json(repo, "doctor", capsys=capsys)["findings"]
     assert isinstance(findings, list)
-    [finding] = [item for item in findings if message in item["message"]]
+    [finding] = [candidate for candidate in findings if message in candidate["message"]]
     assert (finding["severity"], finding["area"]) == ("warning", "repository")
     assert "[taxonomy.language]" in finding["fix"]
 
@@ -124,19 +126,21 @@ def test_doctor_reports_values_that_cannot_be_listed(
 ) -> None:
     keys = "".join(f"[taxonomy.k{number}]\n" for number in range(63))
     values = ", ".join([f'"{"v" * 100}{number}"' for number in range(64)])
-    many = {f"m{number}": f"---\nk2: [{values.replace('v', str(number % 10))}]\n---\n" for number in range(9)}
-    commit(
+    large_documents = {
+        f"m{number}": f"---\nk2: [{values.replace('v', str(number % 10))}]\n---\n" for number in range(9)
+    }
+    commit_files(
         repo,
         git,
         settings=keys,
         hidden=f'---\nk0: ["{"x" * 200}", "a\\u202eb", "seen"]\n---\n# A\n',
         wide="\n".join(("---", *(f"k{number}: [{values}]" for number in (1, 3, 4)), "---", "# B\n")),
-        **{name: text + "# C\n" for name, text in many.items()},
+        **{name: text + "# C\n" for name, text in large_documents.items()},
     )
     run_json(repo, "index", "rebuild", capsys=capsys)
     findings = run_json(repo, "doctor", capsys=capsys)["findings"]
     assert isinstance(findings, list)
-    notes = [item["message"] for item in findings if item["area"] == "index"]
+    notes = [finding["message"] for finding in findings if finding["area"] == "index"]
     assert notes[0].startswith(
         "2 values of k0 can be searched for but not listed: longer than 128 characters"
     )

@@ -37,42 +37,47 @@ def scene(tmp_path: Path) -> Scene:
 def proposal(scene: Scene) -> Proposal:
     """Return an approved proposal that moves a document under a rule; the document is edited later."""
     move = MoveDocument(file="guide.md", new_path="specs/guide.md")
-    proposed = scene.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
-    assert proposed is not None
-    scene.proposal_actions.submit(proposed.id, AGENT)
-    approved = scene.approve(proposed)
+    draft = scene.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
+    assert draft is not None
+    scene.proposal_actions.submit(draft.id, AGENT)
+    approved_proposal = scene.approve(draft)
     scene.write("Nobody has read this.", "guide.md", "use")
-    return approved
+    return approved_proposal
 
 
-def findings(folder: Path) -> str:
-    return "\n".join(f"{item.severity} | {item.message} | {item.fix}" for item in check_all(folder, None))
+def format_findings(folder: Path) -> str:
+    return "\n".join(
+        f"{finding.severity} | {finding.message} | {finding.fix}" for finding in check_all(folder, None)
+    )
 
 
 def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, proposal: Proposal) -> None:
     toolbox = Toolbox(scene.workspace, SearchIndex(scene.workspace), TOOLSETS, False)
-    answer = toolbox.call("view_proposal", {"proposal": proposal.id}, client="t")
-    assert [block["code"] for block in answer.data["missing"]][:2] == ["NEEDS_REFRESH", "NEEDS_APPROVAL"]
-    [document] = answer.data["unreviewed"]["documents"]
+    response = toolbox.call("view_proposal", {"proposal": proposal.id}, client="t")
+    assert [requirement["code"] for requirement in response.data["missing"]][:2] == [
+        "NEEDS_REFRESH",
+        "NEEDS_APPROVAL",
+    ]
+    [document] = response.data["unreviewed"]["documents"]
     assert document["path"] == "specs/guide.md"
     assert [change["after"] for change in document["changes"]] == ["Use it.\n\nNobody has read this.\n"]
-    [review] = answer.data["reviews"]
+    [review] = response.data["reviews"]
     assert (review["holds"], review["void"]) == (False, "unseen")
-    assert "Nobody has read this." in str(answer.text)
-    assert 'action="refresh"' in answer.data["next_step"] or "refresh" in answer.data["next_step"]
-    merged = toolbox.call("update_proposal", {"proposal": proposal.id, "action": "merge"}, client="t")
-    assert merged.is_error
+    assert "Nobody has read this." in str(response.text)
+    assert 'action="refresh"' in response.data["next_step"] or "refresh" in response.data["next_step"]
+    merge_response = toolbox.call("update_proposal", {"proposal": proposal.id, "action": "merge"}, client="t")
+    assert merge_response.is_error
 
 
 def test_proposals_show_prints_unreviewed_changes(
     scene: Scene, proposal: Proposal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["proposals", "show", proposal.id, "-C", str(scene.repo.path)]) == 0
-    shown = capsys.readouterr().out
-    assert "Changes from main that a merge would add without a review" in shown
-    assert "Nobody has read this." in shown
-    assert "the merge would add changes of main to specs/guide.md, made to guide.md" in shown
-    assert f"next: docyard proposals refresh {proposal.id}" in shown
+    output = capsys.readouterr().out
+    assert "Changes from main that a merge would add without a review" in output
+    assert "Nobody has read this." in output
+    assert "the merge would add changes of main to specs/guide.md, made to guide.md" in output
+    assert f"next: docyard proposals refresh {proposal.id}" in output
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [document["path"] for document in data["unreviewed"]["documents"]] == ["specs/guide.md"]
@@ -86,16 +91,16 @@ def test_page_of_proposal_shows_unreviewed_changes(scene: Scene, proposal: Propo
     page = extract_text(Pages(scene).show(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
-    refused = Pages(scene).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
-    assert "no reviewer of the proposal has seen" in extract_text(refused)
+    refusal = Pages(scene).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
+    assert "no reviewer of the proposal has seen" in extract_text(refusal)
 
 
 def test_doctor_lists_void_approvals(scene: Scene, proposal: Proposal) -> None:
-    messages = findings(scene.repo.path)
+    messages = format_findings(scene.repo.path)
     assert "approvals of 1 proposal are void, because a merge has protected changes" in messages
     assert f"docyard proposals refresh {proposal.id}" in messages
     scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert "are void" not in findings(scene.repo.path)
+    assert "are void" not in format_findings(scene.repo.path)
 
 
 @pytest.mark.process
@@ -104,33 +109,33 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
 ) -> None:
     """The server that pushes after each commit, `docyard sync`, and `doctor` name the path and the rule."""
     scene.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
-    remote = repositories.bare(tmp_path / "there.git")
+    remote = repositories.create_bare_repository(tmp_path / "there.git")
     scene.repo.git("remote", "add", "origin", str(remote.path))
     scene.repo.git("push", "-q", "--force", "origin", "main")
-    other = Repo(tmp_path / "other")
-    remote.git("clone", "-q", str(remote.path), str(other.path))
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    other.git("mv", "guide.md", "specs/guide.md")
-    other.git("commit", "-qm", "Reviewed elsewhere")
-    other.git("push", "-q")
-    theirs = other.head()
+    other_clone = Repo(tmp_path / "other")
+    remote.git("clone", "-q", str(remote.path), str(other_clone.path))
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    other_clone.git("mv", "guide.md", "specs/guide.md")
+    other_clone.git("commit", "-qm", "Reviewed elsewhere")
+    other_clone.git("push", "-q")
+    their_commit = other_clone.head()
     scene.write("Nobody has read this.", "guide.md", "use")
-    ours = scene.repo.head()
+    our_commit = scene.repo.head()
     workspace = Workspace.open(scene.repo.path, durable=False)
     index = SearchIndex(workspace)
     toolbox = Toolbox(workspace, index, None, False)
     synchronizer = Synchronizer(workspace, Access)
     synchronizer._exchange_if_due(is_last=False)
-    reported = toolbox.call("list_documents", {}, client="t").data["sync"]
-    assert reported["state"] == "diverged"
-    assert "specs/guide.md is protected by rule 1" in reported["error"]
+    sync_report = toolbox.call("list_documents", {}, client="t").data["sync"]
+    assert sync_report["state"] == "diverged"
+    assert "specs/guide.md is protected by rule 1" in sync_report["error"]
     assert main(["sync", "-C", str(scene.repo.path)]) != 0
     assert "specs/guide.md is protected by rule 1" in capsys.readouterr().err
-    assert "error | specs/guide.md is protected by rule 1" in findings(scene.repo.path)
-    assert (scene.repo.head(), remote.git("rev-parse", "main").strip()) == (ours, theirs)
+    assert "error | specs/guide.md is protected by rule 1" in format_findings(scene.repo.path)
+    assert (scene.repo.head(), remote.git("rev-parse", "main").strip()) == (our_commit, their_commit)
     assert main(["sync", "--theirs", "specs/guide.md", "-C", str(scene.repo.path)]) == 0
     assert "Nobody" not in scene.show("specs/guide.md")
     assert not needs_resolution(sync(Workspace.open(scene.repo.path, durable=False), Access()))
-    assert "protected" not in findings(scene.repo.path)
+    assert "protected" not in format_findings(scene.repo.path)
     index.close()

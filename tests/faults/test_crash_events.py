@@ -23,12 +23,12 @@ from workspace.proposals.events import Commented, Opened
 
 def make_without_events(copy_path: Path) -> Repo:
     """Make a repository without events."""
-    return repositories.normal(copy_path / "repo")
+    return repositories.create_repository(copy_path / "repo")
 
 
 def make_with_packed_events(copy_path: Path) -> Repo:
     """Make a repository with packed events of another proposal."""
-    repo = repositories.normal(copy_path / "repo")
+    repo = repositories.create_repository(copy_path / "repo")
     tree = repo.git("write-tree").strip()
     repo.git(
         "update-ref", f"refs/heads/{DISCUSSION_BRANCH}", repo.git("commit-tree", tree, "-m", "Before").strip()
@@ -39,7 +39,7 @@ def make_with_packed_events(copy_path: Path) -> Repo:
 
 def make_checked_out(copy_path: Path) -> Repo:
     """Make a repository in which the branch of the events is checked out."""
-    repo = repositories.normal(copy_path / "repo")
+    repo = repositories.create_repository(copy_path / "repo")
     repo.git("checkout", "-q", "-b", DISCUSSION_BRANCH)
     return repo
 

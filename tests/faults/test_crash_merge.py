@@ -62,7 +62,10 @@ class DivergedScene:
 @pytest.fixture(scope="module")
 def diverged_scenes(server: ForkServer, memory_folder: Path) -> dict[str, DivergedScene]:
     """Return the repositories by name: `checked-out` and `bare`."""
-    source, bare = repositories.normal(memory_folder / "diverged", {}), Repo(memory_folder / "diverged-bare")
+    source, bare = (
+        repositories.create_repository(memory_folder / "diverged", {}),
+        Repo(memory_folder / "diverged-bare"),
+    )
     scene = DivergedScene(source.path, False, "", diverge(source))
     source.git("clone", "-q", "--bare", ".", str(bare.path))
     bare.git("config", "user.name", repositories.NAME)

@@ -47,28 +47,28 @@ class Shape:
 
 
 def make_linked(copy_path: Path) -> Shape:
-    main = repositories.normal(copy_path / "main", FILES)
-    return Shape(repositories.linked(main, copy_path / "linked", "topic"), "topic", main.path / ".git")
+    main = repositories.create_repository(copy_path / "main", FILES)
+    return Shape(repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path / ".git")
 
 
 def make_linked_to_bare(copy_path: Path) -> Shape:
-    main = repositories.bare(copy_path / "main", FILES)
-    return Shape(repositories.linked(main, copy_path / "linked", "topic"), "topic", main.path)
+    main = repositories.create_bare_repository(copy_path / "main", FILES)
+    return Shape(repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path)
 
 
 def make_unborn(copy_path: Path) -> Shape:
-    repo = repositories.unborn(copy_path / "repo")
+    repo = repositories.create_empty_repository(copy_path / "repo")
     return Shape(repo, "main", repo.path / ".git")
 
 
 def make_not_checked_out(copy_path: Path) -> Shape:
-    repo = repositories.normal(copy_path / "repo", FILES)
+    repo = repositories.create_repository(copy_path / "repo", FILES)
     repo.git("branch", "topics/one")
     return Shape(repo, "topics/one", repo.path / ".git")
 
 
 def make_packed(copy_path: Path) -> Shape:
-    repo = repositories.normal(copy_path / "repo", FILES)
+    repo = repositories.create_repository(copy_path / "repo", FILES)
     repo.git("gc", "-q")
     return Shape(repo, "main", repo.path / ".git")
 

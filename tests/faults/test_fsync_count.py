@@ -19,7 +19,7 @@ def make_repository(folder: Path, files: int, *, bare: bool) -> Repo:
     additional_files = {
         f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)
     }
-    source = repositories.normal(folder / "source", {**FILES, **additional_files})
+    source = repositories.create_repository(folder / "source", {**FILES, **additional_files})
     if not bare:
         return source
     source.git("clone", "-q", "--bare", ".", str(folder / "bare"))

@@ -34,11 +34,11 @@ class Scenario:
 
 
 def _make_normal(path: Path) -> Path:
-    return repositories.normal(path, FILES).path
+    return repositories.create_repository(path, FILES).path
 
 
 def _make_bare(path: Path) -> Path:
-    return repositories.bare(path, FILES).path
+    return repositories.create_bare_repository(path, FILES).path
 
 
 def _make_proposal_scenario(action_name: str) -> Scenario:
@@ -145,7 +145,7 @@ def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
     server: ForkServer, tmp_path: Path, copy_path: Path, report_line: ReportLine, step: int
 ) -> None:
     """Check that the merge is complete or refused; the branch must not refer to a pruned object."""
-    source = repositories.normal(tmp_path / "template", {})
+    source = repositories.create_repository(tmp_path / "template", {})
     theirs = diverge(source)
 
     def make_fresh_copy() -> Repo:
@@ -198,7 +198,7 @@ def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path
 
 def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_path: Path) -> None:
     """Run a real `git gc --prune=now` that removes objects when the publication begins."""
-    repo = repositories.normal(tmp_path / "repo", FILES)
+    repo = repositories.create_repository(tmp_path / "repo", FILES)
     folders = [repo.path / ".git" / "objects" / f"{number:02x}" for number in range(256)]
     for number, folder in enumerate(folders):
         folder.mkdir(exist_ok=True)
@@ -207,7 +207,7 @@ def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_p
     gc_process = subprocess.Popen(
         ["git", "gc", "--quiet", "--prune=now"],
         cwd=repo.path,
-        env=repositories.environment(),
+        env=repositories.git_environment(),
         stderr=subprocess.DEVNULL,
     )
     first_object = folders[0] / f"{0:038x}"

@@ -53,7 +53,7 @@ def test_foreign_lock_is_named_and_not_removed(
     is_full_wait = (lock, kind) == ("index.lock", "empty")
     if not is_full_wait:
         monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.1)
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     base = repo.head()
     path = create_foreign_lock(repo, lock, kind)
     before = path.lstat()
@@ -82,7 +82,7 @@ def test_lock_released_in_time_only_delays_the_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 60.0)
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     path = create_foreign_lock(repo, lock, "empty")
     release_timer = threading.Timer(0.3, path.unlink)
     release_timer.start()

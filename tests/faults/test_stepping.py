@@ -75,7 +75,7 @@ def write_stopped(
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stepping") / "template"
-    repositories.normal(path, FILES)
+    repositories.create_repository(path, FILES)
     shutil.rmtree(path / ".git" / "hooks", ignore_errors=True)
     return path
 

@@ -27,10 +27,10 @@ DAMAGES: Mapping[str, Callable[[bytes], bytes]] = {
 
 def make_repository(path: Path) -> Repo:
     """Make a repository with a fixed commit, so that the same batch makes the same objects."""
-    repo = repositories.unborn(path)
+    repo = repositories.create_empty_repository(path)
     repo.write(FILES)
     repo.git("add", "-A")
-    signature = repositories.signature()
+    signature = repositories.make_signature()
     commit = GitStore(path).put_commit(repo.git("write-tree").strip(), (), signature, signature, "First")
     repo.git("update-ref", "refs/heads/main", commit)
     return repo
@@ -43,7 +43,7 @@ def read_objects(repo: Repo) -> dict[str, bytes]:
 
 def publish_changes(path: Path, base: str) -> tuple[str, str]:
     """Publish the batch; return "committed" and the commit, or an error's code and message."""
-    batch = Batch("main", base, CHANGES, "Agent", repositories.signature())
+    batch = Batch("main", base, CHANGES, "Agent", repositories.make_signature())
     try:
         return "committed", publish(GitStore(path), batch, durable=True)
     except WorkspaceError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 GUIDES: dict[str, str] = {
@@ -41,7 +41,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", GUIDES)
+    return create_repository(tmp_path / "docs", GUIDES)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
 from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
 from tests.index.lists import move_branch
-from tests.repositories import Repo, signature
+from tests.repositories import Repo, make_signature
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git import trees
 from workspace.git.store import GitStore
@@ -83,7 +83,7 @@ class History:
         blobs = {path: None if data is None else store.put_blob(data) for path, data in changes.items()}
         tree = trees.rewrite_tree(store, tree, blobs)
         parents = () if is_root else (tip,)
-        commit = store.put_commit(tree, parents, signature(), signature(), f"{len(self.commits)}")
+        commit = store.put_commit(tree, parents, make_signature(), make_signature(), f"{len(self.commits)}")
         self.commits.append(commit)
         move_branch(self._repo, commit)
         return commit

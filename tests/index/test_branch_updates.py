@@ -23,7 +23,14 @@ from index.storage.manifest import IndexDamaged
 from tests.index.lists import find_index_folder, find_location_folder
 from tests.index.storage.damage import replace_file
 from tests.loops import loop_over
-from tests.repositories import Repo, bare, detached, linked, normal, unborn
+from tests.repositories import (
+    Repo,
+    add_work_tree,
+    create_bare_repository,
+    create_detached_repository,
+    create_empty_repository,
+    create_repository,
+)
 from workspace.workspace import Workspace
 
 OpenIndex = Callable[[], SearchIndex]
@@ -320,19 +327,21 @@ def test_locked_index_serves_old_commit_as_stale(
     assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 1)
 
 
-@loop_over("make", [bare, detached, unborn, normal])
+@loop_over(
+    "make", [create_bare_repository, create_detached_repository, create_empty_repository, create_repository]
+)
 def test_bare_detached_and_unborn_repositories_are_searched(
     make: Callable[[Path], Repo], tmp_path: Path
 ) -> None:
     repo = make(tmp_path / "shape")
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
     page = index.search("steps")
-    assert bool(page.hits) == (make is not unborn)
-    assert page.commit == (None if make is unborn else repo.head())
+    assert bool(page.hits) == (make is not create_empty_repository)
+    assert page.commit == (None if make is create_empty_repository else repo.head())
 
 
 def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
-    repo = unborn(tmp_path / "new")
+    repo = create_empty_repository(tmp_path / "new")
     index = SearchIndex(Workspace.open(repo.path))
     assert index.follow() is None
     repo.commit({"a.md": "# Quagga\n"})
@@ -340,7 +349,7 @@ def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
 
 
 def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> None:
-    linked_repo = linked(repo, tmp_path / "linked", "Side/Line")
+    linked_repo = add_work_tree(repo, tmp_path / "linked", "Side/Line")
     linked_repo.commit({"side.md": "# Quagga\n"})
     main_index, linked_index = (
         SearchIndex(Workspace.open(repo.path)),

@@ -14,7 +14,7 @@ from index.passages import ChunkNotFound, InvalidChunkId, Passage, read_passage
 from index.service import SearchIndex
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 DELIMITER = re.compile(
@@ -171,7 +171,7 @@ def test_any_document_text_preserves_the_delimiter_grammar(
     folder = documents_folder / "docs"
     shutil.rmtree(folder, ignore_errors=True)
     text = "# First\n\nText.\n" + "".join(pieces)
-    repo = normal(folder, {"a (Chunk 9 of 9) (Target) ---.md": text.encode("utf-8", "replace")})
+    repo = create_repository(folder, {"a (Chunk 9 of 9) (Target) ---.md": text.encode("utf-8", "replace")})
     snapshot = Workspace.open(repo.path).snapshot()
     [path] = snapshot.documents
     document = snapshot.document(path)

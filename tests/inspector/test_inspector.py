@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import ROOT, user_environment
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.prompts import PROMPTS
 from tools.resources.list import TEMPLATES
 from tools.toolsets import TOOLSETS, all_tools
@@ -32,7 +32,7 @@ def protocol(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(
+    return create_repository(
         tmp_path_factory.mktemp("inspected") / "docs", {"guide.md": GUIDE, "more/a b.md": "# More\n"}
     )
 

@@ -16,7 +16,7 @@ import yaml
 from docyard.cli.main import docyard as group
 from tests import preloaded
 from tests.acceptance.server import serve_artifact, user_environment
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "artifacts.md").read_text(encoding="utf-8")
@@ -67,7 +67,9 @@ class Shell:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    repo = normal(tmp_path / "site", {"old.md": "# Retries\n\nA quagga waits, and then tries again.\n"})
+    repo = create_repository(
+        tmp_path / "site", {"old.md": "# Retries\n\nA quagga waits, and then tries again.\n"}
+    )
     repo.git("mv", "old.md", "retries.md")
     repo.commit({})
     return repo

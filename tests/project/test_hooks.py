@@ -15,7 +15,7 @@ import yaml
 
 from tests import preloaded
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 pytestmark = pytest.mark.process
 
@@ -42,7 +42,7 @@ def run_hook(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "repo", {"sound.md": VALID})
+    return create_repository(tmp_path / "repo", {"sound.md": VALID})
 
 
 def test_hooks_match_their_documentation() -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tests.repositories import Repo, environment
+from tests.repositories import Repo, git_environment
 
 COMMANDS: Sequence[Sequence[str]] = (
     ("gc", "--quiet", "--prune=now"),
@@ -58,7 +58,11 @@ class Housekeeping:
     def _loop(self, command: Sequence[str]) -> None:
         while not self._stop.wait(self._pause_s):
             process = subprocess.run(
-                ["git", *command], cwd=self._repo.path, env=environment(), capture_output=True, check=False
+                ["git", *command],
+                cwd=self._repo.path,
+                env=git_environment(),
+                capture_output=True,
+                check=False,
             )
             counts = self.failure_counts if process.returncode else self.success_counts
             counts[command[0]] += 1

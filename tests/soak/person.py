@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.repositories import Repo, bare, normal
+from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.soak.ledger import Ledger
 
 WORD = re.compile(r"«(p\d+)»")
@@ -138,7 +138,7 @@ def prepare_repository(
     folder: Path, writers: int, documents: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
     """Make a repository with these documents, its person, and a ledger for each writer."""
-    make = bare if is_bare else normal
+    make = create_bare_repository if is_bare else create_repository
     repo = make(folder / "repo", {"README.md": "# Example\n", **documents})
     # Git's automatic housekeeping runs in the foreground, so it ends before the checks.
     repo.git("config", "gc.autoDetach", "false")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repositories import bare, normal
+from tests.repositories import create_bare_repository, create_repository
 from tests.soak import inspection, writer
 from tests.soak.findings import Findings
 from tests.soak.housekeeping import COMMANDS, Housekeeping
@@ -33,7 +33,9 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     tmp_path: Path, seconds: float, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     documents = make_shared_documents(8)
-    repo = (bare if is_bare else normal)(tmp_path / "repo", {"README.md": "# Example\n", **documents})
+    repo = (create_bare_repository if is_bare else create_repository)(
+        tmp_path / "repo", {"README.md": "# Example\n", **documents}
+    )
     ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(WRITERS)]
     end_time = time.time() + seconds
     jobs = [

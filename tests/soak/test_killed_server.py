@@ -19,7 +19,7 @@ import pytest
 from mcp import Client, MCPError
 
 from tests.acceptance.server import user_environment
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.soak import inspection
 from tests.soak.ledger import MARK
 from tests.soak.writer import make_shared_documents
@@ -101,7 +101,7 @@ class CallLog:
 def test_acknowledged_writes_survive_a_killed_server(
     tmp_path: Path, kill_count: int, report: Callable[[str], None]
 ) -> None:
-    repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **DOCUMENTS})
+    repo = create_repository(tmp_path / "repo", {"README.md": "# Example\n", **DOCUMENTS})
     log = CallLog()
     retry_counts: list[int] = []
     committed_counts: list[int] = []

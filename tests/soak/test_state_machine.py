@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.soak import inspection, model
 from tests.soak.batches import FILES, TITLES, UserEdit, aim_operations, batches, modes, user_edits
 from tests.soak.crash import End, fork_and_kill
@@ -61,7 +61,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
     @initialize()
     def create_repository(self) -> None:
-        self.repo = normal(self.folder / "repo", FILES)
+        self.repo = create_repository(self.folder / "repo", FILES)
         self.repo.git("config", "gc.auto", "0")
         self.reopen()
         first_commit = self.repo.head()

@@ -11,7 +11,7 @@ from threading import BrokenBarrierError
 
 import pytest
 
-from tests.repositories import Repo, bare, normal
+from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.soak import inspection
 from tests.soak.clients import WriteRefused, open_client
 from tests.soak.ledger import MARK, Answer, Call, Ledger, LedgerCall
@@ -84,7 +84,7 @@ def run_agent(agent: Agent) -> None:
 def test_concurrent_edits_of_two_agents_are_both_present(
     tmp_path: Path, round_count: int, is_bare: bool, report: Callable[[str], None]
 ) -> None:
-    repo = (bare if is_bare else normal)(tmp_path / "repo", {FILE: PAGE})
+    repo = (create_bare_repository if is_bare else create_repository)(tmp_path / "repo", {FILE: PAGE})
     _run_rounds(tmp_path, repo, round_count, homes=(None, None), report=report)
     inspection.assert_valid(repo, is_bare=is_bare)
 
@@ -93,7 +93,7 @@ def test_concurrent_edits_of_two_agents_are_both_present(
 def test_concurrent_edits_through_two_servers_are_both_present(
     tmp_path: Path, report: Callable[[str], None]
 ) -> None:
-    repo = normal(tmp_path / "repo", {FILE: PAGE})
+    repo = create_repository(tmp_path / "repo", {FILE: PAGE})
     _run_rounds(tmp_path, repo, 10, homes=(tmp_path / "home-0", tmp_path / "home-1"), report=report)
     inspection.assert_valid(repo)
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.smoke
 TYPES = tuple(builtin_types().values())
 
 # The literal text of the product's specification for three types.
-SPECIFIED = {
+SPECIFICATION_TEXTS = {
     "api_spec": (
         ("Endpoints", "Examples", "Tasks"),
         (
@@ -48,7 +48,7 @@ SPECIFIED = {
 
 def test_specified_types_come_first_in_fixed_order() -> None:
     assert tuple(builtin_types()) == catalogue.BUILTIN_NAMES
-    assert tuple(builtin_types())[:3] == tuple(SPECIFIED)
+    assert tuple(builtin_types())[:3] == tuple(SPECIFICATION_TEXTS)
 
 
 def test_catalogue_lists_each_folder() -> None:
@@ -56,9 +56,9 @@ def test_catalogue_lists_each_folder() -> None:
     assert {path.parent.name for path in folder.glob("*/type.toml")} == set(catalogue.BUILTIN_NAMES)
 
 
-@loop_over("name", SPECIFIED)
+@loop_over("name", SPECIFICATION_TEXTS)
 def test_structures_and_instructions_match_specification(name: str) -> None:
-    sections, instructions = SPECIFIED[name]
+    sections, instructions = SPECIFICATION_TEXTS[name]
     document_type = builtin_types()[name]
     assert tuple(section.title for section in document_type.sections) == sections
     assert {section.level for section in document_type.sections} == {2}

@@ -9,20 +9,22 @@ from hypothesis import strategies as st
 from templates import InvalidTemplate, TemplateSection, parse_type
 from tests.loops import loop_over
 
-TOML = b'title = "Incident review"\nsummary = "What went wrong and what changes."\n'
-MARKDOWN = b"# {title}\n\n## Impact\n\n## Timeline\n"
+VALID_TOML = b'title = "Incident review"\nsummary = "What went wrong and what changes."\n'
+VALID_MARKDOWN = b"# {title}\n\n## Impact\n\n## Timeline\n"
 
 pytestmark = pytest.mark.smoke
 
 
-def parse_error(toml: bytes = TOML, markdown: bytes = MARKDOWN, name: str = "incident") -> InvalidTemplate:
-    with pytest.raises(InvalidTemplate) as caught:
+def get_parse_error(
+    toml: bytes = VALID_TOML, markdown: bytes = VALID_MARKDOWN, name: str = "incident"
+) -> InvalidTemplate:
+    with pytest.raises(InvalidTemplate) as error_info:
         parse_type(name, toml, markdown)
-    return caught.value
+    return error_info.value
 
 
 def test_complete_type_is_parsed() -> None:
-    toml = TOML + (
+    toml = VALID_TOML + (
         b'instructions = ["Begin with\\n  the impact"]\nbest_practices = ["No blame"]\n'
         b'[sections]\nImpact = "Who, how long"\n"What we learned" = "Causes"\n'
     )
@@ -41,7 +43,7 @@ def test_complete_type_is_parsed() -> None:
 
 
 def test_guidance_is_optional() -> None:
-    document_type = parse_type("plain", TOML, MARKDOWN)
+    document_type = parse_type("plain", VALID_TOML, VALID_MARKDOWN)
     assert document_type.guidance == ""
     assert [section.guidance for section in document_type.sections] == ["", ""]
 
@@ -63,18 +65,18 @@ def test_guidance_is_optional() -> None:
     ],
 )
 def test_structure_is_normalized(markdown: bytes, structure: str | None) -> None:
-    document_type = parse_type("plain", TOML, markdown)
+    document_type = parse_type("plain", VALID_TOML, markdown)
     assert document_type.structure == (structure or "# {title}\n\n" + markdown.decode())
     assert [section.title for section in document_type.sections] == (["A"] if b"## A" in markdown else [])
 
 
 @loop_over("name", ["", "Incident", "1st", "a-b", "a.b", "../x", "a\n", "a" * 42, "é"])
 def test_invalid_name_is_refused(name: str) -> None:
-    assert parse_error(name=name).field == "name"
+    assert get_parse_error(name=name).field == "name"
 
 
 def test_longest_name_is_accepted() -> None:
-    assert parse_type("a" * 41, TOML, MARKDOWN).name == "a" * 41
+    assert parse_type("a" * 41, VALID_TOML, VALID_MARKDOWN).name == "a" * 41
 
 
 @loop_over(
@@ -86,17 +88,17 @@ def test_longest_name_is_accepted() -> None:
         (b'title = "  "\n', "title", "empty"),
         (b'title = "' + b"x" * 81 + b'"', "title", "at most 80"),
         (b'title = "a\\u202eb"', "title", "U+202E"),
-        (TOML + b'instructions = "one"', "instructions", "list"),
-        (TOML + b'instructions = ["one", 2]', "instructions[1]", "string"),
-        (TOML + b"instructions = [" + b'"x",' * 31 + b"]", "instructions", "at most 30"),
-        (TOML + b'best_practices = ["' + b"x" * 601 + b'"]', "best_practices[0]", "at most 600"),
-        (TOML + b'instruction = ["one"]', "instruction", "instructions"),
-        (TOML + b"zzz = 1", "zzz", "title, summary"),
-        (TOML + b"sections = 1", "sections", "table"),
-        (TOML + b"[sections]\nImpact = 1", "sections.Impact", "string"),
-        (TOML + b'[sections]\nTimelin = "x"', "sections.Timelin", "no heading"),
-        (TOML + b'[sections]\n"' + b"x" * 201 + b'" = "x"', "sections", "at most 200"),
-        (TOML + b'"\\u0007" = 1', "type.toml", "U+0007"),
+        (VALID_TOML + b'instructions = "one"', "instructions", "list"),
+        (VALID_TOML + b'instructions = ["one", 2]', "instructions[1]", "string"),
+        (VALID_TOML + b"instructions = [" + b'"x",' * 31 + b"]", "instructions", "at most 30"),
+        (VALID_TOML + b'best_practices = ["' + b"x" * 601 + b'"]', "best_practices[0]", "at most 600"),
+        (VALID_TOML + b'instruction = ["one"]', "instruction", "instructions"),
+        (VALID_TOML + b"zzz = 1", "zzz", "title, summary"),
+        (VALID_TOML + b"sections = 1", "sections", "table"),
+        (VALID_TOML + b"[sections]\nImpact = 1", "sections.Impact", "string"),
+        (VALID_TOML + b'[sections]\nTimelin = "x"', "sections.Timelin", "no heading"),
+        (VALID_TOML + b'[sections]\n"' + b"x" * 201 + b'" = "x"', "sections", "at most 200"),
+        (VALID_TOML + b'"\\u0007" = 1', "type.toml", "U+0007"),
         (b"title = secret words", "type.toml", "at line 1"),
         (b"x = " + b"[" * 20_000, "type.toml", "deeply"),
         (b"#" * 32_001, "type.toml", "32001 bytes"),
@@ -105,7 +107,7 @@ def test_longest_name_is_accepted() -> None:
     ],
 )
 def test_invalid_description_is_refused(toml: bytes, field: str, message_part: str) -> None:
-    error = parse_error(toml=toml)
+    error = get_parse_error(toml=toml)
     assert error.field == field
     assert message_part in error.message
     assert "secret" not in str(error)
@@ -137,19 +139,22 @@ def test_invalid_description_is_refused(toml: bytes, field: str, message_part: s
     ],
 )
 def test_invalid_skeleton_is_refused(markdown: bytes, message_part: str) -> None:
-    error = parse_error(markdown=markdown)
+    error = get_parse_error(markdown=markdown)
     assert error.field == "document.md"
     assert message_part in error.message
 
 
 @given(toml=st.binary(max_size=200), markdown=st.binary(max_size=200))
 def test_any_bytes_return_type_or_raise_invalid_template(toml: bytes, markdown: bytes) -> None:
-    for pair in ((toml, markdown), (TOML, markdown), (TOML + toml, MARKDOWN)):
+    for sources in ((toml, markdown), (VALID_TOML, markdown), (VALID_TOML + toml, VALID_MARKDOWN)):
         try:
-            document_type = parse_type("any", *pair)
+            document_type = parse_type("any", *sources)
         except InvalidTemplate:
             continue
-        assert parse_type("any", TOML, document_type.structure.encode()).structure == document_type.structure
+        assert (
+            parse_type("any", VALID_TOML, document_type.structure.encode()).structure
+            == document_type.structure
+        )
 
 
 @given(
@@ -157,9 +162,9 @@ def test_any_bytes_return_type_or_raise_invalid_template(toml: bytes, markdown: 
 )
 def test_structure_begins_with_title_and_is_stable(lines: list[str]) -> None:
     try:
-        document_type = parse_type("any", TOML, "\n".join(lines).encode())
+        document_type = parse_type("any", VALID_TOML, "\n".join(lines).encode())
     except InvalidTemplate:
         return
     assert document_type.structure.startswith("# {title}\n")
     assert document_type.structure.endswith("\n")
-    assert parse_type("any", TOML, document_type.structure.encode()) == document_type
+    assert parse_type("any", VALID_TOML, document_type.structure.encode()) == document_type

@@ -53,7 +53,7 @@ def call_tools(repository: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    limit = int(sys.argv[2])
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    address_space_bytes = int(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
     print(json.dumps(call_tools(Path(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""A toolbox over a small repository, with a key and an index of its own."""
+"""Fixtures: a toolbox over a small repository, with a separate user key and index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.registry import Toolbox
 from tools.tool import Answer
 from workspace.workspace import Workspace
@@ -46,21 +46,23 @@ CallTool = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)
-def isolated_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def isolate_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     load_user_key.cache_clear()
 
 
 @pytest.fixture(autouse=True)
-def long_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def raise_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for all links, on a busy machine too."""
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 60.0)
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"api.md": API, "notes/plain.md": "# Plain\n\nNothing of note.\n"})
+    return create_repository(
+        tmp_path / "docs", {"api.md": API, "notes/plain.md": "# Plain\n\nNothing of note.\n"}
+    )
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTo
     return call
 
 
-def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
+def parse_next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
     """Return the call that an answer's next step names: the tool, and its fields."""
     match = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
     assert match, answer.data

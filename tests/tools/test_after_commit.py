@@ -11,7 +11,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.faults_after_commit import FAULTS, raise_fault_at, record_steps
 from tests.tools.proposals.conftest import FILES
 from tools.registry import Toolbox
@@ -28,21 +28,21 @@ class Server:
     """A toolbox over a repository whose specs are protected, and writing calls for it."""
 
     def __init__(self, path: Path) -> None:
-        self.repo: Repo = normal(path, FILES)
+        self.repo: Repo = create_repository(path, FILES)
         workspace = Workspace.open(self.repo.path, durable=False)
         self.index = SearchIndex(workspace)
         workspace.inbound = self.index
         self.toolbox = Toolbox(workspace, self.index, TOOLSETS, False)
         self._seen_texts = SeenTexts()
-        self._count = 0
+        self._word_count = 0
 
     def call_tool(self, tool: str, **arguments: Any) -> Answer:
         return self.toolbox.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
     def make_word(self) -> str:
         """Return a word that no document contains yet."""
-        self._count += 1
-        return f"zebra{self._count}"
+        self._word_count += 1
+        return f"zebra{self._word_count}"
 
     def count_commits(self) -> int:
         """Count the commits of all branches."""
@@ -62,16 +62,16 @@ class Server:
         return proposal
 
     @staticmethod
-    def build_section_fields(file: str, make_word: str) -> dict[str, Any]:
+    def build_section_fields(file: str, word: str) -> dict[str, Any]:
         return {
             "operation": "add_section",
             "file": file,
-            "title": f"On {make_word}",
-            "content": f"Of {make_word}.",
+            "title": f"On {word}",
+            "content": f"Of {word}.",
         }
 
 
-Prepare = Callable[[Server, str], tuple[str, dict[str, Any]]]
+PrepareCall = Callable[[Server, str], tuple[str, dict[str, Any]]]
 
 
 def _prepare_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
@@ -102,7 +102,7 @@ def _prepare_proposal(server: Server, word: str) -> tuple[str, dict[str, Any]]:
     return "create_proposal", {"title": f"On {word}", "description": "Because.", "submit": True}
 
 
-def _prepare_action(action: str, **fields: str) -> Prepare:
+def _prepare_action(action: str, **fields: str) -> PrepareCall:
     def prepare(server: Server, word: str) -> tuple[str, dict[str, Any]]:
         proposal = server.create_proposal_with_edit()
         if action == "refresh":
@@ -112,7 +112,7 @@ def _prepare_action(action: str, **fields: str) -> Prepare:
     return prepare
 
 
-CALLS: dict[str, Prepare] = {
+CALLS: dict[str, PrepareCall] = {
     "edit": _prepare_edit,
     "create": _prepare_creation,
     "undo": _prepare_undo,
@@ -128,7 +128,7 @@ CALLS: dict[str, Prepare] = {
 }
 
 
-def _record_steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
+def _record_steps(path: Path, prepare: PrepareCall) -> tuple[Server, list[str]]:
     """Return a server, and the functions that a call enters after its commit when nothing fails."""
     server = Server(path)
     server.call_tool("search_docs", query="anything")
@@ -140,12 +140,12 @@ def _record_steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
     return server, steps
 
 
-def _check_fault(server: Server, prepare: Prepare, step: str, number: int) -> bool:
+def _check_fault(server: Server, prepare: PrepareCall, step: str, number: int) -> bool:
     """Raise a fault at one step, and check the guarantees; return False if the call skips the step."""
     word = server.make_word()
     tool, fields = prepare(server, word)
     fields["idempotency_key"] = f"key-{word}"
-    before = server.count_commits()
+    count_before = server.count_commits()
     with raise_fault_at(step, FAULTS[number % len(FAULTS)]) as raised_steps:
         answer = server.call_tool(tool, **fields)
     if not raised_steps:
@@ -158,15 +158,15 @@ def _check_fault(server: Server, prepare: Prepare, step: str, number: int) -> bo
     assert str(server.repo.path) not in text, details
     assert "Traceback" not in text, details
     assert "next_step" in answer.data, details
-    after = server.count_commits()
-    assert after > before, details
+    count_after = server.count_commits()
+    assert count_after > count_before, details
     retry = server.call_tool(tool, **fields)
     assert not retry.is_error, (step, retry.data)
-    if fields.get("action") == "refresh" and server.count_commits() == after + 1:
+    if fields.get("action") == "refresh" and server.count_commits() == count_after + 1:
         # The retry appends the event of the refresh, which the first call could not append, once.
-        after += 1
+        count_after += 1
         retry = server.call_tool(tool, **fields)
-    assert server.count_commits() == after, (step, retry.data)
+    assert server.count_commits() == count_after, (step, retry.data)
     if tool == "edit_document" and "proposal" not in retry.data:
         assert retry.data["commit"] == commit, details
         search_answer = server.call_tool("search_docs", query=word)
@@ -178,29 +178,29 @@ def _check_fault(server: Server, prepare: Prepare, step: str, number: int) -> bo
 
 
 def test_failed_answer_after_commit_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WriteResult, "document", _fail)
+    monkeypatch.setattr(WriteResult, "document", _raise_error)
     answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert set(answer.data) == {"commit", "hints", "next_step"}
     assert "do not send this call again" in answer.data["next_step"]
 
 
 def test_failed_step_after_commit_preserves_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SearchIndex, "follow", _fail)
+    monkeypatch.setattr(SearchIndex, "follow", _raise_error)
     answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert {"slug", "commit", "hints"} <= set(answer.data)
 
 
-def _fail(*_: object) -> None:
+def _raise_error(*_: object) -> None:
     raise RuntimeError("a fault")
 
 
 def _edit_with_fault(server: Server) -> Answer:
     """Return the answer of an edit in which a step fails after the commit: a success with that commit."""
-    before = server.repo.head()
+    head_before = server.repo.head()
     tool, fields = _prepare_edit(server, server.make_word())
     answer = server.call_tool(tool, **fields)
     assert not answer.is_error, answer.data
-    assert answer.data["commit"] == server.repo.head() != before
+    assert answer.data["commit"] == server.repo.head() != head_before
     assert answer.data["hints"][0].startswith("Committed, but ")
     return answer
 
@@ -217,7 +217,7 @@ def test_fault_at_sampled_steps_after_commit_is_a_success(name: str, tmp_path: P
     assert server.repo.fsck() == ""
 
 
-@pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
+@pytest.mark.soak  # about 300 steps of each of 12 calls, each step in a separate call
 @pytest.mark.parametrize("name", CALLS)
 def test_fault_at_each_step_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _record_steps(tmp_path / "docs", CALLS[name])

@@ -16,10 +16,10 @@ TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Ne
 
 def test_array_as_json_text_is_accepted(call_tool: CallTool) -> None:
     assert call_tool("tag_document", file="api.md", tags='["a", "b"]').data["tags_applied"] == ["a", "b"]
-    batch = call_tool("edit_document", operations=json.dumps([TASK, TASK]))
-    assert [result["task_index"] for result in batch.data["batch_results"]] == [3, 4]
-    single = call_tool("edit_document", operations=[json.dumps(TASK)])
-    assert single.data["batch_results"][0]["success"] is True
+    batch_answer = call_tool("edit_document", operations=json.dumps([TASK, TASK]))
+    assert [result["task_index"] for result in batch_answer.data["batch_results"]] == [3, 4]
+    single_answer = call_tool("edit_document", operations=[json.dumps(TASK)])
+    assert single_answer.data["batch_results"][0]["success"] is True
 
 
 @loop_over("text", ["", "[", "{}", "5", "null", "a, b", "[" * 5_000])
@@ -62,8 +62,8 @@ def test_null_equals_missing_argument(call_tool: CallTool) -> None:
     answer = call_tool("edit_document", **TASK, criteria=None, operations=None, before=None, message=None)
     assert answer.data["updated"] is True
     assert call_tool("create_document", doc_type=None, title=None).data["doc_types"]
-    inner = call_tool("edit_document", operations=[{**TASK, "criteria": None}])
-    assert inner.data["batch_results"][0]["success"] is True
+    inner_answer = call_tool("edit_document", operations=[{**TASK, "criteria": None}])
+    assert inner_answer.data["batch_results"][0]["success"] is True
 
 
 def test_unknown_field_returns_nearest_name(call_tool: CallTool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repositories import normal
+from tests.repositories import create_repository
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,7 +21,7 @@ pytestmark = [
 ADDRESS_SPACE_BYTES = 1_800_000_000
 
 # Committed documents, and whether they are readable.
-COMMITTED = {
+COMMITTED_DOCUMENTS = {
     "small.md": (b"# Small\n\nA needle.\n", True),
     "bytes.md": (b"# Bytes\n\n" + b"needle " * 7_200_000, False),
     "lines.md": (b"# Lines\n\n" + b"\n" * 9_000_000, False),
@@ -31,7 +31,7 @@ COMMITTED = {
     "nesting.md": (b"# Nesting\n\n" + b"> - " * 2_000 + b"a\n\n## After\n", True),
     "brackets.md": (b"# Brackets\n\n" + b"[" * 5_000_000 + b"\n\n## " + b"[" * 4_000_000 + b"\n", True),
     "front.md": (b"---\n" + b"a: [" * 1_000_000 + b"\n---\n# Front\n", True),
-    "laughs.md": (
+    "aliases.md": (
         b"---\na: &a0 [x]\n"
         + b"".join(b"b%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60))
         + b"---\n# Laughs\n",
@@ -41,10 +41,12 @@ COMMITTED = {
 
 
 def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "docs", {path: data for path, (data, _) in COMMITTED.items()})
+    repo = create_repository(
+        tmp_path / "docs", {path: data for path, (data, _) in COMMITTED_DOCUMENTS.items()}
+    )
     (repo.path / "docyard.toml").write_text('overwrite = "any"\n')
     repo.commit({})
-    before = repo.head()
+    head_before = repo.head()
     process = subprocess.run(
         [sys.executable, "-m", "tests.tools.bombs", str(repo.path), str(ADDRESS_SPACE_BYTES)],
         cwd=Path(__file__).parents[2],
@@ -62,15 +64,15 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
     results = json.loads(process.stdout)
     assert (results["list"], results["search"], results["small"]) == ("ok", "ok", "ok")
     assert "small.md" in results["hits"]
-    for path, (data, is_readable) in COMMITTED.items():
+    for path, (data, is_readable) in COMMITTED_DOCUMENTS.items():
         expected = "ok" if is_readable else "LIMIT_EXCEEDED"
         assert (path, results[f"view {path}"]) == (path, expected)
         assert (path, results[f"write {path}"]) == (path, expected)
         assert results[f"size {path}"] < 300_000, path
         assert is_readable or path in results["hints"]
-        committed = (repo.path / path).read_bytes()
-        assert committed == data or (
-            is_readable and committed.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b""
+        committed_data = (repo.path / path).read_bytes()
+        assert committed_data == data or (
+            is_readable and committed_data.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b""
         )
     for name in (
         "50 MB",
@@ -84,7 +86,7 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
         "one more heading",
     ):
         assert (name, results[name]) == (name, "LIMIT_EXCEEDED")
-    count = sum(is_readable for _, is_readable in COMMITTED.values()) + 1
-    assert repo.git("rev-list", "--count", f"{before}..HEAD").strip() == str(count)
+    commit_count = sum(is_readable for _, is_readable in COMMITTED_DOCUMENTS.values()) + 1
+    assert repo.git("rev-list", "--count", f"{head_before}..HEAD").strip() == str(commit_count)
     assert repo.status() == ""
     assert repo.fsck() == ""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.resources.test_list import open_context
 from tools.completion import (
     MAX_CANDIDATES,
@@ -29,7 +29,7 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
 
 
 @loop_over(
-    ("typed", "expected"),
+    ("prefix", "expected"),
     [
         ("", NAMES),
         ("guides", ("guides/setup.md", "guides/retries.md", "reference/guides.md")),
@@ -40,10 +40,10 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
         ("x" * 10_000, ()),
     ],
 )
-def test_candidates_are_ranked(typed: str, expected: tuple[str, ...]) -> None:
-    best = rank_names(NAMES, typed)
-    assert best.values[: len(expected)] == expected
-    assert bool(best.values) == bool(expected)
+def test_candidates_are_ranked(prefix: str, expected: tuple[str, ...]) -> None:
+    candidates = rank_names(NAMES, prefix)
+    assert candidates.values[: len(expected)] == expected
+    assert bool(candidates.values) == bool(expected)
 
 
 def test_at_most_hundred_candidates_are_returned() -> None:
@@ -53,11 +53,11 @@ def test_at_most_hundred_candidates_are_returned() -> None:
 
 
 @given(st.lists(st.text(max_size=8), max_size=30), st.text(max_size=8))
-def test_candidates_are_unique_names(names: list[str], typed: str) -> None:
-    candidates = rank_names(names, typed)
+def test_candidates_are_unique_names(names: list[str], prefix: str) -> None:
+    candidates = rank_names(names, prefix)
     assert set(candidates.values) <= set(names)
     assert len(set(candidates.values)) == len(candidates.values) == min(candidates.total, MAX_CANDIDATES)
-    has_prefix = [name.casefold().startswith(typed.casefold()) for name in candidates.values]
+    has_prefix = [name.casefold().startswith(prefix.casefold()) for name in candidates.values]
     assert has_prefix == sorted(has_prefix, reverse=True)
 
 
@@ -70,13 +70,13 @@ def test_paths_and_folders_are_completed(toolbox: Toolbox) -> None:
 
 def test_folders_include_their_ancestors(tmp_path: Path) -> None:
     context = open_context(
-        normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"})
+        create_repository(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"})
     )
     assert complete_folder(context, "", {}).values == ("a", "a/b")
 
 
 @pytest.mark.parametrize(
-    ("typed", "expected"),
+    ("prefix", "expected"),
     [
         ("", ("_preamble", "endpoints", "endpoints/search", "tasks")),
         ("end", ("endpoints", "endpoints/search")),
@@ -84,19 +84,19 @@ def test_folders_include_their_ancestors(tmp_path: Path) -> None:
         ("taks", ("tasks",)),
     ],
 )
-def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, expected: tuple[str, ...]) -> None:
+def test_sections_of_document_are_completed(toolbox: Toolbox, prefix: str, expected: tuple[str, ...]) -> None:
     context = toolbox.context()
-    assert complete_section(context, typed, {"path": "api.md"}).values == expected
-    assert complete_address(context, f"api.md#{typed}", {}).values == tuple(
+    assert complete_section(context, prefix, {"path": "api.md"}).values == expected
+    assert complete_address(context, f"api.md#{prefix}", {}).values == tuple(
         f"api.md#{name}" for name in expected
     )
-    assert complete_section(context, typed, {}) == NO_CANDIDATES
-    assert complete_section(context, typed, {"path": "none.md"}) == NO_CANDIDATES
+    assert complete_section(context, prefix, {}) == NO_CANDIDATES
+    assert complete_section(context, prefix, {"path": "none.md"}) == NO_CANDIDATES
 
 
 def test_section_is_completed_by_heading(tmp_path: Path) -> None:
     text = "# A\n\n## Größe & Gewicht {#size}\n\n## Preis\n"
-    context = open_context(normal(tmp_path / "docs", {"a.md": text}))
+    context = open_context(create_repository(tmp_path / "docs", {"a.md": text}))
     assert complete_section(context, "GEWICHT", {"path": "a.md"}).values == ("size",)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from index.service import SearchIndex
 from tests.example_counts import scale_examples
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API, CallTool
 from tools.arguments import build_input_schema
 from tools.registry import Toolbox
@@ -21,7 +21,7 @@ from tools.tool import Answer, Tool
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
-every_tool = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
+parametrize_tools = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
 
 # A valid call of each tool that changes nothing.
 VALID_FIELDS: Mapping[str, dict[str, Any]] = {
@@ -66,7 +66,7 @@ VALUES: list[Any] = [
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return one repository for all tests: no call here may change it."""
     files = {"api.md": API, "notes/plain.md": "# Plain\n", "docyard.toml": 'overwrite = "any"\n'}
-    return normal(tmp_path_factory.mktemp("hostile") / "docs", files)
+    return create_repository(tmp_path_factory.mktemp("hostile") / "docs", files)
 
 
 @pytest.fixture
@@ -111,9 +111,9 @@ def test_every_tool_has_a_working_call(call_tool: CallTool) -> None:
         assert not answer.is_error, (name, answer.data)
 
 
-@every_tool
+@parametrize_tools
 def test_any_value_in_any_field_returns_answer(call_tool: CallTool, repo: Repo, tool: Tool) -> None:
-    before = read_repository_state(repo)
+    state_before = read_repository_state(repo)
     dry_run = {"dry_run": True} if "dry_run" in tool.arguments.model_fields else {}
     for field in tool.arguments.model_fields:
         for value in VALUES:
@@ -124,7 +124,7 @@ def test_any_value_in_any_field_returns_answer(call_tool: CallTool, repo: Repo, 
             )
             if answer is not None:
                 check_answer(answer, tool)
-    assert read_repository_state(repo) == before
+    assert read_repository_state(repo) == state_before
 
 
 def iter_wrong_types(tool: Tool) -> Iterator[tuple[str, Any]]:
@@ -141,7 +141,7 @@ def iter_wrong_types(tool: Tool) -> Iterator[tuple[str, Any]]:
             yield field, value
 
 
-@every_tool
+@parametrize_tools
 def test_wrong_type_returns_error_with_field(call_tool: CallTool, tool: Tool) -> None:
     for field, value in iter_wrong_types(tool):
         fields = {} if field == "operations" else VALID_FIELDS[tool.name]
@@ -151,7 +151,7 @@ def test_wrong_type_returns_error_with_field(call_tool: CallTool, tool: Tool) ->
         assert (answer.data["code"], answer.data["field"]) == ("INVALID_ARGUMENTS", field), (field, value)
 
 
-@every_tool
+@parametrize_tools
 def test_unknown_field_returns_nearest_name(call_tool: CallTool, tool: Tool) -> None:
     for field in tool.arguments.model_fields:
         if len(field) < 4:
@@ -165,7 +165,7 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool, tool: Tool) -> 
     assert answer.data["fix"].startswith("Known fields: ")
 
 
-@every_tool
+@parametrize_tools
 def test_array_as_text_is_accepted_but_not_with_single_form(call_tool: CallTool, tool: Tool) -> None:
     properties = build_input_schema(tool.arguments)["properties"]
     fields = {key: value for key, value in VALID_FIELDS[tool.name].items() if key != "dry_run"}
@@ -208,7 +208,7 @@ json_values = st.recursive(
 )
 
 
-@every_tool
+@parametrize_tools
 @settings(
     max_examples=scale_examples(40),
     deadline=None,
@@ -256,7 +256,7 @@ def hostile_toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
         f"x{INVISIBLE_TEXT}.md": HOSTILE_DOCUMENT,
         "broken.md": "---\na: [*x\n---\n" + HOSTILE_DOCUMENT[4:],
     }
-    repo = normal(tmp_path_factory.mktemp("instructions") / "docs", files)
+    repo = create_repository(tmp_path_factory.mktemp("instructions") / "docs", files)
     workspace = Workspace.open(repo.path, durable=False)
     return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
 
@@ -274,7 +274,7 @@ def iter_own_texts(data: Any) -> Iterator[str]:
             yield from iter_own_texts(value)
 
 
-@every_tool
+@parametrize_tools
 def test_instructions_in_documents_are_never_repeated_as_own_text(
     hostile_toolbox: Toolbox, tool: Tool
 ) -> None:

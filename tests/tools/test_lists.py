@@ -13,7 +13,7 @@ from tools.toolsets import all_tools
 from workspace.errors import HintKind, SuggestionSource
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = frozenset(tool.name for tool in all_tools())
+ALL_TOOLS = frozenset(tool.name for tool in all_tools())
 
 DOCUMENTS = SuggestionSource(HintKind.DOCUMENTS)
 SECTIONS = SuggestionSource(HintKind.SECTIONS, "a.md")
@@ -23,17 +23,17 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 @loop_over(
     ("source", "offered_tools", "expected"),
     [
-        (DOCUMENTS, ALL, "Name one. See the documents with list_documents {}."),
-        (SECTIONS, ALL, 'Name one. See its sections with list_sections {"file_path": "a.md"}.'),
+        (DOCUMENTS, ALL_TOOLS, "Name one. See the documents with list_documents {}."),
+        (SECTIONS, ALL_TOOLS, 'Name one. See its sections with list_sections {"file_path": "a.md"}.'),
         (SECTIONS, {"view_document"}, 'Name one. See its sections with view_document {"file": "a.md"}.'),
-        (TASKS, ALL, 'Name one. See its tasks with view_document {"file": "a.md", "slug": "todo"}.'),
+        (TASKS, ALL_TOOLS, 'Name one. See its tasks with view_document {"file": "a.md", "slug": "todo"}.'),
         (
             SuggestionSource(HintKind.COMMITS, "a.md"),
             {"view_history"},
             'Name one. See its history with view_history {"file": "a.md"}.',
         ),
         (DOCUMENTS, {"complete_task"}, "Name one."),
-        (None, ALL, "Name one."),
+        (None, ALL_TOOLS, "Name one."),
     ],
 )
 def test_error_names_offered_list_tool(
@@ -43,7 +43,7 @@ def test_error_names_offered_list_tool(
 
 
 def test_list_call_in_error_names_read_ref() -> None:
-    expected = add_list_call("Name one.", DOCUMENTS, ALL, "v1.2")
+    expected = add_list_call("Name one.", DOCUMENTS, ALL_TOOLS, "v1.2")
     assert expected == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
 
 

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import CallTool, make_client, next_call
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS, all_tools
@@ -56,10 +56,13 @@ def test_document_is_read_at_ref(call_tool: CallTool, first_commit: str, ref: st
     assert answer.data["content"] == "### Search\n\nFinds things.\n\n"
     assert answer.data["commit"] == first_commit
     assert "herons" in call_tool("view_document", file="api.md", slug="endpoints/search").data["content"]
-    missing = call_tool("view_document", file="new.md", ref=ref)
-    assert (missing.data["code"], missing.data["commit"]) == ("DOCUMENT_NOT_FOUND", first_commit)
-    assert missing.data["example"] == {"file": "api.md", "ref": ref}
-    assert not call_tool("view_document", **missing.data["example"]).is_error
+    missing_answer = call_tool("view_document", file="new.md", ref=ref)
+    assert (missing_answer.data["code"], missing_answer.data["commit"]) == (
+        "DOCUMENT_NOT_FOUND",
+        first_commit,
+    )
+    assert missing_answer.data["example"] == {"file": "api.md", "ref": ref}
+    assert not call_tool("view_document", **missing_answer.data["example"]).is_error
 
 
 def test_blank_ref_is_the_tip(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
@@ -92,8 +95,8 @@ def test_ref_without_documents_lists_none(call_tool: CallTool, repo: Repo) -> No
 def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     page = call_tool("list_documents", ref="v1", limit=1)
     repo.commit({"later.md": "# Later\n"})  # moves the tip, but does not change the list at the ref
-    rest = call_tool("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
-    assert [entry["path"] for entry in rest.data["documents"]] == ["notes/plain.md"]
+    rest_answer = call_tool("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
+    assert [entry["path"] for entry in rest_answer.data["documents"]] == ["notes/plain.md"]
     assert (
         call_tool("list_documents", limit=1, cursor=page.data["next_cursor"]).data["code"] == "CURSOR_STALE"
     )
@@ -147,11 +150,11 @@ def test_batch_views_are_read_at_their_refs(call_tool: CallTool, repo: Repo, fir
         {"file": "api.md", "slug": "endpoints/search", "ref": "nothing"},
     ]
     answer = call_tool("view_document", operations=views, ref="v1")
-    old, new, missing = answer.data["batch_results"]
-    assert "things" in old["content"]
-    assert ("herons" in new["content"], new["commit"]) == (True, repo.head())
-    assert missing["code"] == "REF_NOT_FOUND"
-    assert "ref" not in missing["example"]
+    old_view, new_view, missing_view = answer.data["batch_results"]
+    assert "things" in old_view["content"]
+    assert ("herons" in new_view["content"], new_view["commit"]) == (True, repo.head())
+    assert missing_view["code"] == "REF_NOT_FOUND"
+    assert "ref" not in missing_view["example"]
     assert answer.data["commit"] == first_commit
     assert not answer.is_error
 
@@ -201,10 +204,10 @@ def test_number_as_ref_is_refused(call_tool: CallTool) -> None:
 
 
 def test_invalid_settings_at_ref_return_error(call_tool: CallTool, repo: Repo) -> None:
-    broken = repo.commit({"docyard.toml": "colour = 1\n"})
+    broken_commit = repo.commit({"docyard.toml": "colour = 1\n"})
     repo.commit({"docyard.toml": ""})
     for tool, fields in (("view_document", {"file": "api.md"}), ("list_documents", {})):
-        answer = call_tool(tool, **fields, ref=broken)
+        answer = call_tool(tool, **fields, ref=broken_commit)
         assert answer.data["code"] == "INVALID_CONFIG"
         assert "another ref" in answer.data["fix"]
 
@@ -233,9 +236,9 @@ def test_parts_of_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dic
     first_answer = call_tool(tool, **fields)
     assert first_answer.data["commit"] == read_commit
     repo.commit({"long.md": old_text.replace("then", "now, which is longer")})
-    name, next_fields = next_call(first_answer)
-    rest = call_tool(name, **next_fields)
-    assert rest.data["commit"] == read_commit
-    text = rest.data["chunks"][0]["text"] if tool == "get_doc" else rest.data["content"]
+    name, next_fields = parse_next_call(first_answer)
+    rest_answer = call_tool(name, **next_fields)
+    assert rest_answer.data["commit"] == read_commit
+    text = rest_answer.data["chunks"][0]["text"] if tool == "get_doc" else rest_answer.data["content"]
     assert "of then" in text
     assert "of now" not in text

@@ -80,9 +80,9 @@ def test_read_only_server_rejects_writing_tools(repo: Repo) -> None:
 
 
 def test_unknown_tool_returns_nearest_names(call_tool: CallTool) -> None:
-    with pytest.raises(UnknownTool) as caught:
+    with pytest.raises(UnknownTool) as error_info:
         call_tool("search_doc")
-    assert caught.value.nearest[0] == "search_docs"
+    assert error_info.value.nearest[0] == "search_docs"
 
 
 def test_arguments_must_be_an_object(toolbox: Toolbox) -> None:
@@ -96,9 +96,9 @@ def test_toolset_names_are_parsed_and_checked() -> None:
     assert parse_toolsets(None, read_only=False) is None
     assert parse_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
     for names in ("serch", "", ",", "search,all"):
-        with pytest.raises(UnknownToolset) as caught:
+        with pytest.raises(UnknownToolset) as error_info:
             parse_toolsets(names, read_only=False)
-        assert "search" in caught.value.fix
+        assert "search" in error_info.value.fix
 
 
 def test_tool_names_are_unique_and_match_their_toolset() -> None:

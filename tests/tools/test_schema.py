@@ -18,7 +18,7 @@ from tools.toolsets import all_tools
 
 pytestmark = pytest.mark.smoke
 
-every_tool = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
+parametrize_tools = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
 FORBIDDEN_KEYWORDS = {
     "anyOf",
     "oneOf",
@@ -76,19 +76,19 @@ def check_schema(schema: dict[str, Any], name_pattern: str = "[a-z0-9_]{1,64}") 
         assert "title" not in node or isinstance(node["title"], dict)
 
 
-@every_tool
+@parametrize_tools
 def test_schemas_use_common_subset_of_json_schema(tool: Tool) -> None:
     assert re.fullmatch("[a-z0-9_]{1,40}", tool.name)
     check_schema(build_input_schema(tool.arguments))
 
 
-@every_tool
+@parametrize_tools
 def test_every_field_has_a_description(tool: Tool) -> None:
     for name, field in build_input_schema(tool.arguments)["properties"].items():
         assert field.get("description") or name in FIELDS_WITHOUT_DESCRIPTION, name
 
 
-@every_tool
+@parametrize_tools
 def test_schemas_match_snapshots(tool: Tool) -> None:
     file = FOLDER / f"{tool.name}.json"
     snapshot = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -112,7 +112,7 @@ def test_default_tools_fit_size_limit(toolbox: Toolbox) -> None:
     assert len(json.dumps(toolbox.definitions()).encode()) <= MAX_DEFINITION_BYTES
 
 
-@every_tool
+@parametrize_tools
 def test_usage_and_example_match_schema(tool: Tool) -> None:
     assert tool.usage({})
     example = tool.example({})

@@ -59,24 +59,27 @@ def search_paths(call_tool: CallTool, **filters: object) -> list[str]:
 def test_key_schema_is_an_enum_of_its_values(
     repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
 ) -> None:
-    before = read_search_properties(toolbox)
-    assert before["language"] == {"type": "string", "description": "Filter results by programming language."}
+    properties_before = read_search_properties(toolbox)
+    assert properties_before["language"] == {
+        "type": "string",
+        "description": "Filter results by programming language.",
+    }
     call_tool("search_docs", query="quagga")
-    after = read_search_properties(toolbox)
-    assert list(after)[:4] == ["query", "limit", "cursor", "ref"]
-    assert after["language"]["enum"] == ["Go", "c", "java"]
-    assert after["language"]["description"] == "Filter results by programming language."
+    properties_after = read_search_properties(toolbox)
+    assert list(properties_after)[:4] == ["query", "limit", "cursor", "ref"]
+    assert properties_after["language"]["enum"] == ["Go", "c", "java"]
+    assert properties_after["language"]["description"] == "Filter results by programming language."
     # A key without a description gets a default one, and its enum has no entry that means "any value".
-    assert after["Sdk-version"] == {
+    assert properties_after["Sdk-version"] == {
         "type": "string",
         "description": "Filter results by Sdk-version.",
         "enum": ["1.1"],
     }
-    assert after["type"]["enum"] == ["api_spec", "guide"]
-    assert after["tags"]["enum"] == ["Old"]
+    assert properties_after["type"]["enum"] == ["api_spec", "guide"]
+    assert properties_after["tags"]["enum"] == ["Old"]
     # An undeclared key is not a field, and a key without values is a plain string.
-    assert "level" not in after
-    assert "enum" not in after["unused"]
+    assert "level" not in properties_after
+    assert "enum" not in properties_after["unused"]
 
 
 def test_key_with_many_values_is_plain_string_with_hint(

@@ -17,7 +17,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
-_SIGNS = {"␍": "\r", "␉": "\t", "␠": " ", "␀": "\0", "⟨BOM⟩": "\ufeff", "⟨end⟩\n": "", "⟨end⟩": ""}
+_CHARACTERS_BY_SIGN = {
+    "␍": "\r",
+    "␉": "\t",
+    "␠": " ",
+    "␀": "\0",
+    "⟨BOM⟩": "\ufeff",
+    "⟨end⟩\n": "",
+    "⟨end⟩": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +39,8 @@ class Case:
     def data(self, fence: str) -> bytes:
         """Return the bytes of a document."""
         text = self.fences[fence]
-        for sign, meaning in _SIGNS.items():
-            text = text.replace(sign, meaning)
+        for sign, character in _CHARACTERS_BY_SIGN.items():
+            text = text.replace(sign, character)
         return text.encode()
 
     def json(self, fence: str) -> Any:

@@ -13,4 +13,4 @@ from tests.repositories import Repo
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """Return a normal repository with `repositories.FILES` committed on `main`."""
-    return repositories.normal(tmp_path / "repo")
+    return repositories.create_repository(tmp_path / "repo")

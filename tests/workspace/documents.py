@@ -1,4 +1,4 @@
-"""A Hypothesis strategy for documents: ordinary ones, and documents with unusual bytes."""
+"""Hypothesis strategies for documents: ordinary documents, and documents with unusual bytes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ front_matter = st.sampled_from(
     ]
 )
 
-# Bytes that editors should not write but files contain: other line ends, partial and invisible characters.
+# Bytes that editors should not write, but that files contain: other line ends, invalid and invisible bytes.
 UNUSUAL_BYTES = (
     b"\n",
     b"\r",

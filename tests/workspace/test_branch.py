@@ -1,4 +1,4 @@
-"""Objects that branches of one repository share, and objects that each has of its own."""
+"""Objects that the branches of one repository share, and separate objects of each branch."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), mi
 
 
 @loop_over(
-    ("glob", "path", "matches"),
+    ("glob", "path", "is_match"),
     [
         ("docs", "docs/deep/a.md", True),
         ("docs/", "docs/a.md", True),
@@ -45,15 +45,15 @@ PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), mi
         ("?.md", "é.md", True),
     ],
 )
-def test_glob_matches_expected_paths(glob: str, path: str, matches: bool) -> None:
-    assert Glob.compile(glob).matches(path) is matches
+def test_glob_matches_expected_paths(glob: str, path: str, is_match: bool) -> None:
+    assert Glob.compile(glob).matches(path) is is_match
 
 
-def matches_by_fnmatch(glob: str, path: str) -> bool:
+def match_by_fnmatch(glob: str, path: str) -> bool:
     """Match by `fnmatch`, with each `**/` replaced by `*/` or removed."""
     if mark := re.search(r"(?:^|(?<=/))\*\*/", glob):
         expansions = (glob[: mark.start()] + replacement + glob[mark.end() :] for replacement in ("", "*/"))
-        return any(matches_by_fnmatch(expansion, path) for expansion in expansions)
+        return any(match_by_fnmatch(expansion, path) for expansion in expansions)
     folder = glob.rstrip("/")
     is_folder_match = path == folder or path.startswith(folder + "/")
     return is_folder_match or fnmatchcase(path, folder) or fnmatchcase(path, folder + "/*")
@@ -62,7 +62,7 @@ def matches_by_fnmatch(glob: str, path: str) -> bool:
 @given(st.lists(GLOB_PARTS, min_size=1, max_size=6).map("".join), PATHS)
 def test_glob_equals_fnmatch_of_each_expansion(glob: str, path: str) -> None:
     if glob.count("**/") <= 2:
-        assert Glob.compile(glob).matches(path) is matches_by_fnmatch(glob, path)
+        assert Glob.compile(glob).matches(path) is match_by_fnmatch(glob, path)
 
 
 @given(st.text(max_size=40), PATHS)

@@ -88,41 +88,44 @@ def test_call_over_a_limit_is_refused_as_a_whole(snapshot: Snapshot) -> None:
         ([build_append("small.md", "a")] * 4, 3),
         ([build_append("small.md", "a" * 1600)] * 2, 3000),
     ):
-        with pytest.raises(LimitExceeded) as caught:
+        with pytest.raises(LimitExceeded) as error_info:
             plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)
-        assert caught.value.details["limit"] == limit
+        assert error_info.value.details["limit"] == limit
 
 
 @loop_over("ending", ["\n", "\r", "\r\n"])
 def test_text_of_too_many_lines_is_refused(ending: str) -> None:
     Document.parse((ending * (MAX_LINES // 10)).encode())
-    with pytest.raises(LimitExceeded) as caught:
+    with pytest.raises(LimitExceeded) as error_info:
         Document.parse((ending * (MAX_LINES + 1)).encode(), "large.md")
-    assert caught.value.details["limit"] == MAX_LINES
+    assert error_info.value.details["limit"] == MAX_LINES
 
 
 def test_text_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 300)
     assert len(Document.parse(b"# A\n" * 100).sections) == 100
-    for bomb in (b"# A\n" * 101, b"- " * 40 + b"a\n" + (b"- " * 40 + b"a\n") * 3, b"-\n\n" * 200):
+    for text in (b"# A\n" * 101, b"- " * 40 + b"a\n" + (b"- " * 40 + b"a\n") * 3, b"-\n\n" * 200):
         with pytest.raises(LimitExceeded):
-            Document.parse(bomb)
+            Document.parse(text)
 
 
-LAUGHS = "a: &a0 [x, x]\n" + "".join(f"b{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-MERGES = "a: &a0 {k: v}\n" + "".join(f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 60))
+NESTED_ALIASES = "a: &a0 [x, x]\n" + "".join(f"b{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
+NESTED_MERGES = "a: &a0 {k: v}\n" + "".join(
+    f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 60)
+)
 
 
 @loop_over(
     "source",
-    [LAUGHS, MERGES, "a: &a [*a]\n", "a: &a {b: *a}\n", "a: *b\n",
+    [NESTED_ALIASES, NESTED_MERGES, "a: &a [*a]\n", "a: &a {b: *a}\n", "a: *b\n",
      "a: " + "[" * 60 + "]" * 60 + "\n", "a: " + "x" * 70_000 + "\n"],
-    ids=["laughs", "merges", "itself", "itself in a mapping", "nothing", "brackets", "long"],
+    ids=["nested aliases", "nested merges", "alias in itself", "alias in its mapping", "undefined alias",
+         "brackets", "long"],
 )  # fmt: skip
 def test_recursive_front_matter_is_refused(source: str) -> None:
-    with pytest.raises(InvalidFrontMatter) as caught:
+    with pytest.raises(InvalidFrontMatter) as error_info:
         parse_front_matter(source)
-    assert caught.value.fix
+    assert error_info.value.fix
     document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "bomb.md")
     assert document.title == "T"
     assert document.front_matter_error

@@ -10,7 +10,13 @@ import pytest
 
 from templates import builtin_types
 from tests.loops import loop_over
-from tests.repositories import Repo, bare, linked, normal, unborn
+from tests.repositories import (
+    Repo,
+    add_work_tree,
+    create_bare_repository,
+    create_empty_repository,
+    create_repository,
+)
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.branch import BranchNotFound, RepositoryMissing
 from workspace.edits import AppendContent, CreateDocument
@@ -26,27 +32,27 @@ APPEND = AppendContent(file="README.md", slug="_preamble", content="More.")
 CREATE = CreateDocument(type=builtin_types()["document"], title="New")
 
 
-def write(workspace: Workspace, *operations: Operation) -> WriteResult:
+def write_batch(workspace: Workspace, *operations: Operation) -> WriteResult:
     return workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="agent")
 
 
 def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], message_part: str) -> None:
     """Check that reads and writes raise an error with this message, a fix, and no absolute path."""
-    for call in (workspace.tip, workspace.snapshot, lambda: write(workspace, CREATE)):
-        with pytest.raises(error_type) as caught:
+    for call in (workspace.tip, workspace.snapshot, lambda: write_batch(workspace, CREATE)):
+        with pytest.raises(error_type) as error_info:
             call()
-        assert message_part in caught.value.message
-        assert caught.value.fix
-        assert str(workspace.git.common_dir) not in caught.value.message + caught.value.fix
+        assert message_part in error_info.value.message
+        assert error_info.value.fix
+        assert str(workspace.git.common_dir) not in error_info.value.message + error_info.value.fix
 
 
 @loop_over("is_read_first", [True, False])
 @loop_over("branch", [None, "main"])
-@loop_over("build", [normal, bare, unborn])
+@loop_over("create", [create_repository, create_bare_repository, create_empty_repository])
 def test_moved_repository_is_refused_until_it_is_moved_back(
-    tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, is_read_first: bool
+    tmp_path: Path, create: Callable[[Path], Repo], branch: str | None, is_read_first: bool
 ) -> None:
-    repo = build(tmp_path / "repo")
+    repo = create(tmp_path / "repo")
     workspace = Workspace.open(repo.path, branch=branch, durable=False)
     tip = workspace.tip() if is_read_first else None
     repo.path.rename(tmp_path / "moved")
@@ -59,13 +65,13 @@ def test_moved_repository_is_refused_until_it_is_moved_back(
     (tmp_path / "moved").rename(repo.path)
     if is_read_first:
         assert workspace.tip() == tip
-    result = write(workspace, CREATE)
+    result = write_batch(workspace, CREATE)
     assert result.commit == workspace.tip() == repo.head()
     assert repo.fsck() == ""
 
 
 def test_missing_repository_is_refused_in_read_only_workspace(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo")
+    repo = create_repository(tmp_path / "repo")
     workspace = Workspace.open(repo.path, read_only=True)
     shutil.rmtree(repo.path)
     with pytest.raises(RepositoryMissing):
@@ -74,15 +80,15 @@ def test_missing_repository_is_refused_in_read_only_workspace(tmp_path: Path) ->
 
 
 def test_removed_linked_work_tree_is_refused_until_recreated(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo")
-    tree = linked(repo, tmp_path / "tree", "side")
-    workspace = Workspace.open(tree.path, durable=False)
-    repo.git("worktree", "remove", str(tree.path))
+    repo = create_repository(tmp_path / "repo")
+    linked_repo = add_work_tree(repo, tmp_path / "tree", "side")
+    workspace = Workspace.open(linked_repo.path, durable=False)
+    repo.git("worktree", "remove", str(linked_repo.path))
     check_calls_refused(workspace, RepositoryMissing, "the served linked work tree is missing")
-    assert not tree.path.exists()
-    repo.git("worktree", "add", "-q", str(tree.path), "side")
-    assert write(workspace, APPEND).commit == tree.head()
-    assert tree.status() == repo.status() == repo.fsck() == ""
+    assert not linked_repo.path.exists()
+    repo.git("worktree", "add", "-q", str(linked_repo.path), "side")
+    assert write_batch(workspace, APPEND).commit == linked_repo.head()
+    assert linked_repo.status() == repo.status() == repo.fsck() == ""
 
 
 @pytest.mark.parametrize("command", [("branch", "-D", "side"), ("branch", "-m", "side", "other")])
@@ -93,7 +99,7 @@ def test_deleted_or_renamed_named_branch_is_refused(repo: Repo, command: tuple[s
     check_calls_refused(workspace, BranchNotFound, "'side', which is served, was deleted or renamed")
     assert repo.git("branch", "--list", "side") == ""
     repo.git("branch", "side", "main")
-    assert write(workspace, APPEND).is_committed
+    assert write_batch(workspace, APPEND).is_committed
     assert repo.git("rev-list", "--count", "side").strip() == "2"
 
 
@@ -102,14 +108,14 @@ def test_deleted_checked_out_branch_is_refused(repo: Repo) -> None:
     repo.git("update-ref", "-d", "refs/heads/main")
     check_calls_refused(workspace, BranchNotFound, "'main', which is checked out, was deleted or renamed")
     repo.git("commit", "-qm", "Anew")
-    assert write(workspace, APPEND).is_committed
+    assert write_batch(workspace, APPEND).is_committed
 
 
 def test_unborn_branch_gets_its_first_commit(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     repo.git("switch", "-q", "--orphan", "fresh")
     assert workspace.tip() is None
-    assert write(workspace, CREATE).is_committed
+    assert write_batch(workspace, CREATE).is_committed
     assert repo.git("rev-list", "--count", "fresh").strip() == "1"
 
 
@@ -117,7 +123,7 @@ def test_branch_deleted_during_planning_is_not_recreated(repo: Repo) -> None:
     repo.git("branch", "side")
     workspace = Workspace.open(repo.path, branch="side", durable=False)
     with pytest.raises(BranchNotFound, match="deleted or renamed"):
-        write(workspace, Interrupted(lambda: repo.git("branch", "-D", "side")), CREATE)
+        write_batch(workspace, Interrupted(lambda: repo.git("branch", "-D", "side")), CREATE)
     assert repo.git("branch", "--list", "side") == ""
     assert repo.status() == repo.fsck() == ""
 
@@ -136,7 +142,7 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
             repo.git("commit-tree", "main^{tree}", "-p", main_commit, "-m", "Too").strip(),
         )
 
-    result = write(workspace, Interrupted(switch), APPEND)
+    result = write_batch(workspace, Interrupted(switch), APPEND)
     assert repo.git("rev-parse", "main").strip() == result.commit
     assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["Too", "First"]
     assert repo.git("show", "other:README.md") == "# Example\n\nText.\n"
@@ -145,7 +151,7 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
 
 def test_repository_deleted_during_planning_is_not_recreated(repo: Repo, tmp_path: Path) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    with pytest.raises(WorkspaceError) as caught:
-        write(workspace, CREATE, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
-    assert caught.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
+    with pytest.raises(WorkspaceError) as error_info:
+        write_batch(workspace, CREATE, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
+    assert error_info.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
     assert not repo.path.exists()

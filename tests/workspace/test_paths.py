@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
@@ -65,11 +65,11 @@ def test_invalid_paths_are_refused_with_a_reason(path: str) -> None:
 @given(st.text(alphabet="abgit.GIT~1/\\: \u200c\ud800\0", max_size=12))
 def test_valid_path_stays_inside_workspace(path: str) -> None:
     try:
-        checked = check_path(path)
+        checked_path = check_path(path)
     except InvalidPath:
         return
-    assert check_path(checked) == checked
-    parts = checked.split("/")
+    assert check_path(checked_path) == checked_path
+    parts = checked_path.split("/")
     assert "" not in parts
     assert not {".", ".."} & set(parts)
     assert all(part.replace("\u200c", "").lower() not in (".git", "git~1") for part in parts)
@@ -83,17 +83,17 @@ def test_valid_path_stays_inside_workspace(path: str) -> None:
 )
 def test_valid_path_joins_to_file_below_workspace(path: str) -> None:
     try:
-        checked = check_path(path)
+        checked_path = check_path(path)
     except InvalidPath as error:
         str(error.details).encode()
         return
     # As on Windows: separators of both kinds, no spaces or dots at the end, no streams, no devices.
-    names = [name.rstrip(". ").partition(":")[0] for name in checked.replace("\\", "/").split("/")]
+    names = [name.rstrip(". ").partition(":")[0] for name in checked_path.replace("\\", "/").split("/")]
     assert all(names)
     assert "con" not in {name.split(".")[0].strip().lower() for name in names}
     visible_names = ["".join(c for c in name if unicodedata.category(c) != "Cf").lower() for name in names]
     assert not {".git", "git~1"} & set(visible_names)
-    assert Path("/w").joinpath(checked).as_posix() == f"/w/{checked}"
+    assert Path("/w").joinpath(checked_path).as_posix() == f"/w/{checked_path}"
 
 
 @loop_over("name", ["a?.md", "a<b>.md", 'a"b.md', "a|b.md", "a*.md", "a\u202eb.md", "a\u200b.md"])
@@ -116,7 +116,7 @@ FILES = {"Guides/Größe.md": "# A\n", "guides.md": "# B\n", "Straße/a.md": "# 
 
 @pytest.fixture
 def overlay(tmp_path: Path) -> Overlay:
-    repo = normal(tmp_path / "twins", FILES)
+    repo = create_repository(tmp_path / "folding", FILES)
     return Overlay(Snapshot(GitReader(repo.path), repo.head()))
 
 
@@ -168,11 +168,11 @@ LFS_POINTER = (
 @pytest.fixture
 def mixed_repo(tmp_path: Path) -> Repo:
     """Return a repository with links to a file and a folder, a submodule and a Git LFS pointer."""
-    inner = normal(tmp_path / "inner")
-    repo = normal(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": LFS_POINTER})
+    inner_repo = create_repository(tmp_path / "inner")
+    repo = create_repository(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": LFS_POINTER})
     (repo.path / "link.md").symlink_to("real/a.md")
     (repo.path / "folder").symlink_to("real")
-    repo.git("update-index", "--add", "--cacheinfo", f"160000,{inner.head()},module.md")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{inner_repo.head()},module.md")
     repo.git("add", "-A", "link.md", "folder")
     repo.git("commit", "-q", "-m", "Add entries that are not documents")
     (repo.path / "module.md").mkdir()
@@ -208,10 +208,10 @@ def test_non_document_is_neither_read_nor_written(mixed_repo: Repo) -> None:
     paths = ("link.md", "folder/a.md", "module.md", "large.md")
     snapshot = Snapshot(GitReader(mixed_repo.path), mixed_repo.head())
     for path in paths:
-        with pytest.raises(WorkspaceError) as caught:
+        with pytest.raises(WorkspaceError) as error_info:
             snapshot.document(path)
-        assert caught.value.code in ("DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT")
-        assert caught.value.fix
+        assert error_info.value.code in ("DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT")
+        assert error_info.value.fix
     assert "link.md" not in snapshot.documents
     assert "module.md" not in snapshot.documents
     with pytest.raises(NotADocument):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.repositories import unborn
+from tests.repositories import create_empty_repository
 from workspace.git.reader import GitReader
 from workspace.proposal_ids import derive_id, generate_id, is_id, parse_branch_id, read_id
 from workspace.proposals.actions.repository import build_branch_name
@@ -63,7 +63,7 @@ def test_branch_name_has_id_and_title_words(title: str, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def git(tmp_path_factory: pytest.TempPathFactory) -> GitReader:
-    return GitReader(unborn(tmp_path_factory.mktemp("names")).path)
+    return GitReader(create_empty_repository(tmp_path_factory.mktemp("names")).path)
 
 
 @given(st.text())

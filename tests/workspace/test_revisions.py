@@ -31,7 +31,7 @@ from workspace.workspace import Workspace
 COLLIDING_TEXTS = ("142", "784")
 
 
-def commit_at(repo: Repo, moment: str, text: str) -> str:
+def commit_at(repo: Repo, commit_time: str, text: str) -> str:
     """Commit `a.md` at a given time, and return the commit's id."""
     repo.write({"a.md": text})
     repo.git("add", "-A")
@@ -39,7 +39,7 @@ def commit_at(repo: Repo, moment: str, text: str) -> str:
         **os.environ,
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",  # rebased long after: the committer's time counts
-        "GIT_COMMITTER_DATE": moment,
+        "GIT_COMMITTER_DATE": commit_time,
     }
     subprocess.run(["git", "commit", "-q", "-m", text], cwd=repo.path, env=env, check=True)
     return repo.head()
@@ -47,7 +47,7 @@ def commit_at(repo: Repo, moment: str, text: str) -> str:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.unborn(tmp_path / "docs")
+    return repositories.create_empty_repository(tmp_path / "docs")
 
 
 @pytest.fixture
@@ -163,10 +163,10 @@ def test_date_is_resolved_along_first_parents(repo: Repo, daily_commits: list[st
 
 
 def test_date_before_first_commit_is_refused(repo: Repo, daily_commits: list[str]) -> None:
-    with pytest.raises(BeforeHistory) as caught:
+    with pytest.raises(BeforeHistory) as error_info:
         resolve_ref(repo, "@{2026-01-09}")
-    assert caught.value.details["first"] == "2026-01-10T12:00:00Z"
-    assert "@{2026-01-10T12:00:00Z}" in caught.value.fix
+    assert error_info.value.details["first"] == "2026-01-10T12:00:00Z"
+    assert "@{2026-01-10T12:00:00Z}" in error_info.value.fix
     assert resolve_ref(repo, "@{2026-01-10T12:00:00Z}") == daily_commits[0]
 
 
@@ -196,20 +196,20 @@ def test_invalid_calendar_date_is_refused(repo: Repo, daily_commits: list[str], 
     ],
 )
 def test_reflog_and_unknown_date_forms_are_refused(repo: Repo, daily_commits: list[str], ref: str) -> None:
-    with pytest.raises(RefNotFound, match="is not a valid date") as caught:
+    with pytest.raises(RefNotFound, match="is not a valid date") as error_info:
         resolve_ref(repo, ref)
-    assert "@{2026-01-31T12:00}" in caught.value.fix
+    assert "@{2026-01-31T12:00}" in error_info.value.fix
 
 
 def test_unknown_name_error_lists_nearest_names(repo: Repo, daily_commits: list[str]) -> None:
     repo.git("tag", "release-1.2")
-    with pytest.raises(RefNotFound, match=r"'release-1\.1' names no") as caught:
+    with pytest.raises(RefNotFound, match=r"'release-1\.1' names no") as error_info:
         resolve_ref(repo, "release-1.1")
-    assert caught.value.details["refs"] == ["release-1.2"]
-    assert "Did you mean 'release-1.2'?" in caught.value.fix
-    with pytest.raises(RefNotFound) as caught:
+    assert error_info.value.details["refs"] == ["release-1.2"]
+    assert "Did you mean 'release-1.2'?" in error_info.value.fix
+    with pytest.raises(RefNotFound) as error_info:
         resolve_ref(repo, "2026-01-31")
-    assert "@{2026-01-31}" in caught.value.fix
+    assert "@{2026-01-31}" in error_info.value.fix
 
 
 @loop_over(
@@ -251,10 +251,10 @@ def test_invalid_ref_is_refused(repo: Repo, daily_commits: list[str], ref: str) 
     ],
 )
 def test_hostile_ref_is_not_repeated_in_error(repo: Repo, daily_commits: list[str], ref: str) -> None:
-    with pytest.raises(RefNotFound) as caught:
+    with pytest.raises(RefNotFound) as error_info:
         resolve_ref(repo, ref)
-    assert caught.value.message.isprintable()
-    assert len(caught.value.message) < 300
+    assert error_info.value.message.isprintable()
+    assert len(error_info.value.message) < 300
 
 
 def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) -> None:
@@ -264,9 +264,9 @@ def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) ->
     repo.git("tag", "-a", "noted-blob", "-m", "Note", blob)
     repo.git("tag", "of-a-tree", tree)
     for ref, kind in ((blob, "blob"), (blob[:8], "blob"), ("of-a-blob", "blob"), ("noted-blob", "blob")):
-        with pytest.raises(NotACommit, match="blob") as caught:
+        with pytest.raises(NotACommit, match="blob") as error_info:
             resolve_ref(repo, ref)
-        assert caught.value.details["kind"] == kind
+        assert error_info.value.details["kind"] == kind
     for ref in (tree, "of-a-tree", "of-a-tree~1"):
         with pytest.raises(NotACommit, match="tree"):
             resolve_ref(repo, ref)
@@ -276,14 +276,14 @@ def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) ->
 
 
 def test_ambiguous_id_prefix_is_refused(repo: Repo, daily_commits: list[str]) -> None:
-    ids = []
+    blob_ids = []
     for text in COLLIDING_TEXTS:
         (repo.path / "blob").write_text(text, encoding="ascii")
-        ids.append(repo.git("hash-object", "-w", "blob").strip())
-    assert ids[0][:4] == ids[1][:4]
-    with pytest.raises(AmbiguousId, match="several") as caught:
-        resolve_ref(repo, ids[0][:4])
-    assert "more characters" in caught.value.fix
+        blob_ids.append(repo.git("hash-object", "-w", "blob").strip())
+    assert blob_ids[0][:4] == blob_ids[1][:4]
+    with pytest.raises(AmbiguousId, match="several") as error_info:
+        resolve_ref(repo, blob_ids[0][:4])
+    assert "more characters" in error_info.value.fix
 
 
 def test_branch_precedes_id_prefix_but_not_full_id(repo: Repo, daily_commits: list[str]) -> None:
@@ -308,7 +308,7 @@ def test_ref_in_unborn_repository_is_refused(repo: Repo) -> None:
 
 
 def test_detached_head_is_resolved(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path / "docs")
+    repo = repositories.create_detached_repository(tmp_path / "docs")
     later_commit = repo.commit({"new.md": "# New\n"})
     assert resolve_ref(repo, "HEAD") == resolve_ref(repo, "@{2099-01-01}") == later_commit
     assert resolve_ref(repo, "main") == resolve_ref(repo, "HEAD~1") != later_commit
@@ -320,19 +320,19 @@ def test_ref_beyond_shallow_boundary_is_refused(repo: Repo, daily_commits: list[
     assert (
         resolve_ref(shallow_repo, "HEAD~1") == resolve_ref(shallow_repo, "@{2026-01-25}") == daily_commits[1]
     )
-    with pytest.raises(RefNotFound, match="shallow") as caught:
+    with pytest.raises(RefNotFound, match="shallow") as error_info:
         resolve_ref(shallow_repo, "HEAD~2")
-    assert "--unshallow" in caught.value.fix
+    assert "--unshallow" in error_info.value.fix
     with pytest.raises(BeforeHistory, match="shallow") as date_error:
         resolve_ref(shallow_repo, "@{2026-01-19}")
     assert date_error.value.details["first"] == "2026-01-20T12:00:00Z"
-    with pytest.raises(RefNotFound) as caught:
+    with pytest.raises(RefNotFound) as error_info:
         resolve_ref(shallow_repo, daily_commits[0])
-    assert "--unshallow" in caught.value.fix
+    assert "--unshallow" in error_info.value.fix
 
 
 def test_linked_work_tree_resolves_its_own_head(repo: Repo, daily_commits: list[str], tmp_path: Path) -> None:
-    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    linked_repo = repositories.add_work_tree(repo, tmp_path / "linked", "topic")
     topic_commit = linked_repo.commit({"topic.md": "# Topic\n"})
     assert resolve_ref(linked_repo, "HEAD") == resolve_ref(repo, "topic") == topic_commit
     assert resolve_ref(repo, "HEAD") == daily_commits[2]
@@ -353,9 +353,9 @@ def test_ref_with_broken_settings_is_refused(repo: Repo, daily_commits: list[str
     repo.commit({"docyard.toml": ""})
     workspace = Workspace.open(repo.path)
     assert workspace.at("main").documents
-    with pytest.raises(InvalidConfig, match=r"at this ref, docyard\.toml: there is no setting") as caught:
+    with pytest.raises(InvalidConfig, match=r"at this ref, docyard\.toml: there is no setting") as error_info:
         workspace.at(broken_commit)
-    assert "another ref" in caught.value.fix
+    assert "another ref" in error_info.value.fix
 
 
 def test_ref_names_list_head_branches_and_tags(repo: Repo, daily_commits: list[str]) -> None:

@@ -43,7 +43,7 @@ def open_workspace(repo: Repo, **options: Any) -> Workspace:
     return Workspace.open(repo.path, durable=False, **options)
 
 
-def write(
+def write_batch(
     workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH, **options: Any
 ) -> WriteResult:
     return workspace.write(operations, mode=mode, tool="edit_document", client="agent", **options)
@@ -57,7 +57,7 @@ def is_clean(repo: Repo) -> bool:
 def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
     workspace = open_workspace(repo)
     first_commit = repo.head()
-    result = write(workspace, APPEND, AddSection(file=README, title="Part"))
+    result = write_batch(workspace, APPEND, AddSection(file=README, title="Part"))
     assert result.is_committed
     assert result.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
     assert repo.git("rev-parse", "HEAD^").strip() == first_commit
@@ -77,7 +77,7 @@ def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> Non
 
 
 def test_message_of_caller_is_the_subject(repo: Repo) -> None:
-    write(open_workspace(repo), APPEND, message="Why this is done")
+    write_batch(open_workspace(repo), APPEND, message="Why this is done")
     assert repo.git("log", "-1", "--format=%s").strip() == "Why this is done"
 
 
@@ -86,17 +86,17 @@ def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     equal_update = UpdateContent(file=README, slug="_preamble", content="Text.")
     restoring_update = UpdateContent(file=README, slug="_preamble", content="Text.")
     for operations in ([equal_update], [APPEND, restoring_update], [INVALID_UPDATE], []):
-        result = write(workspace, *operations, base_commit=head_before)
+        result = write_batch(workspace, *operations, base_commit=head_before)
         assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
 
 
 def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
     workspace = open_workspace(repo)
     head_before = repo.head()
-    result = write(workspace, APPEND, INVALID_UPDATE, mode=Mode.ALL)
+    result = write_batch(workspace, APPEND, INVALID_UPDATE, mode=Mode.ALL)
     assert [step.status for step in result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
     assert (result.is_committed, repo.head()) == (False, head_before)
-    result = write(workspace, APPEND, INVALID_UPDATE)
+    result = write_batch(workspace, APPEND, INVALID_UPDATE)
     assert [step.status for step in result.steps] == [StepStatus.DONE, StepStatus.FAILED]
     assert result.is_committed
     assert is_clean(repo)
@@ -104,7 +104,7 @@ def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
 
 def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
     head_before = repo.head()
-    result = write(open_workspace(repo), APPEND, dry_run=True)
+    result = write_batch(open_workspace(repo), APPEND, dry_run=True)
     assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
     assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
     document = result.document(README)
@@ -114,35 +114,37 @@ def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
 
 
 def test_removed_document_is_deleted(repo: Repo) -> None:
-    result = write(open_workspace(repo), RemoveDocument(path="guides/deep/only.md"))
+    result = write_batch(open_workspace(repo), RemoveDocument(path="guides/deep/only.md"))
     assert result.document("guides/deep/only.md") is None
     assert not (repo.path / "guides/deep").exists()
     assert is_clean(repo)
 
 
 class ConcurrentOperation(Operation):
-    """An operation that calls a function, such as a concurrent commit, up to `times` times while applied."""
+    """An operation that calls a function, such as a concurrent commit, up to `max_calls` times."""
 
     name: ClassVar[str] = "meanwhile"
 
-    def __init__(self, inner: Operation, callback: Callable[[], object], times: int = 1) -> None:
-        self.inner, self.callback, self.times = inner, callback, times
+    def __init__(
+        self, wrapped_operation: Operation, callback: Callable[[], object], max_calls: int = 1
+    ) -> None:
+        self.wrapped_operation, self.callback, self.max_calls = wrapped_operation, callback, max_calls
         self.commits: list[str | None] = []
 
     @property
-    def runs(self) -> int:
+    def run_count(self) -> int:
         """Return the number of commits on which the operation ran, including the planned commit."""
         return len(self.commits)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        return self.inner.find_removed_texts(overlay)
+        return self.wrapped_operation.find_removed_texts(overlay)
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         if overlay.snapshot.commit not in self.commits:
             self.commits.append(overlay.snapshot.commit)
-            if self.runs <= self.times:
+            if self.run_count <= self.max_calls:
                 self.callback()
-        return self.inner.apply(overlay, context)
+        return self.wrapped_operation.apply(overlay, context)
 
 
 def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
@@ -151,8 +153,8 @@ def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
         AddSection(file=README, title="Ours"),
         lambda: repo.commit({README: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
     )
-    result = write(workspace, operation)
-    assert operation.runs == 2
+    result = write_batch(workspace, operation)
+    assert operation.run_count == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
     assert repo.git("log", "--format=%s").splitlines() == [
         "Add section ours to README.md",
@@ -167,17 +169,17 @@ def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
     first_workspace, second_workspace = open_workspace(repo), open_workspace(repo)
     operation = ConcurrentOperation(
         AddTask(file=README, slug="_preamble", title="ours"),
-        lambda: write(second_workspace, AddTask(file=README, slug="_preamble", title="theirs")),
+        lambda: write_batch(second_workspace, AddTask(file=README, slug="_preamble", title="theirs")),
     )
-    write(first_workspace, operation)
-    assert operation.runs == 2
+    write_batch(first_workspace, operation)
+    assert operation.run_count == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n- [ ] theirs\n- [ ] ours\n"
     assert is_clean(repo)
 
 
 def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    result = write(
+    result = write_batch(
         workspace, ConcurrentOperation(APPEND, lambda: (repo.git("rm", "-q", README), repo.commit({})))
     )
     assert not result.is_committed
@@ -194,9 +196,9 @@ def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
         repo.git("add", "-A", check=False)
         repo.git("commit", "-qm", "A person's", check=False)
 
-    operation = ConcurrentOperation(APPEND, commit_as_person, times=100)
-    assert write(open_workspace(repo), operation).is_committed
-    assert operation.runs == 3
+    operation = ConcurrentOperation(APPEND, commit_as_person, max_calls=100)
+    assert write_batch(open_workspace(repo), operation).is_committed
+    assert operation.run_count == 3
     assert (repo.path / README).read_text().startswith("# Example\n\nText.\n\n")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
     assert repo.status() == " M x.txt\n"
@@ -206,26 +208,26 @@ def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
 def test_writer_waiting_too_long_is_busy(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD_S", 0.05)
     workspace = open_workspace(repo)
-    with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as caught:
-        write(workspace, APPEND)
-    assert caught.value.code == "BUSY"
-    assert caught.value.details["retry_after_ms"]
+    with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as error_info:
+        write_batch(workspace, APPEND)
+    assert error_info.value.code == "BUSY"
+    assert error_info.value.details["retry_after_ms"]
     assert is_clean(repo)
-    assert write(workspace, APPEND).is_committed
+    assert write_batch(workspace, APPEND).is_committed
 
 
 def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
     failures: list[WorkspaceError] = []
 
-    def work(name: str) -> None:
+    def add_tasks(name: str) -> None:
         workspace = open_workspace(repo)
         for number in range(4):
             try:
-                write(workspace, AddTask(file=README, slug="_preamble", title=f"{name}{number}"))
+                write_batch(workspace, AddTask(file=README, slug="_preamble", title=f"{name}{number}"))
             except WorkspaceError as error:
                 failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    threads = [threading.Thread(target=add_tasks, args=(name,)) for name in "abc"]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -238,33 +240,33 @@ def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
 
 
 def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
-    repo = repositories.unborn(tmp_path / "r")
+    repo = repositories.create_empty_repository(tmp_path / "r")
     workspace = open_workspace(repo)
     assert (workspace.tip(), workspace.branch, workspace.snapshot().commit) == (None, "main", None)
-    result = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
+    result = write_batch(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
     assert result.commit == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
     assert is_clean(repo)
 
 
 def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
-    repo = repositories.bare(tmp_path / "r.git")
+    repo = repositories.create_bare_repository(tmp_path / "r.git")
     workspace = open_workspace(repo)
     assert (workspace.name, workspace.branch) == ("r", "main")
-    write(workspace, APPEND)
+    write_batch(workspace, APPEND)
     assert repo.git("show", "main:README.md") == "# Example\n\nText.\n\nMore.\n"
     assert repo.fsck() == ""
 
 
 def test_detached_head_is_readable_but_not_writable(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path / "r")
+    repo = repositories.create_detached_repository(tmp_path / "r")
     workspace, head_before = open_workspace(repo), repo.head()
     assert workspace.branch is None
     assert workspace.snapshot().commit == head_before
     with pytest.raises(DetachedHead):
-        write(workspace, APPEND)
-    assert write(workspace, APPEND, dry_run=True).changes
-    result = write(open_workspace(repo, branch="main"), APPEND)
+        write_batch(workspace, APPEND)
+    assert write_batch(workspace, APPEND, dry_run=True).changes
+    result = write_batch(open_workspace(repo, branch="main"), APPEND)
     assert repo.git("rev-parse", "main").strip() == result.commit
     assert repo.head() == head_before
     assert is_clean(repo)
@@ -286,9 +288,9 @@ def test_switch_changes_served_branch(repo: Repo) -> None:
 
 
 def test_unknown_branch_is_refused(repo: Repo) -> None:
-    with pytest.raises(BranchNotFound) as caught:
+    with pytest.raises(BranchNotFound) as error_info:
         open_workspace(repo, branch="mian")
-    assert "main" in caught.value.fix
+    assert "main" in error_info.value.fix
 
 
 def test_read_only_workspace_refuses_writes(repo: Repo) -> None:
@@ -297,54 +299,54 @@ def test_read_only_workspace_refuses_writes(repo: Repo) -> None:
     assert not hasattr(workspace.git, "put_blob")
     for dry_run in (False, True):
         with pytest.raises(ReadOnly):
-            write(workspace, APPEND, dry_run=dry_run)
+            write_batch(workspace, APPEND, dry_run=dry_run)
 
 
 def test_write_is_refused_if_signing_is_required(repo: Repo) -> None:
     repo.git("config", "commit.gpgsign", "true")
     head_before = repo.head()
     with pytest.raises(SigningRequired):
-        write(open_workspace(repo), APPEND)
+        write_batch(open_workspace(repo), APPEND)
     assert repo.head() == head_before
     repo.git("config", "commit.gpgsign", "false")
     repo.commit({"docyard.toml": 'signing = "off"\n'})
     repo.git("config", "commit.gpgsign", "true")
-    assert write(open_workspace(repo), APPEND).is_committed
+    assert write_batch(open_workspace(repo), APPEND).is_committed
 
 
 def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repo = repositories.normal(tmp_path / "r")
+    repo = repositories.create_repository(tmp_path / "r")
     repo.git("config", "--unset", "user.name")
     repo.git("config", "--unset", "user.email")
     workspace = open_workspace(repo)
     monkeypatch.setattr(workspace.git, "identity", lambda: None)
-    write(workspace, APPEND)
+    write_batch(workspace, APPEND)
     assert repo.git("log", "-1", "--format=%an <%ae>").strip() == "Docyard <docyard@localhost>"
 
 
 def test_settings_of_served_commit_apply(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nanchors = "html"\n[limits]\noperations = 1\n'})
     workspace = open_workspace(repo)
-    result = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
+    result = write_batch(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
     assert list(result.changes) == ["guides/new.md"]
     assert b'<a id="new"></a>New' in (repo.path / "guides/new.md").read_bytes()
     with pytest.raises(WorkspaceError, match="at most 1"):
-        write(workspace, APPEND, APPEND)
-    step = write(workspace, APPEND).steps[0]
+        write_batch(workspace, APPEND, APPEND)
+    step = write_batch(workspace, APPEND).steps[0]
     assert step.error is not None
     assert step.error.code == "DOCUMENT_NOT_FOUND"
     repo.commit({"docyard.toml": "root = "})
     with pytest.raises(InvalidConfig):
-        write(workspace, APPEND)
+        write_batch(workspace, APPEND)
     assert is_clean(repo)
 
 
 def test_uncommitted_change_to_same_file_refuses_batch(repo: Repo) -> None:
     repo.write({README: "# Mine\n"})
     head_before = repo.head()
-    with pytest.raises(WorkspaceError) as caught:
-        write(open_workspace(repo), APPEND)
-    assert caught.value.code == "WORKTREE_CONFLICT"
+    with pytest.raises(WorkspaceError) as error_info:
+        write_batch(open_workspace(repo), APPEND)
+    assert error_info.value.code == "WORKTREE_CONFLICT"
     assert (repo.path / README).read_text() == "# Mine\n"
     assert repo.head() == head_before
 
@@ -356,10 +358,10 @@ def test_seed_workflow_preserves_user_text(repo: Repo) -> None:
         AddSection(file="release.md", title="Rollout"),
         AddTask(file="release.md", slug="rollout", title="Announce", criteria="Posted"),
     )
-    assert write(workspace, *steps).is_committed
+    assert write_batch(workspace, *steps).is_committed
     text = (repo.path / "release.md").read_text()
     repo.commit({"release.md": text.replace("How we release.", "How *I* release.\n\n*  odd  bullet  ")})
-    write(workspace, CompleteTask(file="release.md", slug="rollout[0]", note="Done"))
+    write_batch(workspace, CompleteTask(file="release.md", slug="rollout[0]", note="Done"))
     new_text = (repo.path / "release.md").read_text()
     assert "How *I* release.\n\n*  odd  bullet  \n" in new_text
     lines = new_text.splitlines()[-4:]

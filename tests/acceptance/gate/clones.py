@@ -69,7 +69,7 @@ class Clones:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.remote = repositories.bare(folder / "remote.git", FILES)
+        self.remote = repositories.create_bare_repository(folder / "remote.git", FILES)
         self.seen_words: set[bytes] = set()
         self.counts: Counter[str] = Counter()
         self.steps: list[str] = []

@@ -12,7 +12,7 @@ from docyard.cli.main import main
 from docyard.terminal.exits import Exit
 from index.service import SearchIndex
 from tests.acceptance.gate.model import Model
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
@@ -53,7 +53,7 @@ class GateScene:
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.repo: Repo = normal(folder / "docs", FILES)
+        self.repo: Repo = create_repository(folder / "docs", FILES)
         self.environment = environment
         self.model = Model(self.repo)
         self.toolboxes = [self._build_toolbox(), self._build_toolbox()]

@@ -76,7 +76,7 @@ class Scene(NamedTuple):
 @pytest.fixture
 def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
     documents = {f"specs/service-{number}.md": DOCUMENT.format(number=number) for number in range(10)}
-    repo = repositories.normal(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
+    repo = repositories.create_repository(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
     with (
         serve_repository(repo.path, home) as first_agent,
         serve_repository(repo.path, home, protocol="legacy") as second_agent,

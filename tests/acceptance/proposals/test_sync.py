@@ -13,19 +13,19 @@ import pytest
 from tests import preloaded, repositories
 from tests.acceptance.clients import start_slow_lock_server, wait_until
 from tests.repositories import Repo
-from tests.stdio_client import call_line, line_of
+from tests.stdio_client import encode_call, encode_line
 
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Repo:
     """Return a bare repository."""
-    return repositories.bare(tmp_path / "docs.git")
+    return repositories.create_bare_repository(tmp_path / "docs.git")
 
 
 @pytest.fixture
 def clone(remote: Repo, tmp_path: Path) -> Repo:
     """Return a clone of the bare repository."""
-    return repositories.cloned(remote, tmp_path / "clone")
+    return repositories.clone_repository(remote, tmp_path / "clone")
 
 
 def run_sync(repo: Repo, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -202,13 +202,13 @@ def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_
     clone.git("push", "-q")
     client = start_slow_lock_server(clone.path, tmp_path / "home")
     document = "doc:///README.md"
-    client.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
+    client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     remote_commit = push_from_other_clone(
         remote, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"}
     )
     arguments = {"doc_type": "document", "title": "Ours", "initial_content": "A."}
-    client.write(call_line(2, "create_document", arguments))
+    client.write(encode_call(2, "create_document", arguments))
     while (message := client.receive()).get("method") != "notifications/resources/updated":
         pass
     assert message["params"] == {"uri": document}

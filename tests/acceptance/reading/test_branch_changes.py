@@ -9,14 +9,16 @@ import pytest
 from mcp import MCPError
 
 from tests.acceptance.server import Server, serve_repository
-from tests.repositories import Repo, bare, linked, normal
+from tests.repositories import Repo, add_work_tree, create_bare_repository, create_repository
 
 PAGE = "# Guide\n\n## Topic\n\nThe {} swims here.\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"guide.md": PAGE.format("walrus"), "other.md": "# Other\n\nA heron.\n"})
+    return create_repository(
+        tmp_path / "docs", {"guide.md": PAGE.format("walrus"), "other.md": "# Other\n\nA heron.\n"}
+    )
 
 
 @pytest.fixture
@@ -99,11 +101,11 @@ def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home
 
 
 def test_linked_work_tree_and_bare_repository_are_followed(repo: Repo, tmp_path: Path, home: Path) -> None:
-    tree = linked(repo, tmp_path / "tree", "side")
+    tree = add_work_tree(repo, tmp_path / "tree", "side")
     with serve_repository(tree.path, home) as server:
         tree.commit({"guide.md": PAGE.format("otter")})
         check_indexed_words(server, tree, present="otter", absent="walrus")
-    bare_repo = bare(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
+    bare_repo = create_bare_repository(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
     with serve_repository(bare_repo.path, home) as server:
         check_indexed_words(server, bare_repo, present="walrus", absent="otter")
         clone = Repo(tmp_path / "clone")
@@ -124,9 +126,9 @@ def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
 
 
 def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) -> None:
-    from tests.repositories import unborn
+    from tests.repositories import create_empty_repository
 
-    repo = unborn(tmp_path / "new")
+    repo = create_empty_repository(tmp_path / "new")
     with serve_repository(repo.path, home) as server:
         assert server.call("list_documents").data["commit"] is None
         search = server.call("search_docs", query="anything").data

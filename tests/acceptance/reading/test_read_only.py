@@ -9,7 +9,7 @@ import pytest
 from mcp import MCPError
 
 from tests.acceptance.server import serve_repository
-from tests.repositories import normal
+from tests.repositories import create_repository
 from tools.toolsets import all_tools
 
 WRITING_TOOLS = [tool.name for tool in all_tools() if tool.writes]
@@ -37,7 +37,7 @@ def compute_digest(folder: Path) -> str:
     ids=["alone", "toolsets"],
 )
 def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
-    repo = normal(tmp_path / "docs", FILES)
+    repo = create_repository(tmp_path / "docs", FILES)
     repo.status()
     before = compute_digest(repo.path)
     with serve_repository(repo.path, home, "--read-only", *options) as server:

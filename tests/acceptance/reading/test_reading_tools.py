@@ -25,7 +25,7 @@ from tests.acceptance.reading.reading_contract import (
 )
 from tests.acceptance.server import Server, ToolResponse, serve_repository
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
     f"## Chapter {chapter}\n\n"
@@ -62,7 +62,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a repository with readable and unreadable files of many kinds."""
     folder = tmp_path_factory.mktemp("reading")
     (folder / "outside.md").write_text("# Outside\n")
-    repo = normal(folder / "docs", FILES)
+    repo = create_repository(folder / "docs", FILES)
     (repo.path / "link.md").symlink_to("short.md")
     (repo.path / "escape.md").symlink_to("../outside.md")
     repo.git("add", "link.md", "escape.md")

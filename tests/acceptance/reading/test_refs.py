@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.server import Server, serve_repository
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 FILES = {"api.md": "# API\n\nOld text.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
 
@@ -16,7 +16,7 @@ FILES = {"api.md": "# API\n\nOld text.\n\n## Usage\n\nThe heron.\n", "other.md":
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a repository with a document that was tagged, changed and then renamed."""
-    repo = normal(tmp_path_factory.mktemp("refs") / "docs", FILES)
+    repo = create_repository(tmp_path_factory.mktemp("refs") / "docs", FILES)
     repo.git("tag", "v1")
     repo.commit({"api.md": FILES["api.md"].replace("heron", "kestrel")})
     repo.git("mv", "api.md", "reference.md")

@@ -20,8 +20,8 @@ from tests.acceptance.clients import (
     watch_resources,
 )
 from tests.acceptance.server import ProtocolVersion, user_environment
-from tests.repositories import Repo, normal
-from tests.stdio_client import line_of
+from tests.repositories import Repo, create_repository
+from tests.stdio_client import encode_line
 from tools.resources.list import PAGE_SIZE, TEMPLATES
 
 pytestmark = [
@@ -42,7 +42,7 @@ SILENCE_S = 0.4
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 def build_options(repo: Repo, *extra: str) -> list[str | Path]:
@@ -112,7 +112,7 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
 ) -> None:
     files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
     parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
-    repo = normal(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
+    repo = create_repository(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
     async with connect_to_server(home, protocol, build_options(repo)) as client:
         first_page = await client.list_resources()
         second_page = await client.list_resources(cursor=first_page.next_cursor)
@@ -249,7 +249,7 @@ def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
     client = start_slow_lock_server(repo.path, home / "raw")
     invalid_uris: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
     for number, uri in enumerate(invalid_uris):
-        client.write(line_of({"id": number, "method": "resources/read", "params": {"uri": uri}}))
+        client.write(encode_line({"id": number, "method": "resources/read", "params": {"uri": uri}}))
         response = client.receive()
         assert response["id"] == number
         assert response["error"]["code"] in (-32602, -32600, -32700)
@@ -260,7 +260,7 @@ def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
 
 def test_server_exits_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
     client = start_slow_lock_server(repo.path, home / "watching")
-    client.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
+    client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     repo.commit({"guides/setup.md": "# Other\n"})
     message = client.receive()

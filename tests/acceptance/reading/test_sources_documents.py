@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.stdio_client import RawClient
 from tests.stdio_client import serve_command as build_command
 
@@ -31,7 +31,7 @@ STATELESS = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("sources") / "docs", FILES)
+    return create_repository(tmp_path_factory.mktemp("sources") / "docs", FILES)
 
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
@@ -93,7 +93,7 @@ def test_add_task_without_task_section_suggests_add_section(server: Server) -> N
 def test_move_to_missing_file_suggests_create_document(
     tmp_path: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
-    repo = normal(tmp_path / "docs", FILES)
+    repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, protocol=protocol) as server:
         move = {"file": "api.md", "slug": "endpoints/search", "to_file": "guides/new-thing.md"}
         response = call_edit(server, "move_section", **move)
@@ -154,7 +154,9 @@ def test_refused_overwrite_contains_text_without_usage(server: Server) -> None:
 
 def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
     lines = "".join(f"Line {number}.\n" for number in range(30))
-    repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"})
+    repo = create_repository(
+        tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"}
+    )
     repo.commit({"a.md": f"# A\n\n## Short\n\nNew words.\n\n## Long\n\n{lines}Last.\n"})
     with serve_repository(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
         history = server.call("view_history", file="a.md", slug="short", limit=1).data
@@ -170,7 +172,7 @@ def test_text_in_truncated_diff_counts_as_unread(
     tmp_path: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
     text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
-    repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
+    repo = create_repository(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
     with serve_repository(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
         history = server.call("view_history", file="a.md", diff=True).data
         assert "more lines" in history["history"][0]["diff"]
@@ -182,7 +184,7 @@ def test_text_in_truncated_diff_counts_as_unread(
 def test_history_page_reports_more_only_by_cursor(
     tmp_path: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
-    repo = normal(tmp_path / "docs", FILES)
+    repo = create_repository(tmp_path / "docs", FILES)
     for number in range(3):
         repo.commit({"plain.md": f"# Plain\n\nVersion {number}.\n"})
     with serve_repository(repo.path, home, "--toolsets", "history", protocol=protocol) as server:

@@ -15,7 +15,7 @@ import pytest
 from tests import preloaded
 from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 WORDS = [
     "quagga",
@@ -84,7 +84,7 @@ def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProce
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("source") / "site", build_pages(45))
+    return create_repository(tmp_path_factory.mktemp("source") / "site", build_pages(45))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from index.storage.metadata import parse_metadata
 from tests import preloaded
 from tests.acceptance.server import Server, serve_artifact, user_environment
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.archive import Archive
 
 RETRIES = "---\nlanguage: go\n---\n# Retries\n\nText.\n\n## Backoff\n\nExponential, like a quagga.\n"
@@ -50,7 +50,7 @@ def build_artifact(home: Path, source: Path, out: Path, *options: str) -> dict[s
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    repo = normal(tmp_path_factory.mktemp("source") / "docs", FILES)
+    repo = create_repository(tmp_path_factory.mktemp("source") / "docs", FILES)
     repo.git("mv", "old.md", "guides/retries.md")
     repo.commit({})
     repo.write({"guides/draft.md": "# Draft\n\nA quagga that is not committed.\n"})

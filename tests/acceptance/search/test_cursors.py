@@ -10,7 +10,7 @@ import pytest
 
 from tests.acceptance.server import Server, ToolResponse, serve_repository
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 FILES = {
     "docyard.toml": "[taxonomy.language]\n",
@@ -21,7 +21,7 @@ SEARCH = {"query": "quagga", "limit": 3}
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("cursors") / "docs", FILES)
+    return create_repository(tmp_path_factory.mktemp("cursors") / "docs", FILES)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests import preloaded
 from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
 from tests.docyard.web.page_server import serve_pages
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 FILES = {
     "docyard.toml": '[taxonomy.language]\ndescription = "Programming language"\n',
@@ -84,7 +84,7 @@ NOTES = {
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a repository with `FILES` at the tag `v1`, and with other settings and texts on the branch."""
-    repo = normal(tmp_path_factory.mktemp("operators") / "docs", FILES)
+    repo = create_repository(tmp_path_factory.mktemp("operators") / "docs", FILES)
     repo.git("tag", "v1")
     repo.commit(
         {
@@ -100,7 +100,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
     """Yield functions that call a tool on `FILES`, by interface; `repo` contains `FILES` only at the tag."""
-    tip = normal(repo.path.parent / "tip", FILES)
+    tip = create_repository(repo.path.parent / "tip", FILES)
     out, key = home / "operators-out", home / "operators.key"
     subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.server import Server, serve_repository
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 PAGE_SIZE = 7
 COMMIT_COUNT = 4
@@ -23,7 +23,7 @@ def make_page(number: int, word: str = "heron") -> str:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(
+    return create_repository(
         tmp_path / "docs", {f"page-{number:02}.md": make_page(number) for number in range(PAGE_COUNT)}
     )
 

@@ -46,7 +46,7 @@ def read_lines(repo: Repo, path: str) -> list[str]:
 
 
 def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo", make_documentation())
+    repo = repositories.create_repository(tmp_path / "repo", make_documentation())
     output = run_docyard(repo, home, "init")
     assert "published with MkDocs (mkdocs.yml)" in output
     assert f"{FILE_COUNT * 4} headings have an anchor as {{ #id }}." in output

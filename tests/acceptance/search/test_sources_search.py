@@ -20,7 +20,7 @@ from tests.acceptance.server import (
     serve_repository,
     user_environment,
 )
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.texts.tokens import count_tokens
 
 BLOCK = "```\n" + "code\n" * 6 + "```\n\n"
@@ -38,7 +38,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("sources") / "docs", FILES)
+    return create_repository(tmp_path_factory.mktemp("sources") / "docs", FILES)
 
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
@@ -122,7 +122,7 @@ def test_operator_sets_limit_of_texts_in_tokens(
     tmp_path: Path, home: Path, protocol: ProtocolVersion, source: str
 ) -> None:
     settings = {"docyard.toml": "[limits]\ntext_tokens = 300\n"} if source == "settings" else {}
-    repo = normal(tmp_path / "docs", {**FILES, **settings})
+    repo = create_repository(tmp_path / "docs", {**FILES, **settings})
     options = ("--text-tokens", "300") if source == "option" else ()
     with serve_repository(
         repo.path, home, "--toolsets", "search,documents,reading", *options, protocol=protocol

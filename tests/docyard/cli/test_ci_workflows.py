@@ -1,4 +1,4 @@
-"""CI workflows for pull requests: the steps of the files, run as a CI runner does."""
+"""CI workflows for pull requests: the steps of the workflow files, run as by a CI runner."""
 
 from __future__ import annotations
 
@@ -37,36 +37,38 @@ def read_steps(kind: str) -> list[dict[str, Any]]:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a CI runner's checkout, detached at the merge of a pull request with one broken link."""
     folder = tmp_path_factory.mktemp("runner")
-    remote = repositories.normal(folder / "remote", {"guide.md": GUIDE.format("begin")})
+    remote = repositories.create_repository(folder / "remote", {"guide.md": GUIDE.format("begin")})
     remote.git("switch", "-q", "-c", "topic")
     remote.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
     remote.git("switch", "-q", "main")
     remote.commit({"others.md": "# Others\n\n[Theirs](not-ours.md)\n"})
     remote.git("merge", "-q", "--no-edit", "topic")
-    merge = remote.head()
+    merge_commit = remote.head()
     remote.git("reset", "-q", "--hard", "HEAD~1")
-    remote.git("update-ref", "refs/pull/1/merge", merge)
+    remote.git("update-ref", "refs/pull/1/merge", merge_commit)
     remote.git("clone", "-q", str(remote.path), str(folder / "clone"))
     repo = Repo(folder / "clone")
     repo.git("fetch", "-q", "origin", "refs/pull/1/merge")
-    repo.git("checkout", "-q", "--detach", merge)
+    repo.git("checkout", "-q", "--detach", merge_commit)
     return repo
 
 
-def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a script as a CI runner does: with bash, which stops at the first error."""
+def run_script(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a CI runner does: with a bash that stops at the first error."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     (programs / "docyard").write_text(
         f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n'
     )
     (programs / "docyard").chmod(0o755)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))}
+    inherited_environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))
+    }
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=clone.path,
         env={
-            **inherited,
+            **inherited_environment,
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "RUNNER_TEMP": str(folder),
@@ -81,16 +83,16 @@ def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.
 
 @pytest.mark.process
 def test_steps_write_summary_and_annotations(clone: Repo, tmp_path: Path) -> None:
-    *_, summarize, validate = read_steps("github")
+    *_, summary_step, validation_step = read_steps("github")
     (tmp_path / "summary").write_text("Of another step.\n")
-    completed = run(clone, summarize["run"], tmp_path, BASE="main")
+    completed = run_script(clone, summary_step["run"], tmp_path, BASE="main")
     assert completed.returncode == 0, completed.stderr
     summary = (tmp_path / "summary").read_text()
     assert summary.startswith("Of another step.\n### `guide.md`")
     assert "~~begin.~~ **go on.**" in summary
     assert "### `new.md`" in summary
     assert "others.md" not in summary
-    completed = run(clone, validate["run"], tmp_path, BASE="main")
+    completed = run_script(clone, validation_step["run"], tmp_path, BASE="main")
     assert completed.returncode == 1, completed.stderr
     assert re.findall(r"^::(\w+) file=([^,]+),line=(\d+)", completed.stdout, re.MULTILINE) == [
         ("error", "new.md", "3")
@@ -103,11 +105,11 @@ def test_steps_of_gitlab_write_summary_and_findings(clone: Repo, tmp_path: Path)
     assert job["variables"]["GIT_DEPTH"] == "0"
     install, *script = job["script"]
     assert install.endswith('"$DOCYARD"')
-    base = clone.git("merge-base", "HEAD^1", "HEAD^2").strip()
+    merge_base = clone.git("merge-base", "HEAD^1", "HEAD^2").strip()
     target_variables = {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": clone.git("rev-parse", "HEAD^1").strip()}
     try:
-        completed = run(
-            clone, "\n".join(script), tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA=base, **target_variables
+        completed = run_script(
+            clone, "\n".join(script), tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA=merge_base, **target_variables
         )
         assert completed.returncode == 1, completed.stderr
         assert (clone.path / "documents.md").read_text().startswith("### `guide.md`")
@@ -120,9 +122,9 @@ def test_steps_of_gitlab_write_summary_and_findings(clone: Repo, tmp_path: Path)
 @pytest.mark.process
 @loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
 def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str) -> None:
-    *_, summarize, validate = read_steps("github")
-    script = f"{validate['run']} || {summarize['run']}"
-    assert run(clone, script, tmp_path, BASE=branch).returncode == 3
+    *_, summary_step, validation_step = read_steps("github")
+    script = f"{validation_step['run']} || {summary_step['run']}"
+    assert run_script(clone, script, tmp_path, BASE=branch).returncode == 3
     assert not (clone.path / "pwned").exists()
     assert not (tmp_path / "summary").exists()
 
@@ -155,7 +157,7 @@ def test_workflow_is_read_only_and_pinned(kind: str) -> None:
 def test_workflow_is_written_once_without_commit(
     tmp_path: Path, capsys: Capture, kind: str, path: str
 ) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     head = repo.head()
     assert main(["init", "--workflow", kind, "-C", str(repo.path / "guides")]) == 0
     assert f"git add {path}" in capsys.readouterr().out
@@ -185,7 +187,7 @@ def test_workflow_is_written_once_without_commit(
 def test_requirement_can_be_set_and_is_validated(
     tmp_path: Path, capsys: Capture, requirement: str, code: int
 ) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     arguments = ["init", "--workflow", "github", "--docyard", requirement, "-C", str(repo.path)]
     assert main(arguments) == code
     if code == 0:
@@ -194,7 +196,7 @@ def test_requirement_can_be_set_and_is_validated(
 
 
 def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
@@ -203,13 +205,13 @@ def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> N
 
 
 def test_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.bare(tmp_path / "docs.git")
+    repo = repositories.create_bare_repository(tmp_path / "docs.git")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
     assert "clone" in capsys.readouterr().err
 
 
 def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.normal(tmp_path / "docs")
+    repo = repositories.create_repository(tmp_path / "docs")
     repo.commit({f"{number:02}.md": f"# {number}\n\n{'Words. ' * 60}\n" for number in range(30)})
     assert main(["diff", "--markdown", "--most", "3000", "-C", str(repo.path)]) == 0
     output = capsys.readouterr().out

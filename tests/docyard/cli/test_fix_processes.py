@@ -34,18 +34,20 @@ def test_two_processes_return_same_fixes_as_one(tmp_path: Path) -> None:
         selection=Selection(config.validation),
         moves=RenamedDocuments({"old.md": "new.md"}),
     )
-    counts: list[float] = []
+    progress_counts: list[float] = []
     results = process_in_blocks(
         partial(fix_documents, finder),
         sorted(TEXTS),
         "Fixing",
         jobs=2,
-        progress=lambda count, total, message: counts.append(count),
+        progress=lambda count, total, message: progress_counts.append(count),
     )
     assert sorted(results) == sorted(fix_documents(finder, TEXTS))
-    assert counts[-1] == len(TEXTS)
-    by_path = {result.path: result for result in results}
-    assert by_path["b.md"].is_open  # a deleted section: only the history has its new address
-    change = by_path["a.md"].change
+    assert progress_counts[-1] == len(TEXTS)
+    results_by_path = {result.path: result for result in results}
+    assert results_by_path[
+        "b.md"
+    ].needs_history_search  # a deleted section: only the history has its new address
+    change = results_by_path["a.md"].change
     assert change
     assert b"[gone](new.md) [case](b.md)" in change.after

@@ -1,4 +1,4 @@
-"""The command line: exit codes, errors with fixes, help with examples, and late imports."""
+"""The command line: exit codes, errors with fixes, help with examples, and deferred imports."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_search_prints_hits_for_people_and_for_programs(
 def test_search_at_ref_uses_that_commit(
     repo: Path, git: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old = git("rev-parse", "HEAD")
+    old_commit = git("rev-parse", "HEAD")
     (repo / "guide.md").write_text("# Guide\n\nOther words.\n")
     git("commit", "--quiet", "--all", "--message", "Other")
     assert main(["search", "backoff", "-C", str(repo)]) == 1
@@ -100,7 +100,7 @@ def test_search_at_ref_uses_that_commit(
     assert main(["search", "backoff", "--ref", "HEAD~1", "--json", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [hit["chunk_id"] for hit in data["hits"]] == ["guide.md#retries"]
-    assert (data["commit"], data["stale"]) == (old, False)
+    assert (data["commit"], data["stale"]) == (old_commit, False)
     assert main(["search", "backoff", "--ref", "nowhere", "-C", str(repo)]) == 3
     assert "nowhere" in capsys.readouterr().err
 
@@ -144,18 +144,18 @@ def test_current_folder_is_default_repository(
 def test_index_status_reports_state_and_commit(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def status() -> dict[str, object]:
+    def read_status() -> dict[str, object]:
         assert main(["index", "status", "--json", "-C", str(repo)]) == 0
         data: dict[str, object] = json.loads(capsys.readouterr().out)
         return data
 
-    assert status()["state"] == "missing"
+    assert read_status()["state"] == "missing"
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     assert "1 documents" in capsys.readouterr().out
-    data = status()
+    data = read_status()
     assert (data["state"], data["commit"], data["documents"]) == ("current", git("rev-parse", "HEAD"), 1)
     git("commit", "--quiet", "--allow-empty", "--message", "On")
-    assert status()["state"] == "behind"
+    assert read_status()["state"] == "behind"
 
 
 LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
@@ -163,7 +163,7 @@ LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemm
 
 @pytest.mark.process
 @loop_over(
-    ("statement", "late"),
+    ("statement", "late_modules"),
     [
         ("import docyard.cli.main", LATE_MODULES),
         *((f"import docyard.commands.{name}", LATE_MODULES) for name in COMMANDS),
@@ -186,8 +186,10 @@ LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemm
         ),
     ],
 )
-def test_commands_import_no_heavy_modules_before_they_run(statement: str, late: tuple[str, ...]) -> None:
-    code = f"{statement}; import sys; print([name for name in {late!r} if name in sys.modules])"
+def test_commands_import_no_heavy_modules_before_they_run(
+    statement: str, late_modules: tuple[str, ...]
+) -> None:
+    code = f"{statement}; import sys; print([name for name in {late_modules!r} if name in sys.modules])"
     completed = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert completed.stdout.strip() == "[]"
 
@@ -201,32 +203,34 @@ def test_missing_command_prints_help_without_error(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right"), [("serch x", "search"), ("proposals mereg x", "merge"), ("tokens lst", "list")]
+    ("command", "suggestion"), [("serch x", "search"), ("proposals mereg x", "merge"), ("tokens lst", "list")]
 )
-def test_unknown_command_suggests_nearest(wrong: str, right: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(wrong.split()) == 2
+def test_unknown_command_suggests_nearest(
+    command: str, suggestion: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
     captured = capsys.readouterr()
-    assert f"did you mean '{right}'?" in captured.err
+    assert f"did you mean '{suggestion}'?" in captured.err
     assert (captured.out, "--help`." in captured.err) == ("", True)
 
 
 @pytest.mark.parametrize(
     "command", [["search", "words"], ["init", "--hosts"], ["proposals", "list"], ["serve"]]
 )
-@pytest.mark.parametrize("second", ["-C", "--repo"])
+@pytest.mark.parametrize("option", ["-C", "--repo"])
 def test_second_repository_is_wrong_usage(
-    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], second: str
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], option: str
 ) -> None:
-    assert main([*command, "-C", str(repo), second, str(tmp_path)]) == 2
+    assert main([*command, "-C", str(repo), option, str(tmp_path)]) == 2
     assert "is given 2 times" in capsys.readouterr().err
 
 
 def test_repository_in_environment_may_have_colon_and_yields_to_option(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    odd = repo.rename(tmp_path / "a:b")
-    monkeypatch.setenv(environment.REPOSITORY, str(odd))
+    repo_with_colon = repo.rename(tmp_path / "a:b")
+    monkeypatch.setenv(environment.REPOSITORY, str(repo_with_colon))
     assert main(["log", "--json"]) == 0
     monkeypatch.setenv(environment.REPOSITORY, str(tmp_path / "nowhere"))
-    assert main(["log", "--json", "-C", str(odd)]) == 0
+    assert main(["log", "--json", "-C", str(repo_with_colon)]) == 0
     assert main(["log", "--json"]) == 3

@@ -18,7 +18,7 @@ from workspace.config.tables import Dialect
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.validation.files import FolderReader, list_folder
 
-SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
+SPACED_ANCHORS_TEXT = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 
 
 def write_and_find_site(root: Path, **files: str) -> SiteSettings:
@@ -69,7 +69,9 @@ def test_generator_nearest_to_root_is_detected(tmp_path: Path) -> None:
 
 
 def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
-    site = write_and_find_site(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
+    site = write_and_find_site(
+        tmp_path, **{"a.md": SPACED_ANCHORS_TEXT, "b.md": "## D {#d}\n", "mkdocs.yml": ""}
+    )
     assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
     assert "1 heading has the anchor on the next line, as {: #id }." in site.notes
@@ -81,8 +83,10 @@ def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
 
 def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
     files = list_folder(tmp_path, None)
-    missing = type(files)(frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path))
-    assert find_site(missing) == SiteSettings()
+    files_with_missing_one = type(files)(
+        frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path)
+    )
+    assert find_site(files_with_missing_one) == SiteSettings()
 
 
 def test_settings_of_each_site_are_valid() -> None:
@@ -98,12 +102,12 @@ def test_init_reports_and_writes_detected_site(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "mkdocs.yml").write_text("markdown_extensions:\n  - attr_list\n  - toc:\n      slugify: x\n")
-    (repo / "a.md").write_text(SPACED)
+    (repo / "a.md").write_text(SPACED_ANCHORS_TEXT)
     assert main(["init", "-C", str(repo)]) == 0
-    out = capsys.readouterr().out
-    assert "The documents are published with MkDocs (mkdocs.yml).\n" in out
-    assert "2 headings have an anchor as { #id }.\n" in out
-    assert 'Settings: anchors = "spaced", and [links] dialect = "mkdocs".\n' in out
+    output = capsys.readouterr().out
+    assert "The documents are published with MkDocs (mkdocs.yml).\n" in output
+    assert "2 headings have an anchor as { #id }.\n" in output
+    assert 'Settings: anchors = "spaced", and [links] dialect = "mkdocs".\n' in output
     settings = tomllib.loads(git("show", "HEAD:docyard.toml"))
     assert (settings["anchors"], settings["links"]["dialect"]) == ("spaced", "mkdocs")
 
@@ -115,9 +119,9 @@ def test_init_of_bare_repository_reads_its_branch(
     (repo / "a.md").write_text("## A {/* #a */}\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "A site")
-    bare = tmp_path / "bare.git"
-    git("clone", "--quiet", "--bare", str(repo), str(bare), cwd=tmp_path)
-    assert main(["init", "--json", str(bare)]) == 0
+    bare_path = tmp_path / "bare.git"
+    git("clone", "--quiet", "--bare", str(repo), str(bare_path), cwd=tmp_path)
+    assert main(["init", "--json", str(bare_path)]) == 0
     site = json.loads(capsys.readouterr().out)["site"]
     assert site == {
         "generator": "Docusaurus",

@@ -1,4 +1,4 @@
-"""A repository with a history, and a terminal that runs commands in it."""
+"""A repository with a history, and a function that runs commands in a terminal."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ import pytest
 from tests import preloaded
 
 ROOT = Path(__file__).resolve().parents[3]
-ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ANSI_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
-Screen = Callable[..., str]
-Commit = Callable[..., str]
+RunInTerminal = Callable[..., str]
+CommitAll = Callable[..., str]
 
 
 class History(NamedTuple):
     """A repository to copy, and its commits that changed documents, oldest first."""
 
     folder: Path
-    ids: list[str]
+    commits: list[str]
 
 
 def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <ann@example.com>") -> str:
@@ -50,7 +50,7 @@ def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <
 
 
 @pytest.fixture
-def commit(repo: Path) -> Commit:
+def commit(repo: Path) -> CommitAll:
     """Return a function that commits the whole work tree of the repository, as `commit_all` does."""
     return partial(commit_all, repo)
 
@@ -63,38 +63,38 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     guide = folder / "guide.md"
     text = "# Guide\n\nHow to begin.\n\n## Retries\n\nA backoff with jitter.\n"
     guide.write_text(text)
-    ids = [commit_all(folder, 1, "Begin")]
+    commits = [commit_all(folder, 1, "Begin")]
     guide.write_text(text := text.replace("A backoff with jitter.", "A backoff, which doubles."))
     client = "\n\nDocyard-Client: claude-code\nDocyard-Tool: edit_document"
-    ids.append(commit_all(folder, 2, f"Describe the backoff{client}", "Bob Builder <bob@example.com>"))
+    commits.append(commit_all(folder, 2, f"Describe the backoff{client}", "Bob Builder <bob@example.com>"))
     guide.write_text(text := text.replace("## Retries", "## How to retry"))
-    ids.append(commit_all(folder, 3, "Rename the section after a common question"))
+    commits.append(commit_all(folder, 3, "Rename the section after a common question"))
     (folder / "guides").mkdir()
     guide = guide.rename(folder / "guides" / "setup.md")
     (folder / "app.py").write_text("print()\n")
-    ids.append(commit_all(folder, 4, "A folder for guides"))
+    commits.append(commit_all(folder, 4, "A folder for guides"))
     (folder / "docs").mkdir()
     (folder / "docs" / "b.md").write_text("# B\n\nText.\n")
-    ids.append(commit_all(folder, 5, "Add B"))
+    commits.append(commit_all(folder, 5, "Add B"))
     (folder / "docs" / "b.md").unlink()
     guide.write_text(text + "\n- [ ] Raise it\n\tA \x1b[31mtab\x1b[0m.\n")
-    ids.append(commit_all(folder, 6, "Drop B"))
+    commits.append(commit_all(folder, 6, "Drop B"))
     (folder / "app.py").write_text("print(2)\n")
     commit_all(folder, 7, "No document")
-    return History(folder, ids)
+    return History(folder, commits)
 
 
 @pytest.fixture
-def ids(repo: Path, history: History) -> list[str]:
+def commit_ids(repo: Path, history: History) -> list[str]:
     """Copy `history` to the repository, and return its commits."""
     shutil.rmtree(repo)
     shutil.copytree(history.folder, repo)
-    return history.ids
+    return history.commits
 
 
 @pytest.fixture
-def screen(repo: Path) -> Screen:
-    """Return a function that runs docyard in a terminal, in the repository, and returns its screen output."""
+def run_in_terminal(repo: Path) -> RunInTerminal:
+    """Return a function that runs docyard in the repository, in a terminal, and returns the printed text."""
 
     def run(*arguments: str, columns: int = 80, colours: bool = False) -> str:
         master, terminal = pty.openpty()
@@ -116,6 +116,6 @@ def screen(repo: Path) -> Screen:
         os.close(master)
         assert process.wait() == 0
         text = output.decode().replace("\r\n", "\n")
-        return text if colours else ANSI.sub("", text)
+        return text if colours else ANSI_SEQUENCE.sub("", text)
 
     return run

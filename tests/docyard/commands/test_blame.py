@@ -9,7 +9,7 @@ import pytest
 
 from docyard.cli.main import main
 from index.service import SearchIndex
-from tests.docyard.commands.conftest import Commit, Screen
+from tests.docyard.commands.conftest import CommitAll, RunInTerminal
 from tests.docyard.conftest import Git
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
@@ -21,36 +21,38 @@ def read_rows(capsys: Capture) -> list[list[str]]:
     return [line.split("\t", 4) for line in capsys.readouterr().out.split("\n")[:-1]]
 
 
-def test_each_line_has_commit_and_author(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_each_line_has_commit_and_author(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
-    created, doubled, renamed, _, _, removed = (id[:8] for id in ids)
+    creation, change, rename, _, _, removal = (id[:8] for id in commit_ids)
     blame_rows = read_rows(capsys)
     assert [[row[0], row[1], *row[3:]] for row in blame_rows] == [
-        [renamed, "Ann Author", "5", "## How to retry"],
-        [created, "Ann Author", "6", ""],
-        [doubled, "Bob Builder", "7", "A backoff, which doubles."],
-        [removed, "Ann Author", "8", ""],
-        [removed, "Ann Author", "9", "- [ ] Raise it"],
-        [removed, "Ann Author", "10", "\tA \\u001b[31mtab\\u001b[0m."],
+        [rename, "Ann Author", "5", "## How to retry"],
+        [creation, "Ann Author", "6", ""],
+        [change, "Bob Builder", "7", "A backoff, which doubles."],
+        [removal, "Ann Author", "8", ""],
+        [removal, "Ann Author", "9", "- [ ] Raise it"],
+        [removal, "Ann Author", "10", "\tA \\u001b[31mtab\\u001b[0m."],
     ]
     assert blame_rows[2][2] == "2026-01-02"
 
 
-def test_commits_equal_those_of_git_blame(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+def test_commits_equal_those_of_git_blame(
+    repo: Path, commit_ids: list[str], git: Git, capsys: Capture
+) -> None:
     assert main(["blame", "guides/setup.md", "-C", str(repo)]) == 0
-    blamed = [line.split()[0][:8] for line in git("blame", "-s", "--root", "guides/setup.md").splitlines()]
-    assert [row[0] for row in read_rows(capsys)] == [id.lstrip("^") for id in blamed]
+    blame_ids = [line.split()[0][:8] for line in git("blame", "-s", "--root", "guides/setup.md").splitlines()]
+    assert [row[0] for row in read_rows(capsys)] == [id.lstrip("^") for id in blame_ids]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-def test_line_endings_are_not_shown(repo: Path, commit: Commit, ending: str, capsys: Capture) -> None:
+def test_line_endings_are_not_shown(repo: Path, commit: CommitAll, ending: str, capsys: Capture) -> None:
     (repo / "odd.md").write_bytes(ending.join(("# Odd", "", "One\ttab", "Last")).encode() + b"\xff")
     commit(2, "Odd")
     assert main(["blame", "odd.md", "-C", str(repo)]) == 0
     assert [row[4] for row in read_rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
 
 
-def test_json_equals_answer_of_tool(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+def test_json_equals_response_of_tool(repo: Path, commit_ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how", "--json", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     workspace = Workspace.open(repo, durable=False, read_only=True)
@@ -65,7 +67,7 @@ def test_json_equals_answer_of_tool(repo: Path, ids: list[str], git: Git, capsys
     assert "".join(line["text"] for line in data["lines"]).startswith("## How to retry\n")
 
 
-def test_long_document_is_printed_in_full(repo: Path, commit: Commit, capsys: Capture) -> None:
+def test_long_document_is_printed_in_full(repo: Path, commit: CommitAll, capsys: Capture) -> None:
     """The response of the tool has pages; the command reads all of them."""
     text = "# Long\n\n" + "".join(f"Line {number} of many words.\n" for number in range(6_000))
     (repo / "long.md").write_text(text)
@@ -74,32 +76,32 @@ def test_long_document_is_printed_in_full(repo: Path, commit: Commit, capsys: Ca
     assert "".join(line["text"] for line in json.loads(capsys.readouterr().out)["lines"]) == text
 
 
-def test_blame_at_ref_and_of_moved_section_works(repo: Path, ids: list[str], capsys: Capture) -> None:
-    assert main(["blame", "guide.md#retries", "--ref", ids[0], "-C", str(repo)]) == 0
-    assert {row[0] for row in read_rows(capsys)} == {ids[0][:8]}
+def test_blame_at_ref_and_of_moved_section_works(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
+    assert main(["blame", "guide.md#retries", "--ref", commit_ids[0], "-C", str(repo)]) == 0
+    assert {row[0] for row in read_rows(capsys)} == {commit_ids[0][:8]}
     assert main(["blame", "guide.md#retries[0]", "-C", str(repo)]) == 0
     captured = capsys.readouterr()
     assert captured.err == "The address has moved to guides/setup.md#how-to-retry.\n"
-    assert captured.out.startswith(ids[2][:8])
+    assert captured.out.startswith(commit_ids[2][:8])
 
 
 def test_path_may_be_relative_to_current_folder(
-    repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    repo: Path, commit_ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(repo / "guides")
     assert main(["blame", "setup.md#how"]) == 0
-    assert capsys.readouterr().out.startswith(ids[2][:8])
+    assert capsys.readouterr().out.startswith(commit_ids[2][:8])
 
 
 def test_oldest_lines_of_shallow_clone_are_marked(
-    repo: Path, ids: list[str], git: Git, tmp_path: Path, capsys: Capture
+    repo: Path, commit_ids: list[str], git: Git, tmp_path: Path, capsys: Capture
 ) -> None:
     git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
     assert main(["blame", "guides/setup.md#how", "-C", str(tmp_path / "shallow")]) == 0
-    assert [row[0] for row in read_rows(capsys)] == [f"^{ids[4][:8]}"] * 3 + [ids[5][:8]] * 3
+    assert [row[0] for row in read_rows(capsys)] == [f"^{commit_ids[4][:8]}"] * 3 + [commit_ids[5][:8]] * 3
 
 
-def test_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capture) -> None:
+def test_empty_document_has_no_lines(repo: Path, commit: CommitAll, capsys: Capture) -> None:
     (repo / "empty.md").write_bytes(b"")
     commit(2, "Empty")
     assert main(["blame", "empty.md", "-C", str(repo)]) == 0
@@ -118,7 +120,7 @@ def test_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capture
     ],
 )
 def test_unknown_address_or_option_returns_error(
-    repo: Path, ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
+    repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     assert main(["blame", "-C", str(repo), *arguments]) == code
     captured = capsys.readouterr()
@@ -126,7 +128,7 @@ def test_unknown_address_or_option_returns_error(
     assert word in captured.err
 
 
-PAGE = """\
+EXPECTED_PAGE = """\
 {2}  Ann Author   2026-01-03   5  ## How to retry
 {0}  Ann Author   2026-01-01   6
 {1}  Bob Builder  2026-01-02   7  A backoff, which doubles.
@@ -137,18 +139,22 @@ PAGE = """\
 
 
 @pytest.mark.process
-def test_terminal_shows_commit_once_per_block(repo: Path, ids: list[str], screen: Screen) -> None:
+def test_terminal_shows_commit_once_per_block(
+    repo: Path, commit_ids: list[str], run_in_terminal: RunInTerminal
+) -> None:
     for columns in (80, 120):
-        page = screen("blame", "guides/setup.md#how", columns=columns)
-        assert page == PAGE.format(*(id[:8] for id in ids))
+        page = run_in_terminal("blame", "guides/setup.md#how", columns=columns)
+        assert page == EXPECTED_PAGE.format(*(id[:8] for id in commit_ids))
 
 
 @pytest.mark.process
-def test_long_lines_and_names_stay_in_their_columns(repo: Path, commit: Commit, screen: Screen) -> None:
+def test_long_lines_and_names_stay_in_their_columns(
+    repo: Path, commit: CommitAll, run_in_terminal: RunInTerminal
+) -> None:
     (repo / "long.md").write_text("# Long\n\n" + "word " * 30 + "\n\n日本語" * 20 + "\n")
     commit(8, "Long", "Christopher Longname-Windischgrätz <c@example.com>")
     for columns, name in ((80, "Christopher …"), (120, "Christopher Longnam…")):
-        lines = screen("blame", "long.md", columns=columns).splitlines()
+        lines = run_in_terminal("blame", "long.md", columns=columns).splitlines()
         assert lines[0][10:].startswith(f"{name}  2026-01-08   1  # Long")
         margin = len(lines[0]) - len("# Long")
         continuation_lines = [line for line in lines[2:] if not line[:margin].strip()]
@@ -157,8 +163,10 @@ def test_long_lines_and_names_stay_in_their_columns(repo: Path, commit: Commit, 
 
 
 @pytest.mark.process
-def test_each_commit_has_its_own_colour(repo: Path, ids: list[str], screen: Screen) -> None:
-    page = screen("blame", "guides/setup.md#how", colours=True)
+def test_each_commit_has_its_own_colour(
+    repo: Path, commit_ids: list[str], run_in_terminal: RunInTerminal
+) -> None:
+    page = run_in_terminal("blame", "guides/setup.md#how", colours=True)
     colours = [line.partition("m")[0] for line in page.splitlines()[:4]]
     assert len(set(colours)) == 4
     assert "\x1b[31mtab" not in page

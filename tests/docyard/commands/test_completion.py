@@ -20,13 +20,13 @@ from tests.docyard.conftest import Git
 ROOT = Path(__file__).resolve().parents[3]
 
 # The keys for which the shell writes the current line to a file.
-RECORD = b"\x18r"
-BASH = """\
+RECORD_KEYS = b"\x18r"
+BASH_SETUP = """\
 record() {{ printf '%s' "$READLINE_LINE" > {out}; }}
 bind 'set bell-style none'; bind 'set enable-bracketed-paste off'; bind -x '"\\C-xr": record'
 source {script}; echo ready > {out}
 """
-ZSH = """\
+ZSH_SETUP = """\
 record() {{ print -rn -- "$BUFFER" > {out}; }}
 autoload -Uz compinit; compinit -D -u; zle -N record; bindkey '^Xr' record; unsetopt beep
 setopt extended_glob; source {script}; echo ready > {out}
@@ -74,25 +74,25 @@ def type_lines(
     shell: str, setup: str, lines: list[str], folder: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> list[str]:
     """Type each line and a Tab, and return the line after completion."""
-    out, start = tmp_path / "line", tmp_path / f"start.{shell}"
+    line_file, setup_file = tmp_path / "line", tmp_path / f"start.{shell}"
     script = tmp_path / f"docyard.{shell}"
     script.write_bytes(
         subprocess.run(
             ["docyard", "completion", shell], env=shell_environment, capture_output=True, check=True
         ).stdout
     )
-    start.write_text(setup.format(out=out, script=script))
+    setup_file.write_text(setup.format(out=line_file, script=script))
     process, terminal = pty.fork()
     if not process:
         os.chdir(folder)
         os.execvpe(SHELL_COMMANDS[shell][0], SHELL_COMMANDS[shell], shell_environment)
     try:
-        os.write(terminal, f"source {start}\n".encode())
-        assert read_recorded_line(out, terminal) == "ready\n"
+        os.write(terminal, f"source {setup_file}\n".encode())
+        assert read_recorded_line(line_file, terminal) == "ready\n"
         completed_lines = []
         for line in lines:
-            os.write(terminal, line.encode() + b"\t" + RECORD)
-            completed_lines.append(read_recorded_line(out, terminal))
+            os.write(terminal, line.encode() + b"\t" + RECORD_KEYS)
+            completed_lines.append(read_recorded_line(line_file, terminal))
             os.write(terminal, b"\x05\x15")  # to the end of the line, then delete it
         return completed_lines
     finally:
@@ -100,21 +100,21 @@ def type_lines(
         os.waitpid(process, 0)
 
 
-def read_recorded_line(out: Path, terminal: int) -> str:
+def read_recorded_line(line_file: Path, terminal: int) -> str:
     """Wait for the line that the shell writes, and return it."""
     output, deadline = b"", time.monotonic() + 60
     while time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.05)[0]:
             output += os.read(terminal, 65536)
-        if out.exists():
+        if line_file.exists():
             time.sleep(0.05)
-            line = out.read_text()
-            out.unlink()
+            line = line_file.read_text()
+            line_file.unlink()
             return line
     raise AssertionError(f"the shell wrote no line; its output is {output!r}")
 
 
-CASES = {
+COMPLETED_LINES = {
     "docyard rea": "docyard read ",
     "docyard read gu": "docyard read guide.md",
     "docyard read guide.md#li": "docyard read guide.md#limits ",
@@ -138,15 +138,15 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shell", "setup"), [("bash", BASH), ("zsh", ZSH)])
+@pytest.mark.parametrize(("shell", "setup"), [("bash", BASH_SETUP), ("zsh", ZSH_SETUP)])
 def test_line_is_completed_in_shell(
     shell: str, setup: str, documents: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    completed_lines = type_lines(shell, setup, list(CASES), documents, shell_environment, tmp_path)
-    unescaped = [line.replace(r"\#", "#") for line in completed_lines]
-    assert dict(zip(CASES, unescaped, strict=True)) == CASES
+    completed_lines = type_lines(shell, setup, list(COMPLETED_LINES), documents, shell_environment, tmp_path)
+    unescaped_lines = [line.replace(r"\#", "#") for line in completed_lines]
+    assert dict(zip(COMPLETED_LINES, unescaped_lines, strict=True)) == COMPLETED_LINES
 
 
 @pytest.mark.process
@@ -198,7 +198,7 @@ def test_fish_returns_candidates_with_titles(
     ]
 
 
-def complete(
+def list_candidates(
     line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], word: str = ""
 ) -> list[str]:
     """Return the candidates for bash, computed in this process."""
@@ -216,10 +216,10 @@ def test_paths_are_completed_from_current_folder(
     documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(documents / "my docs")
-    assert complete("docyard read ", monkeypatch, capfd) == ["part\tBig\\ Plan.md"]
-    assert complete("docyard read ../gu", monkeypatch, capfd) == ["part\t../guide.md"]
-    assert complete("docyard read ../guide.md#li", monkeypatch, capfd) == ["plain\t../guide.md#limits"]
-    assert complete("docyard read gu", monkeypatch, capfd) == ["part\tguide.md"]
+    assert list_candidates("docyard read ", monkeypatch, capfd) == ["part\tBig\\ Plan.md"]
+    assert list_candidates("docyard read ../gu", monkeypatch, capfd) == ["part\t../guide.md"]
+    assert list_candidates("docyard read ../guide.md#li", monkeypatch, capfd) == ["plain\t../guide.md#limits"]
+    assert list_candidates("docyard read gu", monkeypatch, capfd) == ["part\tguide.md"]
 
 
 def test_paths_at_ref_of_other_repository_are_completed(
@@ -228,16 +228,16 @@ def test_paths_at_ref_of_other_repository_are_completed(
     git("mv", "guide.md", "handbook.md")
     git("commit", "--quiet", "--message", "Rename")
     line = f"docyard read -C {documents} "
-    assert complete(line + "gu", monkeypatch, capfd) == []
-    assert complete(line + "--ref v1.0 gu", monkeypatch, capfd) == ["part\tguide.md"]
-    assert complete(line + "--ref never gu", monkeypatch, capfd) == []
+    assert list_candidates(line + "gu", monkeypatch, capfd) == []
+    assert list_candidates(line + "--ref v1.0 gu", monkeypatch, capfd) == ["part\tguide.md"]
+    assert list_candidates(line + "--ref never gu", monkeypatch, capfd) == []
 
 
 def test_path_in_quotes_is_completed(
     documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(documents)
-    assert complete('docyard read "my docs/Big ', monkeypatch, capfd, "my docs/Big ") == [
+    assert list_candidates('docyard read "my docs/Big ', monkeypatch, capfd, "my docs/Big ") == [
         "part\tmy docs/Big Plan.md"
     ]
 
@@ -249,7 +249,9 @@ def test_path_split_at_colon_is_completed(
     git("add", ".")
     git("commit", "--quiet", "--message", "Colon")
     monkeypatch.chdir(documents)
-    assert complete(r"docyard read a:\ b.md#o", monkeypatch, capfd, r"\ b.md#o") == ["plain\t\\ b.md#one"]
+    assert list_candidates(r"docyard read a:\ b.md#o", monkeypatch, capfd, r"\ b.md#o") == [
+        "plain\t\\ b.md#one"
+    ]
 
 
 @pytest.fixture
@@ -293,16 +295,18 @@ def test_query_word_completes_to_fields_and_values(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(indexed_documents)
-    assert complete(f"docyard search retries {word}", monkeypatch, capfd) == expected
+    assert list_candidates(f"docyard search retries {word}", monkeypatch, capfd) == expected
 
 
 def test_fields_and_values_complete_within_brackets_and_quotes(
     indexed_documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(indexed_documents)
-    assert complete("docyard search '(ty", monkeypatch, capfd, "(ty") == ["part\t(type:"]
-    assert complete("docyard search '((type:a", monkeypatch, capfd, "((type:a") == ["plain\t((type:api_spec"]
-    candidates = complete("docyard search 'tag:\"ra", monkeypatch, capfd, 'tag:"ra')
+    assert list_candidates("docyard search '(ty", monkeypatch, capfd, "(ty") == ["part\t(type:"]
+    assert list_candidates("docyard search '((type:a", monkeypatch, capfd, "((type:a") == [
+        "plain\t((type:api_spec"
+    ]
+    candidates = list_candidates("docyard search 'tag:\"ra", monkeypatch, capfd, 'tag:"ra')
     assert candidates == ['plain\ttag:"rate limit"']
 
 
@@ -310,17 +314,17 @@ def test_keys_at_a_ref_are_those_of_the_ref(
     indexed_documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(indexed_documents)
-    assert complete("docyard search --ref v1.0 l", monkeypatch, capfd) == []
-    assert complete("docyard search --ref v1.0 type:a", monkeypatch, capfd) == ["plain\ttype:api_spec"]
-    assert complete("docyard search --ref v1.0 path:go", monkeypatch, capfd) == []
+    assert list_candidates("docyard search --ref v1.0 l", monkeypatch, capfd) == []
+    assert list_candidates("docyard search --ref v1.0 type:a", monkeypatch, capfd) == ["plain\ttype:api_spec"]
+    assert list_candidates("docyard search --ref v1.0 path:go", monkeypatch, capfd) == []
 
 
 def test_query_without_an_index_completes_to_default_fields(
     documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(documents)
-    assert complete("docyard search ty", monkeypatch, capfd) == ["part\ttype:"]
-    assert complete("docyard search type:", monkeypatch, capfd) == []
+    assert list_candidates("docyard search ty", monkeypatch, capfd) == ["part\ttype:"]
+    assert list_candidates("docyard search type:", monkeypatch, capfd) == []
 
 
 def test_query_of_an_artifact_completes_to_its_fields_and_values(
@@ -332,9 +336,9 @@ def test_query_of_an_artifact_completes_to_its_fields_and_values(
     assert main(["build", str(indexed_documents), "--out", str(tmp_path / "site")]) == 0
     capfd.readouterr()
     monkeypatch.chdir(tmp_path)
-    assert complete("docyard search --index site lang", monkeypatch, capfd) == ["part\tlanguage:"]
-    assert complete("docyard search --index site tag:sd", monkeypatch, capfd) == ["plain\ttag:sdk"]
-    assert complete("docyard search --index nowhere tag:sd", monkeypatch, capfd) == []
+    assert list_candidates("docyard search --index site lang", monkeypatch, capfd) == ["part\tlanguage:"]
+    assert list_candidates("docyard search --index site tag:sd", monkeypatch, capfd) == ["plain\ttag:sdk"]
+    assert list_candidates("docyard search --index nowhere tag:sd", monkeypatch, capfd) == []
 
 
 def test_at_most_300_candidates_are_returned(
@@ -344,8 +348,8 @@ def test_at_most_300_candidates_are_returned(
     git("add", ".")
     git("commit", "--quiet", "--message", "Long")
     monkeypatch.chdir(documents)
-    assert len(complete("docyard read long.md#part", monkeypatch, capfd)) == 300
-    assert len(complete("docyard read long.md#part-99", monkeypatch, capfd)) == 11
+    assert len(list_candidates("docyard read long.md#part", monkeypatch, capfd)) == 300
+    assert len(list_candidates("docyard read long.md#part-99", monkeypatch, capfd)) == 11
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

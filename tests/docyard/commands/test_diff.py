@@ -14,7 +14,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 
 Capture = pytest.CaptureFixture[str]
-Run = Callable[..., str]
+RunDiff = Callable[..., str]
 
 GUIDE = "# Guide\n\nHow to begin.\n\n## Retries\n\nA backoff with {}.\n\n## Limits\n\nTen {}.\n"
 
@@ -25,7 +25,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
     The branch `side` starts at the second commit. `origin` is an unrelated branch with its own root commit.
     """
-    repo = repositories.unborn(tmp_path_factory.mktemp("diff") / "specs")
+    repo = repositories.create_empty_repository(tmp_path_factory.mktemp("diff") / "specs")
     repo.commit({"guide.md": GUIDE.format("jitter", "calls"), "gone.md": "# Gone\n\nSoon.\n"})
     repo.git("tag", "v1")
     repo.commit({"guide.md": GUIDE.format("jitter", "calls a second")})
@@ -41,15 +41,15 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture
-def run(specs: Repo, capsys: Capture) -> Run:
+def run_diff(specs: Repo, capsys: Capture) -> RunDiff:
     """Return a function that runs the command, checks its exit code, and returns its output."""
 
-    def run(*arguments: str, code: int = 0) -> str:
+    def run_diff(*arguments: str, code: int = 0) -> str:
         assert main(["diff", *arguments, "-C", str(specs.path)]) == code, capsys.readouterr()
         captured = capsys.readouterr()
         return captured.out + captured.err
 
-    return run
+    return run_diff
 
 
 @loop_over(
@@ -70,53 +70,53 @@ def run(specs: Repo, capsys: Capture) -> Run:
     ids=lambda value: "-".join(value) or "none" if isinstance(value, tuple) else None,
 )
 def test_refs_select_compared_commits(
-    specs: Repo, run: Run, refs: tuple[str, ...], base: str, tip: str, paths: list[str]
+    specs: Repo, run_diff: RunDiff, refs: tuple[str, ...], base: str, tip: str, paths: list[str]
 ) -> None:
-    data = json.loads(run(*refs, "--json"))
+    data = json.loads(run_diff(*refs, "--json"))
     commits = [specs.git("rev-parse", name).strip() for name in (base, tip)]
     assert [data["base"], data["tip"]] == commits
     assert [document["path"] for document in data["documents"]] == paths
 
 
 def test_first_commit_is_compared_with_empty_tree(
-    specs: Repo, tmp_path: Path, run: Run, capsys: Capture
+    specs: Repo, tmp_path: Path, run_diff: RunDiff, capsys: Capture
 ) -> None:
-    repo = repositories.normal(tmp_path / "one")
+    repo = repositories.create_repository(tmp_path / "one")
     assert main(["diff", "-C", str(repo.path), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["base"], data["tip"]) == (None, repo.head())
     assert {document["kind"] for document in data["documents"]} == {"added"}
 
 
-def test_text_marks_changed_words(run: Run) -> None:
-    output = run()
+def test_text_marks_changed_words(run_diff: RunDiff) -> None:
+    output = run_diff()
     assert "guide.md" in output
     assert "[-jitter.-]{+a bound.+}" in output
     assert "Soon." in output
     assert "Limits" not in output
-    assert "data.bin" in run("...side")
+    assert "data.bin" in run_diff("...side")
 
 
-def test_markdown_marks_changed_words(run: Run) -> None:
-    output = run("--markdown")
+def test_markdown_marks_changed_words(run_diff: RunDiff) -> None:
+    output = run_diff("--markdown")
     assert "### `guide.md`" in output
     assert "~~jitter.~~" in output
     assert "**a bound.**" in output
 
 
-@pytest.mark.parametrize("form", [(), ("--markdown",)], ids=["text", "markdown"])
-def test_equal_commits_print_a_message(run: Run, form: tuple[str, ...]) -> None:
-    assert run("main", "main", *form) == "No document differs.\n"
+@pytest.mark.parametrize("format_option", [(), ("--markdown",)], ids=["text", "markdown"])
+def test_equal_commits_print_a_message(run_diff: RunDiff, format_option: tuple[str, ...]) -> None:
+    assert run_diff("main", "main", *format_option) == "No document differs.\n"
 
 
-def test_path_option_limits_changes(run: Run) -> None:
-    data = json.loads(run("v1", "--path", "guide.md#limits", "--json"))
+def test_path_option_limits_changes(run_diff: RunDiff) -> None:
+    data = json.loads(run_diff("v1", "--path", "guide.md#limits", "--json"))
     assert [change["address"] for document in data["documents"] for change in document["changes"]] == [
         "limits"
     ]
-    assert "{+ a second.+}" in run("v1", "--path", "guide.md#limits")
-    assert "Soon." in run("--path", "gone.md")
-    error = run("--path", "guide.md#limits", code=3)
+    assert "{+ a second.+}" in run_diff("v1", "--path", "guide.md#limits")
+    assert "Soon." in run_diff("--path", "gone.md")
+    error = run_diff("--path", "guide.md#limits", code=3)
     assert "changes nothing at this address" in error
     assert "guide.md" in error
 
@@ -135,9 +135,9 @@ def test_path_option_limits_changes(run: Run) -> None:
     ids=["unknown", "unknown-side", "unrelated", "three", "range-and-more", "two-forms", "four-dots"],
 )
 def test_invalid_refs_or_options_return_error(
-    run: Run, arguments: tuple[str, ...], code: int, expected: str
+    run_diff: RunDiff, arguments: tuple[str, ...], code: int, expected: str
 ) -> None:
-    assert expected in run(*arguments, code=code)
+    assert expected in run_diff(*arguments, code=code)
 
 
 def test_shallow_clone_returns_error_with_fix(specs: Repo, tmp_path: Path, capsys: Capture) -> None:
@@ -147,6 +147,6 @@ def test_shallow_clone_returns_error_with_fix(specs: Repo, tmp_path: Path, capsy
 
 
 def test_branch_without_commits_returns_error(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.unborn(tmp_path / "new")
+    repo = repositories.create_empty_repository(tmp_path / "new")
     assert main(["diff", "-C", str(repo.path)]) == 3
     assert "no commit yet" in capsys.readouterr().err

@@ -10,21 +10,23 @@ import pytest
 from docyard.cli.main import main
 from tests.docyard.conftest import Git
 
-CASES = """\
+CASES_TEXT = """\
 - {query: backoff with jitter, expected: guide.md#retries, category: words}
 - {query: how to begin, expected: guide.md}
 """
 
 
 @pytest.fixture
-def cases(tmp_path: Path) -> Path:
+def case_file(tmp_path: Path) -> Path:
     file = tmp_path / "cases.yaml"
-    file.write_text(CASES)
+    file.write_text(CASES_TEXT)
     return file
 
 
-def test_table_has_measures_and_times(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["eval", str(cases), "-C", str(repo)]) == 0
+def test_table_has_measures_and_times(
+    repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["eval", str(case_file), "-C", str(repo)]) == 0
     captured = capsys.readouterr()
     lines = [line.split("\t") for line in captured.out.splitlines()]
     assert lines[:5] == [
@@ -39,9 +41,9 @@ def test_table_has_measures_and_times(repo: Path, cases: Path, capsys: pytest.Ca
 
 
 def test_json_contains_commit_and_index_metadata(
-    repo: Path, cases: Path, git: Git, capsys: pytest.CaptureFixture[str]
+    repo: Path, case_file: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["eval", str(cases), "-C", str(repo), "--json"]) == 0
+    assert main(["eval", str(case_file), "-C", str(repo), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["commit"] == git("rev-parse", "HEAD")
     assert data["metadata"]["stats"]["source_commit"] == data["commit"]
@@ -65,28 +67,37 @@ def test_judgements_are_read_with_their_queries(
 
 @pytest.mark.process
 def test_runs_are_saved_compared_reported_and_plotted(
-    repo: Path, git: Git, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repo: Path, git: Git, case_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("matplotlib")
-    runs, report, plot = tmp_path / "runs", tmp_path / "report.md", tmp_path / "plot.svg"
-    arguments = ["eval", str(cases), "-C", str(repo), "--runs", str(runs), "--report", str(report)]
+    run_folder, report_file, plot_file = tmp_path / "runs", tmp_path / "report.md", tmp_path / "plot.svg"
+    arguments = [
+        "eval",
+        str(case_file),
+        "-C",
+        str(repo),
+        "--runs",
+        str(run_folder),
+        "--report",
+        str(report_file),
+    ]
     assert main(arguments) == 0
-    assert "## Difference" not in report.read_text()
-    (first,) = runs.iterdir()
+    assert "## Difference" not in report_file.read_text()
+    (first_run,) = run_folder.iterdir()
     git("rm", "--quiet", "guide.md")
     (repo / "other.md").write_text("# Other\n\nA backoff with jitter, to begin with.\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Rewritten")
     capsys.readouterr()
-    assert main([*arguments, "--plot", str(plot)]) == 0
+    assert main([*arguments, "--plot", str(plot_file)]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("by page\t2\t0.0000 (-1.0000)\t")
     assert captured.err.count("warning: ") == 2
-    assert "### Lost: 2" in report.read_text()
-    assert "## Problems: 2" in report.read_text()
-    assert plot.read_text().startswith("<?xml")
-    assert len(list(runs.iterdir())) == 2
-    assert main(["eval", str(cases), "-C", str(repo), "--against", str(first), "--json"]) == 0
+    assert "### Lost: 2" in report_file.read_text()
+    assert "## Problems: 2" in report_file.read_text()
+    assert plot_file.read_text().startswith("<?xml")
+    assert len(list(run_folder.iterdir())) == 2
+    assert main(["eval", str(case_file), "-C", str(repo), "--against", str(first_run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["earlier"]["summary"]["page"]["mrr"] == 1
 
 
@@ -100,22 +111,22 @@ def test_missing_address_is_warning_and_strict_ends_with_1(
     assert main(["eval", str(file), "-C", str(repo), "--strict"]) == 1
 
 
-def test_missed_gate_ends_with_1(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["eval", str(cases), "-C", str(repo), "--fail-under", "ndcg@10=.9"]
+def test_missed_gate_ends_with_1(repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["eval", str(case_file), "-C", str(repo), "--fail-under", "ndcg@10=.9"]
     assert main(arguments) == 0
-    cases.write_text("- {query: zeppelin, expected: guide.md}\n")
+    case_file.write_text("- {query: zeppelin, expected: guide.md}\n")
     assert main([*arguments, "--fail-under", "mrr=0"]) == 1
     assert capsys.readouterr().err == "missed: ndcg@10 by page must be at least 0.9 (got 0.0000)\n"
 
 
-def test_limit_runs_first_cases(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["eval", str(cases), "-C", str(repo), "--limit", "1", "--json"]) == 0
+def test_limit_runs_first_cases(repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(case_file), "-C", str(repo), "--limit", "1", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["cases"]) == 1
 
 
-def test_invalid_cases_end_with_2(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases.write_text("- {query: '', expected: guide.md}\n- {query: x}\n")
-    assert main(["eval", str(cases), "-C", str(repo)]) == 2
+def test_invalid_cases_end_with_2(repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case_file.write_text("- {query: '', expected: guide.md}\n- {query: x}\n")
+    assert main(["eval", str(case_file), "-C", str(repo)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines()[:3] == [
@@ -130,20 +141,20 @@ def test_invalid_cases_end_with_2(repo: Path, cases: Path, capsys: pytest.Captur
     [["--plot", "a.svg"], ["--plot", "a.pdf", "--runs", "r"], ["--fail-under", "map=1"], ["--top", "3"]],
 )
 def test_wrong_usage_ends_with_2_and_a_fix(
-    cases: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+    case_file: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["eval", str(cases), *options]) == 2
+    assert main(["eval", str(case_file), *options]) == 2
     assert "\n  fix: " in capsys.readouterr().err
 
 
 def test_unusable_files_end_with_3(
-    repo: Path, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repo: Path, case_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["eval", str(cases), "-C", str(repo)]
+    arguments = ["eval", str(case_file), "-C", str(repo)]
     (tmp_path / "odd.json").write_text("{}")
     assert main([*arguments, "--against", str(tmp_path / "odd.json")]) == 3
     assert main([*arguments, "--report", str(tmp_path / "none" / "report.md")]) == 3
-    assert main([*arguments, "--runs", str(cases / "runs")]) == 3
+    assert main([*arguments, "--runs", str(case_file / "runs")]) == 3
     captured = capsys.readouterr()
     assert captured.err.count("error: ") == 3
     assert str(tmp_path) not in captured.err
@@ -151,10 +162,10 @@ def test_unusable_files_end_with_3(
 
 
 def test_repository_without_commit_has_no_hits(
-    tmp_path: Path, git: Git, cases: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, git: Git, case_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("init", "--quiet", str(tmp_path / "empty"), cwd=tmp_path)
-    assert main(["eval", str(cases), "-C", str(tmp_path / "empty"), "--json"]) == 0
+    assert main(["eval", str(case_file), "-C", str(tmp_path / "empty"), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["commit"] is None
     assert data["summary"]["page"]["recall@50"] == 0

@@ -15,10 +15,10 @@ from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from workspace.validation.fixes.fix import FIXABLE_RULES
 
-WRONG = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
+FIXABLE_TEXT = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
 
 
-def run(capsys: pytest.CaptureFixture[str], repo: Path, *arguments: str) -> tuple[int, str, str]:
+def run_fix(capsys: pytest.CaptureFixture[str], repo: Path, *arguments: str) -> tuple[int, str, str]:
     code = main(["fix", "-C", str(repo), *arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
@@ -34,66 +34,66 @@ def commit_files(repo: Path, git: Git, **files: str) -> None:
 def test_safe_fixes_are_committed_in_one_commit(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit_files(repo, git, doc=WRONG)
-    code, out, _ = run(capsys, repo, "--message", "Fix links")
+    commit_files(repo, git, doc=FIXABLE_TEXT)
+    code, output, _ = run_fix(capsys, repo, "--message", "Fix links")
     assert code == 0
     assert (repo / "doc.md").read_text() == "# Doc\n\n- [ ] one\n\n[g](guide.md)\n"
     assert git("log", "-1", "--format=%s %an") == "Fix links Ann Author"
     assert git("status", "--porcelain") == ""
-    assert "-- [] one\n+- [ ] one\n" in out
+    assert "-- [] one\n+- [ ] one\n" in output
     assert (
         f"Fixed in 1 document: 1 broken-link, 1 malformed-task (commit {git('rev-parse', 'HEAD')[:12]})."
-        in out
+        in output
     )
     assert main(["validate", "-C", str(repo), "doc.md"]) == 0
     capsys.readouterr()
-    assert run(capsys, repo)[1] == "There is nothing to fix.\n"
+    assert run_fix(capsys, repo)[1] == "There is nothing to fix.\n"
 
 
 def test_anchors_option_changes_only_headings(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit_files(repo, git, doc=WRONG + "\n## Retries ##  \n")
-    code, out, _ = run(capsys, repo, "--anchors")
+    commit_files(repo, git, doc=FIXABLE_TEXT + "\n## Retries ##  \n")
+    code, output, _ = run_fix(capsys, repo, "--anchors")
     assert code == 0
-    assert (repo / "doc.md").read_text() == WRONG + "\n## Retries {#retries} ##  \n"
-    assert "2 missing-anchor" in out
+    assert (repo / "doc.md").read_text() == FIXABLE_TEXT + "\n## Retries {#retries} ##  \n"
+    assert "2 missing-anchor" in output
     assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 0
     capsys.readouterr()
     head = git("rev-parse", "HEAD")
-    assert run(capsys, repo, "--anchors") == (0, "There is nothing to fix.\n", "")
+    assert run_fix(capsys, repo, "--anchors") == (0, "There is nothing to fix.\n", "")
     assert git("rev-parse", "HEAD") == head
 
 
 def test_check_option_reads_work_tree_and_changes_no_file(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(capsys, repo, "--check")[0] == 0
-    (repo / "draft.md").write_text(WRONG)
-    code, out, _ = run(capsys, repo, "--check")
+    assert run_fix(capsys, repo, "--check")[0] == 0
+    (repo / "draft.md").write_text(FIXABLE_TEXT)
+    code, output, _ = run_fix(capsys, repo, "--check")
     assert code == 1
-    assert "+++ b/draft.md" in out
-    assert "Would fix in 1 document: 1 broken-link, 1 malformed-task." in out
-    assert (repo / "draft.md").read_text() == WRONG
-    assert run(capsys, repo, "--check", "--staged")[0] == 0
+    assert "+++ b/draft.md" in output
+    assert "Would fix in 1 document: 1 broken-link, 1 malformed-task." in output
+    assert (repo / "draft.md").read_text() == FIXABLE_TEXT
+    assert run_fix(capsys, repo, "--check", "--staged")[0] == 0
     git("add", "draft.md")
-    assert run(capsys, repo, "--check", "--staged")[0] == 1
-    assert run(capsys, repo, "--check", "--ref", "HEAD")[0] == 0
+    assert run_fix(capsys, repo, "--check", "--staged")[0] == 1
+    assert run_fix(capsys, repo, "--check", "--ref", "HEAD")[0] == 0
     assert git("log", "--oneline").count("\n") == 0
 
 
 def test_write_option_fixes_files_without_commit(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (repo / "draft.md").write_text(WRONG)
+    (repo / "draft.md").write_text(FIXABLE_TEXT)
     (repo / "draft.md").chmod(0o755)
-    (repo / "other.md").write_text(WRONG)
-    code, out, _ = run(capsys, repo, "--write", "draft.md")
+    (repo / "other.md").write_text(FIXABLE_TEXT)
+    code, output, _ = run_fix(capsys, repo, "--write", "draft.md")
     assert code == 0
-    assert "Fixed in 1 document" in out
+    assert "Fixed in 1 document" in output
     assert (repo / "draft.md").read_text() == "# Doc\n\n- [ ] one\n\n[g](guide.md)\n"
     assert (repo / "draft.md").stat().st_mode & 0o777 == 0o755
-    assert (repo / "other.md").read_text() == WRONG
+    assert (repo / "other.md").read_text() == FIXABLE_TEXT
     assert git("status", "--porcelain") == "?? draft.md\n?? other.md"
     assert git("log", "--oneline").count("\n") == 0
 
@@ -101,8 +101,8 @@ def test_write_option_fixes_files_without_commit(
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits of file sizes")
 def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
-    (repo / "large.md").write_text(f"{WRONG}{'word ' * 100_000}")
-    (repo / "small.md").write_text(WRONG)
+    (repo / "large.md").write_text(f"{FIXABLE_TEXT}{'word ' * 100_000}")
+    (repo / "small.md").write_text(FIXABLE_TEXT)
     limited_script = (
         "import resource, sys; from docyard.cli.main import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(main(sys.argv[1:]))"
@@ -117,26 +117,26 @@ def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
         assert "not fixed: large.md: the file cannot be written" in completed.stderr
         assert completed.stdout.endswith(f"{summary}\n")
         assert "large.md" not in completed.stdout
-    assert (repo / "large.md").read_text().startswith(WRONG)
+    assert (repo / "large.md").read_text().startswith(FIXABLE_TEXT)
     assert sorted(path.name for path in repo.iterdir() if "new" in path.name) == []
 
 
 def test_uncommitted_documents_are_reported_if_commit_needs_no_fix(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (repo / "draft.md").write_text(WRONG)
-    code, out, _ = run(capsys, repo)
-    assert (code, out) == (
+    (repo / "draft.md").write_text(FIXABLE_TEXT)
+    code, output, _ = run_fix(capsys, repo)
+    assert (code, output) == (
         0,
         "There is nothing to fix in the commit. Documents with uncommitted changes: 1; "
         "`docyard fix --write` fixes the files.\n",
     )
-    assert run(capsys, repo, "guide.md")[1] == "There is nothing to fix.\n"
-    code, _, err = run(capsys, repo, "draft.md")
+    assert run_fix(capsys, repo, "guide.md")[1] == "There is nothing to fix.\n"
+    code, _, error = run_fix(capsys, repo, "draft.md")
     assert code == 3
-    assert "there is no document at 'draft.md' in the commit" in err
+    assert "there is no document at 'draft.md' in the commit" in error
     (repo / ".gitignore").write_text("draft.md\n")
-    assert run(capsys, repo)[1] == "There is nothing to fix.\n"
+    assert run_fix(capsys, repo)[1] == "There is nothing to fix.\n"
 
 
 def test_links_in_work_tree_follow_new_anchors(
@@ -144,32 +144,32 @@ def test_links_in_work_tree_follow_new_anchors(
 ) -> None:
     (repo / "a.md").write_text("# A\n\n## API\n\n### Errors\n\n## Errors\n")
     (repo / "b.md").write_text("[x](a.md#errors)\n")
-    code, out, _ = run(capsys, repo, "--write", "--anchors", "a.md")
+    code, output, _ = run_fix(capsys, repo, "--write", "--anchors", "a.md")
     assert code == 0
     assert (repo / "b.md").read_text() == "[x](a.md#api/errors)\n"
-    assert "3 missing-anchor, 1 updated link." in out
+    assert "3 missing-anchor, 1 updated link." in output
 
 
 def test_file_with_uncommitted_changes_is_refused(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit_files(repo, git, doc=WRONG)
+    commit_files(repo, git, doc=FIXABLE_TEXT)
     (repo / "doc.md").write_text("mine\n")
-    code, _, err = run(capsys, repo)
+    code, _, error = run_fix(capsys, repo)
     assert code == 3
-    assert "doc.md" in err
+    assert "doc.md" in error
     assert (repo / "doc.md").read_text() == "mine\n"
 
 
 def test_json_contains_fixes_and_unfixed_findings(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit_files(repo, git, doc=WRONG, long="## " + "a" * 1_001 + "\n")
-    code, out, _ = run(
+    commit_files(repo, git, doc=FIXABLE_TEXT, long="## " + "a" * 1_001 + "\n")
+    code, output, _ = run_fix(
         capsys, repo, "--check", "--json", "--rule", "malformed-task", "--rule", "missing-anchor"
     )
     assert code == 1
-    data = json.loads(out)
+    data = json.loads(output)
     assert data["commit"] is None
     assert data["mends"] == {"malformed-task": 1, "missing-anchor": 1}
     assert data["documents"] == [
@@ -179,33 +179,33 @@ def test_json_contains_fixes_and_unfixed_findings(
     assert [(finding["path"], finding["line"], finding["rule"]) for finding in data["left"]] == [
         ("long.md", 1, "missing-anchor")
     ]
-    assert json.loads(run(capsys, repo, "--json")[1])["commit"] == git("rev-parse", "HEAD")
+    assert json.loads(run_fix(capsys, repo, "--json")[1])["commit"] == git("rev-parse", "HEAD")
 
 
 def test_unfixed_findings_are_reported_after_diff(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit_files(repo, git, **{f"d{number}": "# T {#x}\n\n## X\n" for number in range(30)})
-    code, _, err = run(capsys, repo, "--anchors", "--check")
+    code, _, error = run_fix(capsys, repo, "--anchors", "--check")
     assert code == 1
     assert (
         "not fixed: d0.md:3: 'x' is already the name of another target in the document [missing-anchor]\n"
-        in err
+        in error
     )
-    assert "not fixed: 10 more, which --json lists" in err
+    assert "not fixed: 10 more, which --json lists" in error
 
 
 def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit_files(repo, git, doc="# T\n\n## A \x1b[31m\u202eb\n" + "## More\n" * 100)
-    _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "6")
-    assert "\x1b" not in out
-    assert "\u202e" not in out
-    assert out.count("\n") == 8
-    assert "The diff is truncated" in out
-    _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "0")
-    assert out.count("\n") == 1
+    _, output, _ = run_fix(capsys, repo, "--anchors", "--check", "--lines", "6")
+    assert "\x1b" not in output
+    assert "\u202e" not in output
+    assert output.count("\n") == 8
+    assert "The diff is truncated" in output
+    _, output, _ = run_fix(capsys, repo, "--anchors", "--check", "--lines", "0")
+    assert output.count("\n") == 1
 
 
 @loop_over(
@@ -223,7 +223,7 @@ def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
 def test_exclusive_options_end_with_2(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    assert run(capsys, repo, *arguments)[0] == 2
+    assert run_fix(capsys, repo, *arguments)[0] == 2
 
 
 def test_folder_without_repository_is_refused_with_fix(
@@ -231,22 +231,22 @@ def test_folder_without_repository_is_refused_with_fix(
 ) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "a.md").write_text("## A\n")
-    code, _, err = run(capsys, tmp_path / "plain", "--anchors")
+    code, _, error = run_fix(capsys, tmp_path / "plain", "--anchors")
     assert code == 3
-    assert "git init" in err
+    assert "git init" in error
     assert (tmp_path / "plain" / "a.md").read_text() == "## A\n"
 
 
 def test_bare_repository_is_fixed_only_by_commit(
     repo: Path, git: Git, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commit_files(repo, git, doc=WRONG)
+    commit_files(repo, git, doc=FIXABLE_TEXT)
     git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
-    bare = tmp_path / "bare.git"
-    assert run(capsys, bare, "--check", "--ref", "main")[0] == 1
-    assert run(capsys, bare, "--write")[0] == 3
-    assert run(capsys, bare)[0] == 0
-    assert "- [ ] one" in git("show", "main:doc.md", cwd=bare)
+    bare_path = tmp_path / "bare.git"
+    assert run_fix(capsys, bare_path, "--check", "--ref", "main")[0] == 1
+    assert run_fix(capsys, bare_path, "--write")[0] == 3
+    assert run_fix(capsys, bare_path)[0] == 0
+    assert "- [ ] one" in git("show", "main:doc.md", cwd=bare_path)
 
 
 def test_repository_without_commit_has_no_fixes(
@@ -255,9 +255,9 @@ def test_repository_without_commit_has_no_fixes(
     folder = tmp_path / "new"
     folder.mkdir()
     git("init", "--quiet", cwd=folder)
-    assert run(capsys, folder) == (0, "There is nothing to fix.\n", "")
+    assert run_fix(capsys, folder) == (0, "There is nothing to fix.\n", "")
     (folder / "doc.md").write_text("- [] one\n")
-    assert run(capsys, folder, "--check")[0] == 1
+    assert run_fix(capsys, folder, "--check")[0] == 1
 
 
 def test_help_lists_every_fixable_rule() -> None:
@@ -268,18 +268,18 @@ def test_protected_document_is_fixed_in_proposal(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "docyard.toml").write_text('[[protect]]\npaths = ["doc.md"]\n')
-    commit_files(repo, git, doc=WRONG, free=WRONG)
-    before = git("rev-parse", "HEAD")
-    code, out, _ = run(capsys, repo, "--message", "Fix links", "--json")
-    data = json.loads(out)
-    assert (code, git("rev-parse", "HEAD")) == (0, before)
+    commit_files(repo, git, doc=FIXABLE_TEXT, free=FIXABLE_TEXT)
+    head_before = git("rev-parse", "HEAD")
+    code, output, _ = run_fix(capsys, repo, "--message", "Fix links", "--json")
+    data = json.loads(output)
+    assert (code, git("rev-parse", "HEAD")) == (0, head_before)
     branch = f"proposals/{data['proposal']}-fix-links"
     assert git("rev-parse", branch) == data["commit"]
     assert git("show", f"{branch}:doc.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
     assert git("show", f"{branch}:free.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
-    code, out, _ = run(capsys, repo, "free.md")
-    assert "Fixed in 1 document" in out
-    assert "proposal" not in out
-    code, out, _ = run(capsys, repo, "doc.md")
-    assert "`docyard proposals submit " in out
+    code, output, _ = run_fix(capsys, repo, "free.md")
+    assert "Fixed in 1 document" in output
+    assert "proposal" not in output
+    code, output, _ = run_fix(capsys, repo, "doc.md")
+    assert "`docyard proposals submit " in output
     assert git("status", "--porcelain") == ""

@@ -25,8 +25,8 @@ def test_init_creates_missing_repository(
 ) -> None:
     folder = tmp_path / "new" / "specs"
     assert main(["init", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "Created a Git repository." in out
+    output = capsys.readouterr().out
+    assert "Created a Git repository." in output
     assert (folder / "docyard.toml").read_text() == SETTINGS_TEMPLATE
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("log", "--format=%an <%ae> %s %D", cwd=folder) == (
@@ -64,19 +64,19 @@ def test_bare_repository_becomes_workspace(tmp_path: Path, git: Git) -> None:
     assert git("show", "trunk:docyard.toml", cwd=folder) == SETTINGS_TEMPLATE.strip()
 
 
-@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("is_committed", [True, False])
 def test_existing_settings_are_never_overwritten(
-    repo: Path, git: Git, capsys: pytest.CaptureFixture[str], committed: bool
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str], is_committed: bool
 ) -> None:
     (repo / "docyard.toml").write_text('root = "docs"\n')
-    if committed:
+    if is_committed:
         git("add", ".")
         git("commit", "--quiet", "--message", "Settings")
-    before = git("rev-parse", "HEAD")
+    head_before = git("rev-parse", "HEAD")
     assert main(["init", "-C", str(repo)]) == 3
     assert "already" in capsys.readouterr().err
     assert (repo / "docyard.toml").read_text() == 'root = "docs"\n'
-    assert git("rev-parse", "HEAD") == before
+    assert git("rev-parse", "HEAD") == head_before
 
 
 def test_folder_inside_repository_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

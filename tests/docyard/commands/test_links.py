@@ -15,7 +15,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def linked(repo: Path, git: Git) -> Path:
+def repo_with_links(repo: Path, git: Git) -> Path:
     """Return a repository in which each commit adds a document with a link to the guide."""
     for name, text in (
         ("a.md", "# A\n\n[retries](guide.md#retries) [lost](lost.md)\n"),
@@ -28,8 +28,8 @@ def linked(repo: Path, git: Git) -> Path:
     return repo
 
 
-def test_outgoing_links_and_backlinks_are_listed(linked: Path, capsys: Capture) -> None:
-    assert main(["links", "a.md", "-C", str(linked)]) == 0
+def test_outgoing_links_and_backlinks_are_listed(repo_with_links: Path, capsys: Capture) -> None:
+    assert main(["links", "a.md", "-C", str(repo_with_links)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "a.md#_preamble:3\tguide.md#retries\tinline",
         "a.md#_preamble:3\tlost.md\tbroken",
@@ -37,8 +37,8 @@ def test_outgoing_links_and_backlinks_are_listed(linked: Path, capsys: Capture) 
     ]
 
 
-def test_backlinks_of_section_are_json(linked: Path, git: Git, capsys: Capture) -> None:
-    assert main(["links", "guide.md#retries", "--backlinks", "--json", "-C", str(linked)]) == 0
+def test_backlinks_of_section_are_json(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+    assert main(["links", "guide.md#retries", "--backlinks", "--json", "-C", str(repo_with_links)]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "commit": git("rev-parse", "HEAD"),
         "file": "guide.md",
@@ -58,49 +58,59 @@ def test_backlinks_of_section_are_json(linked: Path, git: Git, capsys: Capture) 
     }
 
 
-def test_links_at_date_are_those_of_its_commit(linked: Path, git: Git, capsys: Capture) -> None:
-    assert main(["links", "a.md", "--json", "--ref", "@{2099-12-31}", "-C", str(linked)]) == 0
+def test_links_at_date_are_those_of_its_commit(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+    assert main(["links", "a.md", "--json", "--ref", "@{2099-12-31}", "-C", str(repo_with_links)]) == 0
     assert json.loads(capsys.readouterr().out)["commit"] == git("rev-parse", "HEAD")
-    assert main(["links", "a.md", "--ref", "@{2001-01-31}", "-C", str(linked)]) == 3
+    assert main(["links", "a.md", "--ref", "@{2001-01-31}", "-C", str(repo_with_links)]) == 3
     assert "is before the history" in capsys.readouterr().err
-    assert main(["links", "a.md", "--ref", "mian", "-C", str(linked)]) == 3
+    assert main(["links", "a.md", "--ref", "mian", "-C", str(repo_with_links)]) == 3
     assert "Did you mean 'main'?" in capsys.readouterr().err
 
 
-def test_links_at_ref_are_those_of_its_commit(linked: Path, git: Git, capsys: Capture) -> None:
-    assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked)]) == 0
+def test_links_at_ref_are_those_of_its_commit(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+    assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(repo_with_links)]) == 0
     assert json.loads(capsys.readouterr().out)["backlinks_total"] == 2
-    older = git("rev-parse", "HEAD~1")
-    assert main(["links", "guide.md", "--backlinks", "--json", "--ref", older, "-C", str(linked)]) == 0
+    older_commit = git("rev-parse", "HEAD~1")
+    assert (
+        main(
+            ["links", "guide.md", "--backlinks", "--json", "--ref", older_commit, "-C", str(repo_with_links)]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["backlinks_total"] == 1
 
 
-def test_links_of_older_commit_need_no_graph(linked: Path, git: Git, capsys: Capture) -> None:
-    older = git("rev-parse", "HEAD~1")
-    assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked), "--ref", older]) == 0
+def test_links_of_older_commit_need_no_graph(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+    older_commit = git("rev-parse", "HEAD~1")
+    assert (
+        main(
+            ["links", "guide.md", "--backlinks", "--json", "-C", str(repo_with_links), "--ref", older_commit]
+        )
+        == 0
+    )
     data = json.loads(capsys.readouterr().out)
-    assert data["commit"] == older
+    assert data["commit"] == older_commit
     assert [link["from"] for link in data["backlinks"]] == ["a.md#_preamble"]
 
 
-def test_all_broken_links_are_listed(linked: Path, capsys: Capture) -> None:
-    assert main(["links", "--broken", "-C", str(linked)]) == 0
+def test_all_broken_links_are_listed(repo_with_links: Path, capsys: Capture) -> None:
+    assert main(["links", "--broken", "-C", str(repo_with_links)]) == 0
     assert capsys.readouterr().out == "a.md#_preamble:3\tlost.md\tbroken\n"
 
 
-def test_link_out_of_repository_is_broken(linked: Path, git: Git, capsys: Capture) -> None:
-    (linked / "a.md").write_text("# A\n\n[out](../elsewhere.md) [web](https://example.org)\n")
+def test_link_out_of_repository_is_broken(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+    (repo_with_links / "a.md").write_text("# A\n\n[out](../elsewhere.md) [web](https://example.org)\n")
     git("commit", "--quiet", "--all", "--message", "Out")
-    assert main(["links", "a.md", "--broken", "-C", str(linked)]) == 0
+    assert main(["links", "a.md", "--broken", "-C", str(repo_with_links)]) == 0
     assert capsys.readouterr().out == "a.md#_preamble:3\t../elsewhere.md\tbroken\n"
-    assert main(["validate", "a.md", "-C", str(linked)]) == 1
+    assert main(["validate", "a.md", "-C", str(repo_with_links)]) == 1
 
 
 def test_path_may_be_relative_to_current_folder(
-    linked: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    repo_with_links: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(linked / "docs")
-    for address in ("b.md", "./b.md", "../docs/b.md", "docs/b.md", str(linked / "docs" / "b.md")):
+    monkeypatch.chdir(repo_with_links / "docs")
+    for address in ("b.md", "./b.md", "../docs/b.md", "docs/b.md", str(repo_with_links / "docs" / "b.md")):
         assert main(["links", address, "--outgoing"]) == 0
         assert capsys.readouterr().out.count("docs/b.md#_preamble:") == 2
     assert main(["links", "../guide.md#retries", "--backlinks"]) == 0
@@ -108,11 +118,11 @@ def test_path_may_be_relative_to_current_folder(
 
 
 def test_moved_document_is_reported_with_new_path(
-    linked: Path, git: Git, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    repo_with_links: Path, git: Git, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("mv", "docs/b.md", "docs/c.md")
     git("commit", "--quiet", "--message", "Rename")
-    monkeypatch.chdir(linked / "docs")
+    monkeypatch.chdir(repo_with_links / "docs")
     for address in ("docs/b.md", "b.md"):
         assert main(["links", address, "--outgoing"]) == 0
         captured = capsys.readouterr()
@@ -124,11 +134,11 @@ def test_moved_document_is_reported_with_new_path(
     assert (data["file"], data["slug"], data["moved_to"]) == ("docs/c.md", None, expected)
 
 
-def test_task_address_lists_links_of_its_section(linked: Path, git: Git, capsys: Capture) -> None:
-    (linked / "plan.md").write_text("# Plan\n\n## Tasks\n\n- [ ] Read [this](guide.md)\n")
+def test_task_address_lists_links_of_its_section(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+    (repo_with_links / "plan.md").write_text("# Plan\n\n## Tasks\n\n- [ ] Read [this](guide.md)\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Plan")
-    assert main(["links", "plan.md#tasks[0]", "-C", str(linked)]) == 0
+    assert main(["links", "plan.md#tasks[0]", "-C", str(repo_with_links)]) == 0
     assert capsys.readouterr().out == "plan.md#tasks:5\tguide.md\tinline\n"
 
 
@@ -145,7 +155,7 @@ def test_task_address_lists_links_of_its_section(linked: Path, git: Git, capsys:
     ],
 )
 def test_unknown_address_or_option_returns_error(
-    linked: Path, capsys: Capture, arguments: list[str], code: int, word: str
+    repo_with_links: Path, capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
-    assert main(["links", "-C", str(linked), *arguments]) == code
+    assert main(["links", "-C", str(repo_with_links), *arguments]) == code
     assert word in capsys.readouterr().err

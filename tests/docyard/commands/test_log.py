@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 
 from docyard.cli.main import docyard, main
 from docyard.cli.recent_commits import RecentCommits
-from tests.docyard.commands.conftest import Commit, Screen
+from tests.docyard.commands.conftest import CommitAll, RunInTerminal
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tests.repositories import Repo
@@ -30,11 +30,11 @@ def read_actions(capsys: Capture) -> list[str]:
     return [" ".join(filter(None, row[4:7])) for row in read_rows(capsys)]
 
 
-def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_section_is_followed_across_renames(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
     assert read_rows(capsys) == [
         [
-            ids[5][:8],
+            commit_ids[5][:8],
             "2026-01-06T07:30:00Z",
             "Ann Author",
             "",
@@ -44,7 +44,7 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
             "Drop B",
         ],
         [
-            ids[3][:8],
+            commit_ids[3][:8],
             "2026-01-04T07:30:00Z",
             "Ann Author",
             "",
@@ -54,7 +54,7 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
             "A folder for guides",
         ],
         [
-            ids[2][:8],
+            commit_ids[2][:8],
             "2026-01-03T07:30:00Z",
             "Ann Author",
             "",
@@ -64,7 +64,7 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
             "Rename the section after a common question",
         ],
         [
-            ids[1][:8],
+            commit_ids[1][:8],
             "2026-01-02T07:30:00Z",
             "Bob Builder",
             "claude-code",
@@ -73,7 +73,16 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
             "",
             "Describe the backoff",
         ],
-        [ids[0][:8], "2026-01-01T07:30:00Z", "Ann Author", "", "created", "guide.md#retries", "", "Begin"],
+        [
+            commit_ids[0][:8],
+            "2026-01-01T07:30:00Z",
+            "Ann Author",
+            "",
+            "created",
+            "guide.md#retries",
+            "",
+            "Begin",
+        ],
     ]
 
 
@@ -91,7 +100,7 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
 )
 def test_every_form_of_address_returns_same_history(
     repo: Path,
-    ids: list[str],
+    commit_ids: list[str],
     address: str,
     notice: str,
     capsys: Capture,
@@ -100,12 +109,14 @@ def test_every_form_of_address_returns_same_history(
     monkeypatch.chdir(repo / "guides")
     assert main(["log", address, "--limit", "0"]) == 0
     captured = capsys.readouterr()
-    assert [line[:8] for line in captured.out.splitlines()] == [ids[index][:8] for index in (5, 3, 2, 1, 0)]
+    assert [line[:8] for line in captured.out.splitlines()] == [
+        commit_ids[index][:8] for index in (5, 3, 2, 1, 0)
+    ]
     assert captured.err == notice
 
 
 def test_history_of_removed_document_begins_with_its_removal(
-    repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    repo: Path, commit_ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "docs").mkdir(exist_ok=True)
     for folder, address in ((repo, "docs/b.md"), (repo / "docs", "b.md"), (repo / "docs", "docs/b.md")):
@@ -115,7 +126,7 @@ def test_history_of_removed_document_begins_with_its_removal(
 
 
 def test_history_of_removed_section_begins_with_its_removal(
-    repo: Path, ids: list[str], commit: Commit, capsys: Capture
+    repo: Path, commit_ids: list[str], commit: CommitAll, capsys: Capture
 ) -> None:
     (repo / "guides" / "setup.md").write_text("# Guide\n\nHow to begin.\n")
     commit(8, "Without retries")
@@ -126,27 +137,27 @@ def test_history_of_removed_section_begins_with_its_removal(
     ]
 
 
-def test_log_of_ref_begins_at_its_commit(repo: Path, ids: list[str], capsys: Capture) -> None:
-    assert main(["log", "guide.md#retries", "--ref", ids[1], "-C", str(repo)]) == 0
+def test_log_of_ref_begins_at_its_commit(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
+    assert main(["log", "guide.md#retries", "--ref", commit_ids[1], "-C", str(repo)]) == 0
     assert read_actions(capsys) == ["changed guide.md#retries", "created guide.md#retries"]
     assert main(["log", "guide.md", "--ref", "@{2026-01-03}", "-C", str(repo)]) == 0
     assert read_actions(capsys) == ["changed guide.md", "changed guide.md", "created guide.md"]
 
 
-def test_log_without_file_lists_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_log_without_file_lists_all_documents(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["log", "-C", str(repo)]) == 0
     assert [(row[0], *row[4:7]) for row in read_rows(capsys)] == [
-        (ids[5][:8], "removed", "docs/b.md", ""),
-        (ids[5][:8], "changed", "guides/setup.md", ""),
-        (ids[4][:8], "created", "docs/b.md", ""),
-        (ids[3][:8], "renamed", "guides/setup.md", "guide.md"),
-        (ids[2][:8], "changed", "guide.md", ""),
-        (ids[1][:8], "changed", "guide.md", ""),
-        (ids[0][:8], "created", "guide.md", ""),
+        (commit_ids[5][:8], "removed", "docs/b.md", ""),
+        (commit_ids[5][:8], "changed", "guides/setup.md", ""),
+        (commit_ids[4][:8], "created", "docs/b.md", ""),
+        (commit_ids[3][:8], "renamed", "guides/setup.md", "guide.md"),
+        (commit_ids[2][:8], "changed", "guide.md", ""),
+        (commit_ids[1][:8], "changed", "guide.md", ""),
+        (commit_ids[0][:8], "created", "guide.md", ""),
     ]
 
 
-def test_limited_log_reports_more_commits(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_limited_log_reports_more_commits(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     for arguments in ([], ["guides/setup.md"]):
         assert main(["log", *arguments, "--limit", "2", "-C", str(repo)]) == 0
         captured = capsys.readouterr()
@@ -164,7 +175,7 @@ def test_log_without_limit_reads_every_page(tmp_path: Path, capsys: Capture) -> 
         assert (captured.err == "") == (count == 250)
 
 
-PATCH = """\
+EXPECTED_PATCH = """\
 {5}  2026-01-06 07:30  Ann Author
           Drop B
 
@@ -192,13 +203,13 @@ PATCH = """\
 """
 
 
-def test_diffs_are_printed_with_commits(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_diffs_are_printed_with_commits(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     arguments = ["log", "guides/setup.md#how", "-p", "--limit", "3", "-C", str(repo)]
     assert main(arguments) == 0
-    assert capsys.readouterr().out == PATCH.format(*(id[:8] for id in ids), space=" ")
+    assert capsys.readouterr().out == EXPECTED_PATCH.format(*(id[:8] for id in commit_ids), space=" ")
 
 
-def test_too_large_texts_are_not_compared(repo: Path, commit: Commit, capsys: Capture) -> None:
+def test_too_large_texts_are_not_compared(repo: Path, commit: CommitAll, capsys: Capture) -> None:
     (repo / "large.md").write_text("# Large\n\n" + "A line of words.\n" * 70_000)
     commit(2, "Large")
     assert main(["log", "large.md", "-p", "-C", str(repo)]) == 0
@@ -207,15 +218,17 @@ def test_too_large_texts_are_not_compared(repo: Path, commit: Commit, capsys: Ca
     assert json.loads(capsys.readouterr().out)["history"][0]["hint"].endswith("not compared")
 
 
-def test_json_of_section_has_history_and_diffs(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+def test_json_of_section_has_history_and_diffs(
+    repo: Path, commit_ids: list[str], git: Git, capsys: Capture
+) -> None:
     assert main(["log", "guide.md#retries", "--json", "-p", "--limit", "4", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["file"], data["slug"], data["complete"]) == ("guides/setup.md", "how-to-retry", False)
-    assert data["moved_to"] == {"file": "guides/setup.md", "slug": "how-to-retry", "commit": ids[3]}
+    assert data["moved_to"] == {"file": "guides/setup.md", "slug": "how-to-retry", "commit": commit_ids[3]}
     assert data["commit"] == git("rev-parse", "HEAD")
-    assert [item["commit"] for item in data["history"]] == [ids[index] for index in (5, 3, 2, 1)]
+    assert [entry["commit"] for entry in data["history"]] == [commit_ids[index] for index in (5, 3, 2, 1)]
     assert data["history"][3] == {
-        "commit": ids[1],
+        "commit": commit_ids[1],
         "kind": "changed",
         "author": {"name": "Bob Builder", "email": "bob@example.com"},
         "date": "2026-01-02T07:30:00Z",
@@ -229,11 +242,11 @@ def test_json_of_section_has_history_and_diffs(repo: Path, ids: list[str], git: 
     }
 
 
-def test_json_of_all_documents_has_their_changes(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_json_of_all_documents_has_their_changes(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["log", "--json", "--limit", "3", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["complete"] is False
-    assert [item["commit"] for item in data["history"]] == ids[5:2:-1]
+    assert [entry["commit"] for entry in data["history"]] == commit_ids[5:2:-1]
     assert data["history"][2]["documents"] == [
         {"kind": "renamed", "file": "guides/setup.md", "old_file": "guide.md"}
     ]
@@ -256,7 +269,7 @@ def test_json_of_all_documents_has_their_changes(repo: Path, ids: list[str], cap
     ],
 )
 def test_unknown_address_or_option_returns_error(
-    repo: Path, ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
+    repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     (repo / "new.md").write_text("# New\n")
     assert main(["log", "-C", str(repo), *arguments]) == code
@@ -272,17 +285,17 @@ def test_branch_without_commits_returns_error(tmp_path: Path, git: Git, capsys: 
 
 
 def test_shallow_clone_is_reported(
-    repo: Path, ids: list[str], git: Git, tmp_path: Path, capsys: Capture
+    repo: Path, commit_ids: list[str], git: Git, tmp_path: Path, capsys: Capture
 ) -> None:
     git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
     for arguments in ([], ["guides/setup.md"]):
         assert main(["log", *arguments, "-C", str(tmp_path / "shallow")]) == 0
         captured = capsys.readouterr()
-        assert captured.out.startswith(ids[5][:8])
+        assert captured.out.startswith(commit_ids[5][:8])
         assert captured.err.startswith("The clone is shallow")
 
 
-PAGE = """\
+EXPECTED_PAGE = """\
 {5}  2026-01-06 07:30  Ann Author
           Drop B
 {3}  2026-01-04 07:30  Ann Author
@@ -298,18 +311,22 @@ Only the last 4 commits are shown; --limit 0 shows all.
 
 
 @pytest.mark.process
-def test_terminal_shows_indented_entries(repo: Path, ids: list[str], screen: Screen) -> None:
+def test_terminal_shows_indented_entries(
+    repo: Path, commit_ids: list[str], run_in_terminal: RunInTerminal
+) -> None:
     for columns in (80, 120):
-        page = screen("log", "guides/setup.md#how", "--limit", "4", columns=columns)
-        assert page == PAGE.format(*(id[:8] for id in ids))
+        page = run_in_terminal("log", "guides/setup.md#how", "--limit", "4", columns=columns)
+        assert page == EXPECTED_PAGE.format(*(id[:8] for id in commit_ids))
 
 
 @pytest.mark.process
-def test_long_subjects_and_many_documents_are_indented(repo: Path, commit: Commit, screen: Screen) -> None:
+def test_long_subjects_and_many_documents_are_indented(
+    repo: Path, commit: CommitAll, run_in_terminal: RunInTerminal
+) -> None:
     for number in range(12):
         (repo / f"{number:02}.md").write_text(f"# {number}\n")
     id = commit(8, "Words " * 20, "日本 太郎 <taro@example.com>")
-    lines = screen("log", "--limit", "1").splitlines()
+    lines = run_in_terminal("log", "--limit", "1").splitlines()
     assert lines[0] == f"{id[:8]}  2026-01-08 07:30  日本 太郎"
     assert [line.strip() for line in lines[1:3]] == [("Words " * 11).strip(), ("Words " * 9).strip()]
     assert lines[3:-2] == [f"          created {number:02}.md" for number in range(10)]
@@ -318,10 +335,12 @@ def test_long_subjects_and_many_documents_are_indented(repo: Path, commit: Commi
 
 
 @pytest.mark.process
-def test_terminal_output_is_coloured(repo: Path, ids: list[str], screen: Screen) -> None:
-    page = screen("log", "guides/setup.md#how", "-p", "--limit", "3", colours=True)
+def test_terminal_output_is_coloured(
+    repo: Path, commit_ids: list[str], run_in_terminal: RunInTerminal
+) -> None:
+    page = run_in_terminal("log", "guides/setup.md#how", "-p", "--limit", "3", colours=True)
     for text in (
-        f"\x1b[33m{ids[5][:8]}\x1b[0m",
+        f"\x1b[33m{commit_ids[5][:8]}\x1b[0m",
         "\x1b[32m+## How to retry\x1b[0m",
         "\x1b[31m-## Retries\x1b[0m",
         "\x1b[36m@@ -5,3 +5,3 @@\x1b[0m",
@@ -332,11 +351,13 @@ def test_terminal_output_is_coloured(repo: Path, ids: list[str], screen: Screen)
 
 
 @pytest.mark.process
-def test_control_characters_are_escaped(repo: Path, commit: Commit, screen: Screen, capsys: Capture) -> None:
+def test_control_characters_are_escaped(
+    repo: Path, commit: CommitAll, run_in_terminal: RunInTerminal, capsys: Capture
+) -> None:
     (repo / "\x1b]0;x\x07.md").write_text("# X\n")
     commit(9, "A \x1b[31msubject\u202e turned", "M\x1b[5mallory <m@example.com>")
-    page = screen("log", "--limit", "1", colours=True)
-    assert not any(hidden in page for hidden in ("\x1b]", "\x1b[5m", "\x1b[31m", "\u202e", "\x07"))
+    page = run_in_terminal("log", "--limit", "1", colours=True)
+    assert not any(sequence in page for sequence in ("\x1b]", "\x1b[5m", "\x1b[31m", "\u202e", "\x07"))
     assert main(["log", "--limit", "1", "-p", "-C", str(repo), "guide.md"]) == 0
     assert "\x1b" not in capsys.readouterr().out
 
@@ -358,10 +379,10 @@ def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
     repo, _ = write_history(tmp_path / "random", commits)
     workspace = Workspace.open(tmp_path / "random", durable=False)
     changes = {
-        item.info.commit: {
-            path for change in item.changes for path in (change.path, change.old_path) if path is not None
+        entry.info.commit: {
+            path for change in entry.changes for path in (change.path, change.old_path) if path is not None
         }
-        for item in RecentCommits(workspace.snapshot())
+        for entry in RecentCommits(workspace.snapshot())
     }
     assert changes == _list_changes_by_git(repo)
 
@@ -378,13 +399,13 @@ def _list_changes_by_git(repo: Repo) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("name", ["log", "blame"])
-def test_addresses_and_refs_are_completed(repo: Path, ids: list[str], git: Git, name: str) -> None:
+def test_addresses_and_refs_are_completed(repo: Path, commit_ids: list[str], git: Git, name: str) -> None:
     git("tag", "v1.0")
     shell = ShellComplete(docyard, {}, "docyard", "_DOCYARD_COMPLETE")
     words = [name, "-C", str(repo)]
-    assert [item.value for item in shell.get_completions(words, "guides/")] == ["guides/setup.md"]
-    assert [item.value for item in shell.get_completions(words, "guides/setup.md#h")] == [
+    assert [entry.value for entry in shell.get_completions(words, "guides/")] == ["guides/setup.md"]
+    assert [entry.value for entry in shell.get_completions(words, "guides/setup.md#h")] == [
         "guides/setup.md#how-to-retry"
     ]
-    assert [item.value for item in shell.get_completions([*words, "--ref"], "v")] == ["v1.0"]
+    assert [entry.value for entry in shell.get_completions([*words, "--ref"], "v")] == ["v1.0"]
     assert isinstance(docyard.get_command(click.Context(docyard), name), click.Command)

@@ -14,7 +14,7 @@ from tests.loops import loop_over
 
 Capture = pytest.CaptureFixture[str]
 
-VALID: dict[str, Any] = {
+VALID_METADATA: dict[str, Any] = {
     "metadata_version": "1.1.0",
     "corpus_description": "Acme's guides",
     "taxonomy": {"language": {"description": "The language.", "values": ["python", "go"]}},
@@ -24,7 +24,7 @@ VALID: dict[str, Any] = {
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def metadata_file(tmp_path: Path) -> Path:
     return tmp_path / "metadata.json"
 
 
@@ -45,25 +45,25 @@ def test_missing_index_returns_error_with_rebuild_command(repo: Path, capsys: Ca
     assert "docyard index rebuild" in capsys.readouterr().err
 
 
-def test_valid_file_is_printed(file: Path, capsys: Capture) -> None:
-    file.write_text(json.dumps(VALID))
-    assert main(["metadata", str(file)]) == 0
+def test_valid_file_is_printed(metadata_file: Path, capsys: Capture) -> None:
+    metadata_file.write_text(json.dumps(VALID_METADATA))
+    assert main(["metadata", str(metadata_file)]) == 0
     output = capsys.readouterr().out
     assert "embedding\topenai large 3072\n" in output
     assert "source_commit\tnone\n" in output
     assert "language\t2\tThe language.\n" in output
-    assert main(["metadata", str(file), "--json"]) == 0
+    assert main(["metadata", str(metadata_file), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["metadata"]["taxonomy"]["language"]["values"] == ["go", "python"]
     assert report["metadata"]["stats"]["source_commit"] is None
 
 
 @loop_over(
-    ("field", "change"),
+    ("field", "changed_fields"),
     [
         ("metadata_version", {"metadata_version": "1.1"}),
         ("metadata_version", {"metadata_version": "2.0.0"}),
-        ("stats.source_commit", {"stats": {**VALID["stats"], "source_commit": "a" * 39}}),
+        ("stats.source_commit", {"stats": {**VALID_METADATA["stats"], "source_commit": "a" * 39}}),
         ("taxonomy", {"taxonomy": {f"k{i}": {"values": []} for i in range(65)}}),
         ("taxonomy.k.values", {"taxonomy": {"k": {"values": [str(i) for i in range(513)]}}}),
         ("taxonomy.k.values.0", {"taxonomy": {"k": {"values": ["x" * 200]}}}),
@@ -72,21 +72,23 @@ def test_valid_file_is_printed(file: Path, capsys: Capture) -> None:
     ],
 )
 def test_problem_is_reported_with_its_field(
-    field: str, change: dict[str, Any], file: Path, capsys: Capture
+    field: str, changed_fields: dict[str, Any], metadata_file: Path, capsys: Capture
 ) -> None:
-    file.write_text(json.dumps({**VALID, **change}))
-    assert main(["metadata", str(file)]) == 1
+    metadata_file.write_text(json.dumps({**VALID_METADATA, **changed_fields}))
+    assert main(["metadata", str(metadata_file)]) == 1
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{field}\t")
-    assert main(["metadata", str(file), "--json"]) == 1
+    assert main(["metadata", str(metadata_file), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["metadata"] is None
     assert [problem["field"] for problem in report["problems"]] == [field]
 
 
-def test_every_problem_is_listed(file: Path, capsys: Capture) -> None:
-    file.write_text(json.dumps({**VALID, "metadata_version": "1", "corpus_description": None, "stats": {}}))
-    assert main(["metadata", str(file)]) == 1
+def test_every_problem_is_listed(metadata_file: Path, capsys: Capture) -> None:
+    metadata_file.write_text(
+        json.dumps({**VALID_METADATA, "metadata_version": "1", "corpus_description": None, "stats": {}})
+    )
+    assert main(["metadata", str(metadata_file)]) == 1
     fields = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
     assert fields == [
         "metadata_version",
@@ -97,9 +99,9 @@ def test_every_problem_is_listed(file: Path, capsys: Capture) -> None:
     ]
 
 
-def test_invalid_json_is_reported_as_problem(file: Path, capsys: Capture) -> None:
-    file.write_bytes(b"\xff{")
-    assert main(["metadata", str(file)]) == 1
+def test_invalid_json_is_reported_as_problem(metadata_file: Path, capsys: Capture) -> None:
+    metadata_file.write_bytes(b"\xff{")
+    assert main(["metadata", str(metadata_file)]) == 1
     assert capsys.readouterr().out.startswith("metadata.json\t")
 
 
@@ -114,27 +116,27 @@ def test_error_for_unreadable_file_omits_its_folder(name: str, tmp_path: Path, c
     assert str(tmp_path) not in captured.err
 
 
-def test_key_option_requires_artifact(file: Path, capsys: Capture) -> None:
-    file.write_text(json.dumps(VALID))
-    assert main(["metadata", str(file), "--key", "k"]) == 2
+def test_key_option_requires_artifact(metadata_file: Path, capsys: Capture) -> None:
+    metadata_file.write_text(json.dumps(VALID_METADATA))
+    assert main(["metadata", str(metadata_file), "--key", "k"]) == 2
     assert "--key" in capsys.readouterr().err
 
 
 def test_all_files_of_artifact_are_checked(repo: Path, tmp_path: Path, capsys: Capture) -> None:
-    out, key = tmp_path / "out", tmp_path / "key"
-    assert main(["build", "-C", str(repo), "--out", str(out), "--key", str(key)]) == 0
+    artifact, key = tmp_path / "out", tmp_path / "key"
+    assert main(["build", "-C", str(repo), "--out", str(artifact), "--key", str(key)]) == 0
     capsys.readouterr()
-    assert main(["metadata", str(out), "--key", str(key), "--json"]) == 0
+    assert main(["metadata", str(artifact), "--key", str(key), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["metadata"]["stats"]["total_files"] == 1
-    [pack] = (out / "objects" / "pack").glob("*.pack")
+    [pack] = (artifact / "objects" / "pack").glob("*.pack")
     data = bytearray(pack.read_bytes())
     data[-1] ^= 1
     pack.chmod(0o600)
     pack.write_bytes(data)
-    assert main(["metadata", str(out)]) == 1
+    assert main(["metadata", str(artifact)]) == 1
     assert "\nartifact\t" in capsys.readouterr().out
-    assert main(["metadata", str(out), "--json"]) == 1
+    assert main(["metadata", str(artifact), "--json"]) == 1
     [problem] = json.loads(capsys.readouterr().out)["problems"]
     assert problem["field"] == "artifact"
     assert pack.name in problem["reason"]

@@ -18,37 +18,37 @@ from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
 
 Capture = pytest.CaptureFixture[str]
-Run = Callable[..., str]
-Data = Callable[..., dict[str, Any]]
+RunCommand = Callable[..., str]
+ReadData = Callable[..., dict[str, Any]]
 
 RULES = '[[protect]]\npaths = ["guide.md"]\napprovers = ["ben"]\n'
 
 
 @pytest.fixture
-def run(repo: Path, capsys: Capture) -> Run:
+def run_command(repo: Path, capsys: Capture) -> RunCommand:
     """Return a function that runs a command, checks its exit code, and returns its output."""
 
-    def run(*arguments: str, code: int = 0) -> str:
+    def run_command(*arguments: str, code: int = 0) -> str:
         assert main(["proposals", *arguments, "-C", str(repo)]) == code, capsys.readouterr()
         captured = capsys.readouterr()
         return captured.out + captured.err
 
-    return run
+    return run_command
 
 
 @pytest.fixture
-def data(run: Run) -> Data:
+def read_data(run_command: RunCommand) -> ReadData:
     """Return a function like `run` that adds --json and returns the data."""
 
-    def data(*arguments: str, code: int = 0) -> dict[str, Any]:
-        output: dict[str, Any] = json.loads(run(*arguments, "--json", code=code))
+    def read_data(*arguments: str, code: int = 0) -> dict[str, Any]:
+        output: dict[str, Any] = json.loads(run_command(*arguments, "--json", code=code))
         return output
 
-    return data
+    return read_data
 
 
 @pytest.fixture
-def ben(repo: Path, tmp_path: Path) -> Path:
+def ben_token_file(repo: Path, tmp_path: Path) -> Path:
     """Return a file with the token of Ben, who is an approver in the rules."""
     file = tmp_path / "token"
     file.touch(mode=0o600)
@@ -57,10 +57,10 @@ def ben(repo: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def proposed(repo: Path, git: Git, data: Data) -> str:
+def proposal_id(repo: Path, git: Git, read_data: ReadData) -> str:
     """Return the id of a proposal that changes a sentence, and adds a document and another file."""
-    created = data("create", "Describe the retry backoff", "-d", "They *need* a bound.")
-    git("switch", "--quiet", created["branch"])
+    new_proposal = read_data("create", "Describe the retry backoff", "-d", "They *need* a bound.")
+    git("switch", "--quiet", new_proposal["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A backoff that doubles."))
     (repo / "new.md").write_text("# New page\n\nSome words.\n\n## One\n\nMore.\n")
@@ -68,7 +68,7 @@ def proposed(repo: Path, git: Git, data: Data) -> str:
     git("add", ".")
     git("commit", "--quiet", "--message", "Back off")
     git("switch", "--quiet", "main")
-    return str(created["proposal"])
+    return str(new_proposal["proposal"])
 
 
 @loop_over("name", COMMANDS)
@@ -81,26 +81,26 @@ def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str,
 
 
 def test_draft_is_submitted_reviewed_and_merged(
-    repo: Path, git: Git, ben: Path, proposed: str, run: Run, data: Data
+    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, run_command: RunCommand, read_data: ReadData
 ) -> None:
     git("branch", "keep")
     (repo / "docyard.toml").write_text(RULES)
     git("add", ".")
     git("commit", "--quiet", "--message", "Rules")
-    tip = git("rev-parse", f"proposals/{proposed}-describe-the-retry-backoff")
-    assert f"next: docyard proposals submit {proposed}\n" in run("show", proposed)
-    assert f"Submitted {proposed} at {tip[:8]}" in run("submit", proposed)
-    run("request-changes", proposed, "-m", "State by how much.")
-    view = data("show", proposed)
+    tip = git("rev-parse", f"proposals/{proposal_id}-describe-the-retry-backoff")
+    assert f"next: docyard proposals submit {proposal_id}\n" in run_command("show", proposal_id)
+    assert f"Submitted {proposal_id} at {tip[:8]}" in run_command("submit", proposal_id)
+    run_command("request-changes", proposal_id, "-m", "State by how much.")
+    view = read_data("show", proposal_id)
     assert view["state"] == "changes_requested"
-    assert [block["code"] for block in view["missing"]] == ["CHANGES_REQUESTED", "NEEDS_APPROVAL"]
-    assert "may not be merged" in run("merge", proposed, code=3)
+    assert [requirement["code"] for requirement in view["missing"]] == ["CHANGES_REQUESTED", "NEEDS_APPROVAL"]
+    assert "may not be merged" in run_command("merge", proposal_id, code=3)
     git("switch", "--quiet", view["branch"])
     (repo / "guide.md").write_text((repo / "guide.md").read_text().replace("doubles.", "doubles each time."))
     git("commit", "--quiet", "--all", "--message", "By how much")
     git("switch", "--quiet", "main")
-    run("submit", proposed)
-    view = data("show", proposed)
+    run_command("submit", proposal_id)
+    view = read_data("show", proposal_id)
     assert [(review["verdict"], review["holds"]) for review in view["reviews"]] == [
         ("request_changes", False)
     ]
@@ -114,104 +114,117 @@ def test_draft_is_submitted_reviewed_and_merged(
         "checks_failed": [],
         "met": False,
     }
-    assert f"approve {proposed} --commit {view['tip'][:8]}" in view["next_step"]
-    token = ("--token-file", str(ben))
-    assert "no longer at that commit" in run("approve", proposed, "--commit", tip[:8], *token, code=3)
-    run("approve", proposed, "--commit", view["tip"][:8], "-m", "Reads well.", *token)
-    assert data("show", proposed)["missing"] == []
-    error = run("merge", proposed, code=3)
+    assert f"approve {proposal_id} --commit {view['tip'][:8]}" in view["next_step"]
+    token_options = ("--token-file", str(ben_token_file))
+    assert "no longer at that commit" in run_command(
+        "approve", proposal_id, "--commit", tip[:8], *token_options, code=3
+    )
+    run_command("approve", proposal_id, "--commit", view["tip"][:8], "-m", "Reads well.", *token_options)
+    assert read_data("show", proposal_id)["missing"] == []
+    error = run_command("merge", proposal_id, code=3)
     assert "only a person with a token can merge" in error
     assert "--token-file" in error
-    merged = data("merge", proposed, *token)
-    assert merged["new"]
-    assert merged["commit"] == git("rev-parse", "main")
+    merge_result = read_data("merge", proposal_id, *token_options)
+    assert merge_result["new"]
+    assert merge_result["commit"] == git("rev-parse", "main")
     assert "doubles each time" in (repo / "guide.md").read_text()
-    repeated = run("merge", proposed, *token)
-    assert repeated.startswith(f"Nothing to do: {proposed} was merged already.\n")
-    assert git("rev-parse", "main") == merged["commit"]
-    page = run("show", proposed)
-    assert f"merged as {merged['commit'][:8]}" in page
+    repeated_output = run_command("merge", proposal_id, *token_options)
+    assert repeated_output.startswith(f"Nothing to do: {proposal_id} was merged already.\n")
+    assert git("rev-parse", "main") == merge_result["commit"]
+    page = run_command("show", proposal_id)
+    assert f"merged as {merge_result['commit'][:8]}" in page
     assert "Ben approved at" in page
 
 
 def test_approval_of_own_proposal_or_without_token_is_refused(
-    repo: Path, tmp_path: Path, proposed: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    repo: Path, tmp_path: Path, proposal_id: str, run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("submit", proposed)
-    error = run("approve", proposed, code=3)
+    run_command("submit", proposal_id)
+    error = run_command("approve", proposal_id, code=3)
     assert "only a person with a token can approve" in error
     assert "docyard tokens add" in error
     monkeypatch.setenv("DOCYARD_TOKEN", Tokens(repo / ".git").add("ann", "Ann", "ann@example.com"))
-    assert "the author of a proposal cannot approve it" in run("approve", proposed, code=3)
+    assert "the author of a proposal cannot approve it" in run_command("approve", proposal_id, code=3)
     monkeypatch.setenv("DOCYARD_TOKEN", "docyard_ann_" + "0" * 48)
-    error = run("approve", proposed, code=3)
+    error = run_command("approve", proposal_id, code=3)
     assert "the token is unknown in this repository" in error
     assert "0" * 48 not in error
 
 
-def test_diff_marks_changed_sections_and_words(proposed: str, run: Run, data: Data) -> None:
-    output = run("diff", proposed)
+def test_diff_marks_changed_sections_and_words(
+    proposal_id: str, run_command: RunCommand, read_data: ReadData
+) -> None:
+    output = run_command("diff", proposal_id)
     assert "    ~ A backoff [-with jitter.-]{+that doubles.+}\n" in output
     assert "Added with 1 section: One.\n" in output
     assert "    + More.\n" in output
     assert output.endswith("data.bin\n  This file is not a document.\n")
-    assert "new.md" not in run("diff", proposed, "guide.md#retries")
-    assert run("diff", proposed, "new.md#one") == "new.md\n  One one\n    Added.\n    + ## One\n    + More.\n"
-    markdown = run("diff", proposed, "--markdown")
+    assert "new.md" not in run_command("diff", proposal_id, "guide.md#retries")
+    assert (
+        run_command("diff", proposal_id, "new.md#one")
+        == "new.md\n  One one\n    Added.\n    + ## One\n    + More.\n"
+    )
+    markdown = run_command("diff", proposal_id, "--markdown")
     assert "> A backoff ~~with jitter.~~ **that doubles.**\n" in markdown
     assert markdown.count("### `new.md`") == 1
     assert "+More.\n" in markdown
-    changes = data("diff", proposed, "guide.md")
+    changes = read_data("diff", proposal_id, "guide.md")
     assert [document["path"] for document in changes["documents"]] == ["guide.md"]
     assert changes["files"] == []
-    error = run("diff", proposed, "guide.md#_preamble", code=3)
+    error = run_command("diff", proposal_id, "guide.md#_preamble", code=3)
     assert "changes nothing at this address" in error
     assert "Name a changed document: guide.md." in error
 
 
-def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Run, data: Data) -> None:
-    run("comment", proposed, "guide.md#retries", "-m", "By how much?", "--quote", "that doubles")
-    run("comment", proposed, "new.md", "-m", "\x1b[31mGood\x1b[0m\u202e.")
-    [first, _] = data("show", proposed)["threads"]
-    run("comment", proposed, "--reply-to", first["id"], "-m", "By two.")
-    page = run("show", proposed, "--no-diff")
+def test_comments_follow_their_text(
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, read_data: ReadData
+) -> None:
+    run_command("comment", proposal_id, "guide.md#retries", "-m", "By how much?", "--quote", "that doubles")
+    run_command("comment", proposal_id, "new.md", "-m", "\x1b[31mGood\x1b[0m\u202e.")
+    [first_thread, _] = read_data("show", proposal_id)["threads"]
+    run_command("comment", proposal_id, "--reply-to", first_thread["id"], "-m", "By two.")
+    page = run_command("show", proposal_id, "--no-diff")
     assert "\x1b" not in page
     assert "\u202e" not in page
-    assert "  guide.md#retries  " + first["id"] in page
+    assert "  guide.md#retries  " + first_thread["id"] in page
     assert "    > that doubles\n    By how much?\n" in page
     assert "        By two.\n" in page
-    git("switch", "--quiet", data("list")["proposals"][0]["branch"])
+    git("switch", "--quiet", read_data("list")["proposals"][0]["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text := text.replace("## R", "## The r"))
     git("commit", "--quiet", "--all", "--message", "Another heading")
-    assert "guide.md#the-retries (was guide.md#retries)  " in run("show", proposed, "--no-diff")
+    assert "guide.md#the-retries (was guide.md#retries)  " in run_command("show", proposal_id, "--no-diff")
     (repo / "guide.md").write_text(text.replace("that doubles", "which triples"))
     git("rm", "--quiet", "new.md")
     git("commit", "--quiet", "--all", "--message", "Other words")
     git("switch", "--quiet", "main")
-    page = run("show", proposed, "--no-diff")
+    page = run_command("show", proposal_id, "--no-diff")
     assert "guide.md#the-retries (was guide.md#retries; its text has changed)" in page
     assert "new.md (deleted)" in page
-    [thread] = data("show", proposed, "guide.md#the-retries")["threads"]
+    [thread] = read_data("show", proposal_id, "guide.md#the-retries")["threads"]
     assert thread["now"]["state"] == "outdated"
     assert [reply["text"] for reply in thread["replies"]] == ["By two."]
-    unknown = run("comment", proposed, "--reply-to", "0" * 16, "-m", "x", code=3)
-    assert first["id"] in unknown
+    error = run_command("comment", proposal_id, "--reply-to", "0" * 16, "-m", "x", code=3)
+    assert first_thread["id"] in error
 
 
 @pytest.mark.process
 def test_text_is_read_from_pipe_or_editor(
-    tmp_path: Path, proposed: str, run: Run, data: Data, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    proposal_id: str,
+    run_command: RunCommand,
+    read_data: ReadData,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def pipe(raw: bytes) -> None:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    def pipe(data: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
 
     pipe("Two lines,\nthe second: ü.\n".encode())
-    run("comment", proposed)
+    run_command("comment", proposal_id)
     pipe(b"")
-    assert "the text is empty" in run("comment", proposed, code=3)
+    assert "the text is empty" in run_command("comment", proposal_id, code=3)
     pipe(b"\xff")
-    assert "not UTF-8" in run("comment", proposed, code=3)
+    assert "not UTF-8" in run_command("comment", proposal_id, code=3)
     editor = tmp_path / "editor"
     editor.write_text(
         '#!/bin/sh\nprintf "# Heading\\n\\nTyped.\\n\\n" | cat - "$1" > "$1.new" && mv "$1.new" "$1"\n'
@@ -219,112 +232,114 @@ def test_text_is_read_from_pipe_or_editor(
     editor.chmod(0o755)
     monkeypatch.setenv("GIT_EDITOR", str(editor))
     monkeypatch.setattr("docyard.cli.proposals.actions.is_terminal", lambda stream: True)
-    run("comment", proposed)
-    texts = [thread["text"] for thread in data("show", proposed)["threads"]]
+    run_command("comment", proposal_id)
+    texts = [thread["text"] for thread in read_data("show", proposal_id)["threads"]]
     assert texts == ["Two lines,\nthe second: ü.", "# Heading\n\nTyped."]
 
 
-def test_lists_report_omitted_proposals(proposed: str, run: Run, data: Data) -> None:
-    second = data("create", "Describe the retry backoff", "--submit")["proposal"]
-    page = run("show", second)
+def test_lists_report_omitted_proposals(
+    proposal_id: str, run_command: RunCommand, read_data: ReadData
+) -> None:
+    second_id = read_data("create", "Describe the retry backoff", "--submit")["proposal"]
+    page = run_command("show", second_id)
     assert "it has no commit of its own yet" in page
     assert "There are no changes yet." in page
-    assert f"next: git switch proposals/{second}-" in page
-    assert "has no commit of its own" in run("merge", second, code=3)
-    third = data("create", "Closed soon")["proposal"]
-    closed = run("close", third, "-m", "Done elsewhere.")
-    assert f"next: docyard proposals reopen {third} reopens it\n" in closed
-    listing = data("list")
-    assert {proposal["proposal"] for proposal in listing["proposals"]} == {proposed, second}
+    assert f"next: git switch proposals/{second_id}-" in page
+    assert "has no commit of its own" in run_command("merge", second_id, code=3)
+    third_id = read_data("create", "Closed soon")["proposal"]
+    close_output = run_command("close", third_id, "-m", "Done elsewhere.")
+    assert f"next: docyard proposals reopen {third_id} reopens it\n" in close_output
+    listing = read_data("list")
+    assert {proposal["proposal"] for proposal in listing["proposals"]} == {proposal_id, second_id}
     assert listing["complete"]
-    output = run("list", "--limit", "1")
+    output = run_command("list", "--limit", "1")
     assert "1 of 2; --limit 0 shows all.\n" in output
-    assert [line.split("\t")[:2] for line in run("list", "--state", "closed").splitlines()] == [
-        [third, "closed"]
+    assert [line.split("\t")[:2] for line in run_command("list", "--state", "closed").splitlines()] == [
+        [third_id, "closed"]
     ]
-    assert "No proposal is merged; in other states: 1 draft, 1 open and 1 closed." in run(
+    assert "No proposal is merged; in other states: 1 draft, 1 open and 1 closed." in run_command(
         "list", "--state", "merged"
     )
-    run("reopen", third)
-    assert f"{third} is open already" in run("reopen", third)
-    assert data("list", "--state", "all")["total"] == 3
+    run_command("reopen", third_id)
+    assert f"{third_id} is open already" in run_command("reopen", third_id)
+    assert read_data("list", "--state", "all")["total"] == 3
 
 
 def test_title_and_description_are_edited_within_limits(
-    repo: Path, tmp_path: Path, proposed: str, run: Run, data: Data
+    repo: Path, tmp_path: Path, proposal_id: str, run_command: RunCommand, read_data: ReadData
 ) -> None:
     description = tmp_path / "description.md"
     description.write_text("# Why\n\nBecause.\n")
-    run("edit", proposed, "--title", "Retries  🦆\n back off", "-F", str(description))
-    view = data("show", proposed)
+    run_command("edit", proposal_id, "--title", "Retries  🦆\n back off", "-F", str(description))
+    view = read_data("show", proposal_id)
     assert (view["title"], view["description"]) == ("Retries 🦆 back off", "# Why\n\nBecause.")
-    assert "already" in run("edit", proposed, "--title", "Retries 🦆 back off")
-    error = run("create", "x" * 10_000, code=3)
+    assert "already" in run_command("edit", proposal_id, "--title", "Retries 🦆 back off")
+    error = run_command("create", "x" * 10_000, code=3)
     assert "10,000 characters; the limit is 256" in error
     assert "x" * 50 not in error
-    run("create", " ", code=3)
-    run("edit", proposed, code=2)
-    run("edit", proposed, "-d", "x", "-F", "y", code=2)
-    assert data("list", "--state", "all")["total"] == 1
+    run_command("create", " ", code=3)
+    run_command("edit", proposal_id, code=2)
+    run_command("edit", proposal_id, "-d", "x", "-F", "y", code=2)
+    assert read_data("list", "--state", "all")["total"] == 1
 
 
-def test_unknown_id_suggests_nearest(proposed: str, run: Run) -> None:
+def test_unknown_id_suggests_nearest(proposal_id: str, run_command: RunCommand) -> None:
     for command in ("show", "diff", "submit", "conflicts", "refresh", "merge", "close"):
-        assert f"such as '{proposed}'" in run(command, proposed[:-1], code=3)
-    assert "no proposal" in run("show", "main", code=3)
-    assert run("show", f"proposals/{proposed}").startswith(proposed)
+        assert f"such as '{proposal_id}'" in run_command(command, proposal_id[:-1], code=3)
+    assert "no proposal" in run_command("show", "main", code=3)
+    assert run_command("show", f"proposals/{proposal_id}").startswith(proposal_id)
 
 
 def test_deleted_branch_is_reported_with_fix(
-    repo: Path, git: Git, proposed: str, run: Run, data: Data
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, read_data: ReadData
 ) -> None:
-    run("submit", proposed)
-    branch = data("show", proposed)["branch"]
+    run_command("submit", proposal_id)
+    branch = read_data("show", proposal_id)["branch"]
     tip = git("rev-parse", branch)
     git("branch", "-D", branch)
-    page = run("show", proposed)
+    page = run_command("show", proposal_id)
     assert "the proposal's branch was deleted" in page
     assert f"next: git branch {branch} {tip[:8]} restores its branch\n" in page
-    assert "does not exist" in run("conflicts", proposed, code=3)
-    assert "No proposal is open; in other states: 1 gone." in run("list")
+    assert "does not exist" in run_command("conflicts", proposal_id, code=3)
+    assert "No proposal is open; in other states: 1 gone." in run_command("list")
     git("branch", branch, tip)
-    assert data("show", proposed)["state"] == "open"
+    assert read_data("show", proposal_id)["state"] == "open"
     git("branch", "-f", branch, "main")
-    assert "the branch was rewritten" in run("show", proposed)
+    assert "the branch was rewritten" in run_command("show", proposal_id)
 
 
 def test_overlap_with_other_proposal_is_reported(
-    repo: Path, git: Git, proposed: str, run: Run, data: Data
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, read_data: ReadData
 ) -> None:
-    other = data("create", "The same section")
-    git("switch", "--quiet", other["branch"])
+    other_proposal = read_data("create", "The same section")
+    git("switch", "--quiet", other_proposal["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A jitter."))
     git("commit", "--quiet", "--all", "--message", "Jitter")
     git("switch", "--quiet", "main")
-    page = run("show", proposed, "--no-diff")
-    assert f"Overlaps with 1 other proposal\n  {other['proposal']}  The same section\n" in page
+    page = run_command("show", proposal_id, "--no-diff")
+    assert f"Overlaps with 1 other proposal\n  {other_proposal['proposal']}  The same section\n" in page
     assert "            guide.md#retries\n" in page
 
 
-def test_ids_and_addresses_are_completed(repo: Path, proposed: str, data: Data) -> None:
+def test_ids_and_addresses_are_completed(repo: Path, proposal_id: str, read_data: ReadData) -> None:
     from click.shell_completion import ShellComplete
 
     from docyard.cli.main import docyard
 
-    closed = data("create", "Closed")["proposal"]
-    assert main(["proposals", "close", closed, "-C", str(repo)]) == 0
+    closed_id = read_data("create", "Closed")["proposal"]
+    assert main(["proposals", "close", closed_id, "-C", str(repo)]) == 0
     shell = ShellComplete(docyard, {}, "docyard", "_X")
 
-    def complete(*words: str) -> list[str]:
+    def list_candidates(*words: str) -> list[str]:
         *previous_words, incomplete = words
         return [item.value for item in shell.get_completions(["proposals", *previous_words], incomplete)]
 
     options = ("-C", str(repo))
-    assert complete("show", *options, "") == [proposed, closed]
-    assert complete("diff", *options, proposed, "n") == ["new.md"]
-    assert complete("diff", *options, proposed, "new.md#") == ["new.md#_preamble", "new.md#one"]
-    assert "request-changes" in complete("req")
+    assert list_candidates("show", *options, "") == [proposal_id, closed_id]
+    assert list_candidates("diff", *options, proposal_id, "n") == ["new.md"]
+    assert list_candidates("diff", *options, proposal_id, "new.md#") == ["new.md#_preamble", "new.md#one"]
+    assert "request-changes" in list_candidates("req")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")

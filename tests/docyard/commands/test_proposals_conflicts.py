@@ -29,7 +29,7 @@ from workspace.merge.trees import FileConflict
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]
-Run = Callable[..., str]
+RunCommand = Callable[..., str]
 
 TEXT = "# Plan\n\nFirst words.\n\n## Steps\n\nOne step.\n\n## Tasks\n\n- [ ] Measure it\n"
 OURS = TEXT.replace("One step.", "Our step.").replace("First", "Our").replace("Measure it", "Measure ours")
@@ -39,7 +39,7 @@ THEIRS = (
 
 
 @pytest.fixture
-def proposed(repo: Path, git: Git) -> str:
+def proposal_id(repo: Path, git: Git) -> str:
     """Return the id of a proposal with conflicts in three units of a document."""
     (repo / "plan.md").write_text(TEXT)
     git("add", ".")
@@ -54,84 +54,97 @@ def proposed(repo: Path, git: Git) -> str:
 
 
 @pytest.fixture
-def run(repo: Path, capsys: Capture) -> Run:
+def run_command(repo: Path, capsys: Capture) -> RunCommand:
     """Return a function that runs a command, checks its exit code, and returns its output."""
     capsys.readouterr()
 
-    def run(*arguments: str, code: int = 0) -> str:
+    def run_command(*arguments: str, code: int = 0) -> str:
         assert main(["proposals", *arguments, "-C", str(repo)]) == code
         captured = capsys.readouterr()
         return captured.out + captured.err
 
-    return run
+    return run_command
 
 
 def read_merged_plan(repo: Path, git: Git) -> str:
     return git("show", f"{git('branch', '--list', 'proposals/*').strip(' *+')}:plan.md") + "\n"
 
 
-def test_conflict_changes_no_branch(repo: Path, git: Git, proposed: str, run: Run) -> None:
-    before = git("for-each-ref")
-    output = run("conflicts", proposed, code=1)
-    assert output.startswith(f"3 conflicts of proposal {proposed} with main; nothing was merged.\n")
+def test_conflict_changes_no_branch(repo: Path, git: Git, proposal_id: str, run_command: RunCommand) -> None:
+    refs_before = git("for-each-ref")
+    output = run_command("conflicts", proposal_id, code=1)
+    assert output.startswith(f"3 conflicts of proposal {proposal_id} with main; nothing was merged.\n")
     assert (
         "text:plan.md#steps\n  base\n    One step.\n  ours\n    Our step.\n  theirs\n    Their step.\n"
         in output
     )
     for command in ("refresh", "merge"):
-        assert run(command, proposed, code=1) == output
-    assert git("for-each-ref") == before
+        assert run_command(command, proposal_id, code=1) == output
+    assert git("for-each-ref") == refs_before
     [name] = [line for line in output.splitlines() if line.startswith("task")]
     assert (
-        json.loads(run("refresh", proposed, "--ours", name, "--json", code=1))["conflicts"][0]["choice"]
+        json.loads(run_command("refresh", proposal_id, "--ours", name, "--json", code=1))["conflicts"][0][
+            "choice"
+        ]
         is None
     )
-    assert git("for-each-ref") == before
+    assert git("for-each-ref") == refs_before
 
 
-def test_names_resolve_one_unit_or_whole_file(repo: Path, git: Git, proposed: str, run: Run) -> None:
-    run("refresh", proposed, "--ours", "plan.md", "--theirs", "text:plan.md#steps", code=2)
-    error = run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
+def test_names_resolve_one_unit_or_whole_file(
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand
+) -> None:
+    run_command("refresh", proposal_id, "--ours", "plan.md", "--theirs", "text:plan.md#steps", code=2)
+    error = run_command("refresh", proposal_id, "--ours", "text:plan.md#step", code=2)
     assert "the conflicts include text:plan.md#steps" in error
-    [name] = [line for line in run("conflicts", proposed, code=1).splitlines() if line.startswith("task")]
-    output = run(
-        "refresh", proposed, "--ours", "plan.md#steps", "--theirs", "text:plan.md#_preamble", "--theirs", name
+    [name] = [
+        line for line in run_command("conflicts", proposal_id, code=1).splitlines() if line.startswith("task")
+    ]
+    output = run_command(
+        "refresh",
+        proposal_id,
+        "--ours",
+        "plan.md#steps",
+        "--theirs",
+        "text:plan.md#_preamble",
+        "--theirs",
+        name,
     )
-    assert output.startswith(f"Refreshed {proposed} as ")
+    assert output.startswith(f"Refreshed {proposal_id} as ")
     assert read_merged_plan(repo, git) == TEXT.replace("One", "Our").replace("First", "Their").replace(
         "it", "theirs"
     )
-    assert run("conflicts", proposed) == f"Proposal {proposed} has no conflict with main.\n"
-    assert "contains all commits of its target already" in run("refresh", proposed)
+    assert run_command("conflicts", proposal_id) == f"Proposal {proposal_id} has no conflict with main.\n"
+    assert "contains all commits of its target already" in run_command("refresh", proposal_id)
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
 def test_conflict_with_removed_document_is_resolved(
-    side: str, repo: Path, git: Git, proposed: str, run: Run
+    side: str, repo: Path, git: Git, proposal_id: str, run_command: RunCommand
 ) -> None:
     git("rm", "--quiet", "plan.md")
     git("commit", "--quiet", "--message", "No plan")
-    output = run("conflicts", proposed, code=1)
-    assert output.startswith(f"1 conflict of proposal {proposed} with main; nothing was merged.\n")
+    output = run_command("conflicts", proposal_id, code=1)
+    assert output.startswith(f"1 conflict of proposal {proposal_id} with main; nothing was merged.\n")
     assert "plan.md" in output
-    assert run("merge", proposed, code=1) == output
-    run("refresh", proposed, f"--{side}", "plan.md")
-    run("merge", proposed)
+    assert run_command("merge", proposal_id, code=1) == output
+    run_command("refresh", proposal_id, f"--{side}", "plan.md")
+    run_command("merge", proposal_id)
     assert (repo / "plan.md").exists() == (side == "ours")
     assert git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("form", ["json", "toml"])
+@pytest.mark.parametrize("file_format", ["json", "toml"])
 def test_file_resolves_conflicts_with_new_content(
-    form: str, repo: Path, git: Git, tmp_path: Path, proposed: str, run: Run
+    file_format: str, repo: Path, git: Git, tmp_path: Path, proposal_id: str, run_command: RunCommand
 ) -> None:
-    data = json.loads(run("conflicts", proposed, "--json", code=1))
+    data = json.loads(run_command("conflicts", proposal_id, "--json", code=1))
     for conflict in data["conflicts"]:
         conflict["choice"] = "theirs"
         if conflict["where"] == "steps":
             conflict |= {"choice": "content", "content": "Both steps.\n"}
-    file = tmp_path / f"decisions.{form}"
-    if form == "json":
+    file = tmp_path / f"decisions.{file_format}"
+    if file_format == "json":
         file.write_text(json.dumps(data))
     else:
         tables = [
@@ -141,7 +154,7 @@ def test_file_resolves_conflicts_with_new_content(
             for entry in data["conflicts"]
         ]
         file.write_text("\n\n".join(tables))
-    run("refresh", proposed, "--resolve", str(file))
+    run_command("refresh", proposal_id, "--resolve", str(file))
     assert read_merged_plan(repo, git) == THEIRS.replace("Their step.", "Both steps.")
 
 
@@ -167,9 +180,9 @@ def test_file_resolves_conflicts_with_new_content(
     ],
 )
 def test_malformed_decisions_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(CommandError, match=reason) as raised:
+    with pytest.raises(CommandError, match=reason) as error_info:
         parse_decisions(text)
-    assert raised.value.fix
+    assert error_info.value.fix
 
 
 def test_decision_without_choice_is_ignored() -> None:
@@ -184,17 +197,23 @@ def test_decision_without_choice_is_ignored() -> None:
     }
 
 
-names = st.text(st.sampled_from("ab#~:/[]0 é\u202e"), max_size=5)
-units = st.builds(UnitId, st.sampled_from([*UnitKind]), names, st.sampled_from(["", "0", "1"]))
-versions = st.none() | st.binary(max_size=5)
-conflicts = st.lists(
-    st.builds(FileConflict, names.filter(bool), st.builds(UnitConflict, units, versions, versions, versions)),
+name_strategy = st.text(st.sampled_from("ab#~:/[]0 é\u202e"), max_size=5)
+unit_strategy = st.builds(
+    UnitId, st.sampled_from([*UnitKind]), name_strategy, st.sampled_from(["", "0", "1"])
+)
+version_strategy = st.none() | st.binary(max_size=5)
+conflict_lists = st.lists(
+    st.builds(
+        FileConflict,
+        name_strategy.filter(bool),
+        st.builds(UnitConflict, unit_strategy, version_strategy, version_strategy, version_strategy),
+    ),
     unique_by=lambda file_conflict: (file_conflict.path, file_conflict.conflict.unit),
     max_size=5,
 )
 
 
-@given(conflicts)
+@given(conflict_lists)
 def test_printed_name_resolves_only_its_conflict(file_conflicts: list[FileConflict]) -> None:
     for path, conflict in file_conflicts:
         entry = json.loads(json.dumps(conflict_to_data(FileConflict(path, conflict))))
@@ -219,21 +238,21 @@ def _list_names(path: str, unit: UnitId) -> tuple[str, ...]:
 
 
 def test_shown_command_resolves_rest_and_repeats_decisions(
-    proposed: str, run: Run, repo: Path, git: Git
+    proposal_id: str, run_command: RunCommand, repo: Path, git: Git
 ) -> None:
-    output = run("refresh", proposed, "--theirs", "text:plan.md#steps", code=1)
+    output = run_command("refresh", proposal_id, "--theirs", "text:plan.md#steps", code=1)
     command = next(
-        line for line in output.splitlines() if f"refresh {proposed} --" in line and "--ours" in line
+        line for line in output.splitlines() if f"refresh {proposal_id} --" in line and "--ours" in line
     )
-    run(*shlex.split(command)[2:])
+    run_command(*shlex.split(command)[2:])
     [proposal] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
     assert "Their step." in git("show", f"{proposal.content.branch}:plan.md")
 
 
 def test_decisions_for_older_commits_are_refused(
-    repo: Path, git: Git, tmp_path: Path, proposed: str, run: Run
+    repo: Path, git: Git, tmp_path: Path, proposal_id: str, run_command: RunCommand
 ) -> None:
-    data = json.loads(run("conflicts", proposed, "--json", code=1))
+    data = json.loads(run_command("conflicts", proposal_id, "--json", code=1))
     for conflict in data["conflicts"]:
         conflict["choice"] = "ours"
     file = tmp_path / "decisions.json"
@@ -241,13 +260,15 @@ def test_decisions_for_older_commits_are_refused(
     git("switch", "--quiet", next(name for name in git("branch").split() if name.startswith("proposals/")))
     (repo / "plan.md").write_text(OURS.replace("Our step.", "Never seen."))
     git("commit", "--quiet", "--all", "--message", "Later")
-    before = git("for-each-ref")
-    output = run("refresh", proposed, "--resolve", str(file), code=3)
+    refs_before = git("for-each-ref")
+    output = run_command("refresh", proposal_id, "--resolve", str(file), code=3)
     assert "has changed since" in output
-    assert f"docyard proposals conflicts {proposed}" in output
-    assert git("for-each-ref") == before
+    assert f"docyard proposals conflicts {proposal_id}" in output
+    assert git("for-each-ref") == refs_before
     # A decision by name is for the current versions, and the output lists it.
-    assert "text:plan.md#steps was resolved with theirs" in run("refresh", proposed, "--theirs", "plan.md")
+    assert "text:plan.md#steps was resolved with theirs" in run_command(
+        "refresh", proposal_id, "--theirs", "plan.md"
+    )
 
 
 def test_decision_on_changed_version_is_refused() -> None:

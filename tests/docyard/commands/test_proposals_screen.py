@@ -8,7 +8,7 @@ import pytest
 
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.wording import format_count, join_words
-from tests.docyard.commands.conftest import ANSI, Screen
+from tests.docyard.commands.conftest import ANSI_SEQUENCE, RunInTerminal
 from tests.docyard.conftest import Git
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
@@ -16,16 +16,16 @@ from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
 
-TITLE = "A title 🦆 with עברית that goes on " + "and on " * 25 + "to its end"
+LONG_TITLE = "A title 🦆 with עברית that goes on " + "and on " * 25 + "to its end"
 
 
 @pytest.fixture
-def proposed(repo: Path, git: Git) -> str:
+def proposal_id(repo: Path, git: Git) -> str:
     """Return the id of a proposal with control characters in its text and documents."""
     workspace = Workspace.open(repo, durable=False)
     actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", KnownBy.GIT), "test", "test")
     proposal = workspace.proposal_actions().open(
-        TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True
+        LONG_TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True
     )
     git("switch", "--quiet", proposal.content.branch)
     text = (repo / "guide.md").read_text()
@@ -40,11 +40,13 @@ def proposed(repo: Path, git: Git) -> str:
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_no_line_is_wider_than_the_terminal(screen: Screen, proposed: str, columns: int) -> None:
+def test_no_line_is_wider_than_the_terminal(
+    run_in_terminal: RunInTerminal, proposal_id: str, columns: int
+) -> None:
     from rich.cells import cell_len
 
-    for arguments in (["list"], ["show", proposed]):
-        output = screen("proposals", *arguments, columns=columns)
+    for arguments in (["list"], ["show", proposal_id]):
+        output = run_in_terminal("proposals", *arguments, columns=columns)
         # Commands are never wrapped, so a terminal copies them whole.
         command_starts = ("next: ", "git switch ")
         lines = [line for line in output.splitlines() if not line.strip().startswith(command_starts)]
@@ -53,20 +55,20 @@ def test_no_line_is_wider_than_the_terminal(screen: Screen, proposed: str, colum
         assert "עברית" in output
 
 
-def test_control_characters_are_escaped(screen: Screen, proposed: str) -> None:
-    for arguments in (["list"], ["show", proposed], ["diff", proposed]):
-        output = screen("proposals", *arguments, colours=True)
+def test_control_characters_are_escaped(run_in_terminal: RunInTerminal, proposal_id: str) -> None:
+    for arguments in (["list"], ["show", proposal_id], ["diff", proposal_id]):
+        output = run_in_terminal("proposals", *arguments, colours=True)
         assert "\u202e" not in output
-        assert "\x1b" not in ANSI.sub("", output)
+        assert "\x1b" not in ANSI_SEQUENCE.sub("", output)
         assert "\x1b[2J" not in output
         assert "\x1b]" not in output
 
 
-def test_removed_and_added_words_are_coloured(screen: Screen, proposed: str) -> None:
-    output = screen("proposals", "diff", proposed, "guide.md", colours=True)
+def test_removed_and_added_words_are_coloured(run_in_terminal: RunInTerminal, proposal_id: str) -> None:
+    output = run_in_terminal("proposals", "diff", proposal_id, "guide.md", colours=True)
     assert "\x1b[31mwith jitter" in output
     assert "\x1b[32mthat" in output
-    assert "[-" not in ANSI.sub("", output)
+    assert "[-" not in ANSI_SEQUENCE.sub("", output)
 
 
 def test_continuation_lines_are_indented(capsys: pytest.CaptureFixture[str]) -> None:

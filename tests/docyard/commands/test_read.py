@@ -18,20 +18,20 @@ from workspace.texts.text_file import TextFile, TextKind
 
 Capture = pytest.CaptureFixture[bytes]
 
-GUIDE = (
+GUIDE_SOURCE = (
     b"---\ntype: runbook\n---\n\n# Guide {#guide}\n\nHow *to* begin.\r\n\r\n"
     b'<a id="old"></a>\n## 1. Retries <#retry>\n\nA \x1b[31mbackoff\x1b[0m with &#x202e; jitter \xff.\n\n'
     b"### Limits\n\n- [ ] Raise them\n  - Note: soon\n- [x] Write them down\n\n"
     b"<details>\nIn HTML.\n</details>\n\n<!-- unsaid -->\n\n## Tests\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 )
-RETRY = GUIDE[GUIDE.index(b"<a id") : GUIDE.index(b"## Tests")]
-LIMITS = RETRY[RETRY.index(b"### Limits") :]
+RETRY_SOURCE = GUIDE_SOURCE[GUIDE_SOURCE.index(b"<a id") : GUIDE_SOURCE.index(b"## Tests")]
+LIMITS_SOURCE = RETRY_SOURCE[RETRY_SOURCE.index(b"### Limits") :]
 
 
 @pytest.fixture
-def guide(repo: Path, git: Git) -> Path:
+def guide_repo(repo: Path, git: Git) -> Path:
     """Return a repository with a document that contains every special case, and other texts."""
-    (repo / "guide.md").write_bytes(GUIDE)
+    (repo / "guide.md").write_bytes(GUIDE_SOURCE)
     (repo / "docs").mkdir()
     (repo / "docs" / "c#.md").write_text("# C#\n\n## Setup\n\nText.\n")
     (repo / "docs" / "app.py").write_text("class App:\n    '''\x1b[31m'''\n")
@@ -44,116 +44,116 @@ def guide(repo: Path, git: Git) -> Path:
 @pytest.mark.parametrize(
     ("address", "source"),
     [
-        ("guide.md", GUIDE),
-        ("guide.md#retry", RETRY),
-        ("guide.md#retry/limits", LIMITS),
-        ("guide.md#1", RETRY),
-        ("guide.md#Limits", LIMITS),
-        ("guide.md#old", RETRY),
+        ("guide.md", GUIDE_SOURCE),
+        ("guide.md#retry", RETRY_SOURCE),
+        ("guide.md#retry/limits", LIMITS_SOURCE),
+        ("guide.md#1", RETRY_SOURCE),
+        ("guide.md#Limits", LIMITS_SOURCE),
+        ("guide.md#old", RETRY_SOURCE),
         ("guide.md#retry/limits[0]", b"- [ ] Raise them\n  - Note: soon\n"),
-        ("guide.md#tes", GUIDE[GUIDE.index(b"## Tests") :]),
+        ("guide.md#tes", GUIDE_SOURCE[GUIDE_SOURCE.index(b"## Tests") :]),
         ("docs/c#.md#setup", b"## Setup\n\nText.\n"),
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--raw"]])
 def test_pipe_gets_exact_bytes(
-    guide: Path, capfdbinary: Capture, address: str, source: bytes, options: list[str]
+    guide_repo: Path, capfdbinary: Capture, address: str, source: bytes, options: list[str]
 ) -> None:
-    assert main(["read", address, "-C", str(guide), *options]) == 0
+    assert main(["read", address, "-C", str(guide_repo), *options]) == 0
     assert capfdbinary.readouterr().out == source
 
 
 def test_path_may_be_relative_to_current_folder(
-    guide: Path, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
+    guide_repo: Path, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(guide / "docs")
-    for address in ("c#.md#setup", "./c#.md#setup", "docs/c#.md#setup", f"{guide}/docs/c#.md#setup"):
+    monkeypatch.chdir(guide_repo / "docs")
+    for address in ("c#.md#setup", "./c#.md#setup", "docs/c#.md#setup", f"{guide_repo}/docs/c#.md#setup"):
         assert main(["read", address]) == 0
         assert capfdbinary.readouterr().out == b"## Setup\n\nText.\n"
     assert main(["read", "../guide.md#limits"]) == 0
-    assert capfdbinary.readouterr().out == LIMITS
+    assert capfdbinary.readouterr().out == LIMITS_SOURCE
 
 
-def test_text_at_ref_is_read(guide: Path, git: Git, capfdbinary: Capture) -> None:
-    (guide / "guide.md").write_text("# Guide\n")
+def test_text_at_ref_is_read(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
+    (guide_repo / "guide.md").write_text("# Guide\n")
     git("commit", "--quiet", "--all", "--message", "Less")
-    assert main(["read", "guide.md", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md", "-C", str(guide_repo)]) == 0
     assert capfdbinary.readouterr().out == b"# Guide\n"
-    assert main(["read", "guide.md#limits", "--ref", "v1.0", "-C", str(guide)]) == 0
-    assert capfdbinary.readouterr().out == LIMITS
+    assert main(["read", "guide.md#limits", "--ref", "v1.0", "-C", str(guide_repo)]) == 0
+    assert capfdbinary.readouterr().out == LIMITS_SOURCE
 
 
-def test_moved_address_is_read_and_reported(guide: Path, git: Git, capfdbinary: Capture) -> None:
+def test_moved_address_is_read_and_reported(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
     git("mv", "guide.md", "handbook.md")
     git("commit", "--quiet", "--message", "Rename")
-    assert main(["read", "guide.md#retry", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md#retry", "-C", str(guide_repo)]) == 0
     captured = capfdbinary.readouterr()
-    assert captured.out == RETRY
+    assert captured.out == RETRY_SOURCE
     assert captured.err == b"The address has moved to handbook.md#retry.\n"
-    assert main(["read", "guide.md#retry/limits[1]", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md#retry/limits[1]", "-C", str(guide_repo)]) == 0
     captured = capfdbinary.readouterr()
     assert captured.out == b"- [x] Write them down\n"
     assert captured.err == b"The address has moved to handbook.md#retry/limits[1].\n"
-    assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md", "--sections", "-C", str(guide_repo)]) == 0
     assert capfdbinary.readouterr().err == b"The address has moved to handbook.md.\n"
 
 
 def test_old_path_may_be_relative_to_current_folder(
-    guide: Path, git: Git, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
+    guide_repo: Path, git: Git, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("mv", "guide.md", "docs/guide.md")
     git("commit", "--quiet", "--message", "Into a folder")
     git("mv", "docs/guide.md", "docs/handbook.md")
     git("commit", "--quiet", "--message", "Rename")
-    monkeypatch.chdir(guide / "docs")
+    monkeypatch.chdir(guide_repo / "docs")
     for address in ("guide.md", "docs/guide.md", "../guide.md"):
         assert main(["read", address]) == 0
         captured = capfdbinary.readouterr()
-        assert captured.out == GUIDE
+        assert captured.out == GUIDE_SOURCE
         assert captured.err == b"The address has moved to docs/handbook.md.\n"
     assert main(["read", "handbok.md"]) == 3
     assert b"Did you mean 'docs/handbook.md'?" in capfdbinary.readouterr().err
 
 
-def test_every_section_is_listed(guide: Path, git: Git, capfdbinary: Capture) -> None:
-    (guide / "long.md").write_text("# Long\n" + "".join(f"\n## S{n}\n" for n in range(1200)))
+def test_every_section_is_listed(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
+    (guide_repo / "long.md").write_text("# Long\n" + "".join(f"\n## S{n}\n" for n in range(1200)))
     git("add", ".")
     git("commit", "--quiet", "--message", "Long")
-    assert main(["read", "long.md", "--sections", "-C", str(guide)]) == 0
+    assert main(["read", "long.md", "--sections", "-C", str(guide_repo)]) == 0
     assert capfdbinary.readouterr().out.count(b"\n") == 1201
-    assert main(["read", "long.md", "--sections", "--json", "-C", str(guide)]) == 0
+    assert main(["read", "long.md", "--sections", "--json", "-C", str(guide_repo)]) == 0
     data = json.loads(capfdbinary.readouterr().out)
     assert data["sections"] == ["_preamble", *(f"s{n}" for n in range(1200))]
-    assert [item["address"] for item in data["outline"]] == data["sections"]
+    assert [entry["address"] for entry in data["outline"]] == data["sections"]
     assert "cursor" not in data
 
 
-def test_truncated_json_is_reported(guide: Path, git: Git, capfdbinary: Capture) -> None:
-    (guide / "long.md").write_text("# Long\n" + "\n## Part\n\nWords.\n" * 10_000)
+def test_truncated_json_is_reported(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
+    (guide_repo / "long.md").write_text("# Long\n" + "\n## Part\n\nWords.\n" * 10_000)
     git("add", ".")
     git("commit", "--quiet", "--message", "Long")
-    assert main(["read", "long.md", "--json", "-C", str(guide)]) == 0
+    assert main(["read", "long.md", "--json", "-C", str(guide_repo)]) == 0
     captured = capfdbinary.readouterr()
     assert json.loads(captured.out)["truncated"] is True
     assert captured.err == b"'content' is truncated; --raw prints all of it.\n"
 
 
-def test_json_equals_answer_of_tool(guide: Path, git: Git, capfdbinary: Capture) -> None:
-    assert main(["read", "guide.md#retry", "--json", "-C", str(guide), "--ref", "v1.0"]) == 0
+def test_json_equals_response_of_tool(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
+    assert main(["read", "guide.md#retry", "--json", "-C", str(guide_repo), "--ref", "v1.0"]) == 0
     data = json.loads(capfdbinary.readouterr().out)
-    assert data["content"] == RETRY.decode("utf-8", "replace")
+    assert data["content"] == RETRY_SOURCE.decode("utf-8", "replace")
     assert (data["type"], data["section"], data["ref"]) == ("section", "retry", "v1.0")
     assert data["commit"] == git("rev-parse", "HEAD")
-    assert main(["read", "guide.md", "--json", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md", "--json", "-C", str(guide_repo)]) == 0
     assert json.loads(capfdbinary.readouterr().out)["type"] == "full"
-    assert main(["read", "guide.md#retry/limits[1]", "--json", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md#retry/limits[1]", "--json", "-C", str(guide_repo)]) == 0
     assert json.loads(capfdbinary.readouterr().out)["task"]["completed"] is True
-    assert main(["read", "guide.md", "--summary", "--json", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md", "--summary", "--json", "-C", str(guide_repo)]) == 0
     assert json.loads(capfdbinary.readouterr().out)["type"] == "summary"
 
 
-def test_sections_and_summary_are_printed(guide: Path, capfdbinary: Capture) -> None:
-    assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
+def test_sections_and_summary_are_printed(guide_repo: Path, capfdbinary: Capture) -> None:
+    assert main(["read", "guide.md", "--sections", "-C", str(guide_repo)]) == 0
     rows = [line.split(b"\t") for line in capfdbinary.readouterr().out.splitlines()]
     assert [row[:3] for row in rows] == [
         [b"_preamble", b"Guide", b"4-8"],
@@ -161,7 +161,7 @@ def test_sections_and_summary_are_printed(guide: Path, capfdbinary: Capture) -> 
         [b"retry/limits", b"Limits", b"14-25"],
         [b"tests", b"Tests", b"26-30"],
     ]
-    assert main(["read", "guide.md", "--summary", "-C", str(guide)]) == 0
+    assert main(["read", "guide.md", "--summary", "-C", str(guide_repo)]) == 0
     assert b"retry" in capfdbinary.readouterr().out
 
 
@@ -185,17 +185,17 @@ def test_sections_and_summary_are_printed(guide: Path, capfdbinary: Capture) -> 
     ],
 )
 def test_unreadable_address_returns_error(
-    guide: Path, capfdbinary: Capture, arguments: list[str], code: int, word: bytes
+    guide_repo: Path, capfdbinary: Capture, arguments: list[str], code: int, word: bytes
 ) -> None:
-    assert main(["read", "-C", str(guide), *arguments]) == code
+    assert main(["read", "-C", str(guide_repo), *arguments]) == code
     captured = capfdbinary.readouterr()
     assert captured.out == b""
     assert word in captured.err
 
 
 @pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Return a terminal of 80 columns."""
+def terminal_output(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Return the output of a terminal of 80 columns."""
     from rich.console import Console
 
     output = io.StringIO()
@@ -213,19 +213,19 @@ def strip_styles(output: io.StringIO) -> str:
     return Text.from_ansi(output.getvalue()).plain
 
 
-def test_terminal_shows_rendered_page(guide: Path, screen: io.StringIO) -> None:
-    assert main(["read", "guide.md", "-C", str(guide)]) == 0
-    page = strip_styles(screen)
+def test_terminal_shows_rendered_page(guide_repo: Path, terminal_output: io.StringIO) -> None:
+    assert main(["read", "guide.md", "-C", str(guide_repo)]) == 0
+    page = strip_styles(terminal_output)
     for text in ("How to begin.", "1. Retries", "Limits", "[ ] Raise them", "In HTML.", "Tests"):
         assert text in page
     for omitted_text in ("type: runbook", "{#guide}", "<#retry>", "<a id", "unsaid", "##", "|---|"):
         assert omitted_text not in page
 
 
-def test_control_characters_are_escaped(guide: Path, screen: io.StringIO) -> None:
+def test_control_characters_are_escaped(guide_repo: Path, terminal_output: io.StringIO) -> None:
     for address in ("guide.md", "docs/app.py"):
-        assert main(["read", address, "-C", str(guide)]) == 0
-    output = screen.getvalue()
+        assert main(["read", address, "-C", str(guide_repo)]) == 0
+    output = terminal_output.getvalue()
     assert "\x1b[31m" not in output
     assert "\u202e" not in output
     assert output.count(r"\u001b[31m") == 2
@@ -250,19 +250,17 @@ def test_no_colour_variable_disables_colour(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_anchors_and_front_matter_are_omitted(source: str, expected: str) -> None:
     document = Document.parse(source.encode())
-    stripped = console.strip_anchors(document, 0, len(document.data))
-    assert [line.rstrip() for line in stripped.splitlines()] == [
-        line.rstrip() for line in expected.splitlines()
-    ]
+    text = console.strip_anchors(document, 0, len(document.data))
+    assert [line.rstrip() for line in text.splitlines()] == [line.rstrip() for line in expected.splitlines()]
 
 
-def test_every_kind_of_markdown_is_rendered(screen: io.StringIO) -> None:
+def test_every_kind_of_markdown_is_rendered(terminal_output: io.StringIO) -> None:
     source = (
         b"> [!NOTE]\n> [![image](a.png)](b.md)\n\n1. *a* `b`\n   - c\n\n| [x](y) |\n|---|\n| z |\n\n* * *\n"
     )
     console.print_text(TextFile("a.md", "0" * 40, source, TextKind.MARKDOWN), 0, len(source))
     for word in ("[!NOTE]", "image", "b.md", "x", "z"):
-        assert word in strip_styles(screen)
+        assert word in strip_styles(terminal_output)
 
 
 def test_attribute_lists_are_omitted() -> None:

@@ -19,7 +19,7 @@ RunServer = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Path:
+def key_file(tmp_path: Path) -> Path:
     file = tmp_path / "site.key"
     file.write_bytes(bytes(range(32)))
     file.chmod(0o600)
@@ -27,9 +27,9 @@ def key(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def out(repo: Path, tmp_path: Path, key: Path) -> Path:
+def artifact(repo: Path, tmp_path: Path, key_file: Path) -> Path:
     folder = tmp_path / "site"
-    assert main(["build", str(repo), "--out", str(folder), "--key", str(key)]) == Exit.DONE
+    assert main(["build", str(repo), "--out", str(folder), "--key", str(key_file)]) == Exit.DONE
     return folder
 
 
@@ -56,17 +56,17 @@ def run_server(tmp_path: Path) -> RunServer:
 
 
 @pytest.mark.process
-def test_artifact_is_served_without_repository(out: Path, key: Path, run_server: RunServer) -> None:
-    assert run_server("--index", str(out), "--read-only", "--key", str(key)) == (Exit.DONE, "")
+def test_artifact_is_served_without_repository(artifact: Path, key_file: Path, run_server: RunServer) -> None:
+    assert run_server("--index", str(artifact), "--read-only", "--key", str(key_file)) == (Exit.DONE, "")
 
 
 @pytest.mark.process
-def test_missing_or_wrong_key_is_reported(out: Path, key: Path, run_server: RunServer) -> None:
-    code, output = run_server("--index", str(out), "--read-only")
+def test_missing_or_wrong_key_is_reported(artifact: Path, key_file: Path, run_server: RunServer) -> None:
+    code, output = run_server("--index", str(artifact), "--read-only")
     assert code == Exit.DONE
     assert "no --key was given" in output
-    key.write_bytes(bytes(32))
-    code, output = run_server("--index", str(out), "--read-only", "--key", str(key))
+    key_file.write_bytes(bytes(32))
+    code, output = run_server("--index", str(artifact), "--read-only", "--key", str(key_file))
     assert code == Exit.DONE
     assert "its seal does not match this key" in output
 
@@ -83,23 +83,23 @@ def test_missing_or_wrong_key_is_reported(out: Path, key: Path, run_server: RunS
     ],
 )
 def test_exclusive_options_end_with_2(
-    out: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
+    artifact: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
 ) -> None:
-    code = main(["serve", *(str(out) if option == "OUT" else option for option in options)])
+    code = main(["serve", *(str(artifact) if option == "OUT" else option for option in options)])
     assert code == Exit.USAGE
     assert reason in capsys.readouterr().err
 
 
 @pytest.mark.process
 def test_environment_variables_for_repository_are_ignored(
-    out: Path, key: Path, run_server: RunServer, monkeypatch: pytest.MonkeyPatch
+    artifact: Path, key_file: Path, run_server: RunServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("REPO", "nowhere"), ("BRANCH", "nothing"), ("READ_ONLY", "1")):
         monkeypatch.setenv(f"DOCYARD_{name}", value)
-    assert run_server("--index", str(out), "--key", str(key)) == (Exit.DONE, "")
+    assert run_server("--index", str(artifact), "--key", str(key_file)) == (Exit.DONE, "")
 
 
-def run_refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+def check_refusal(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     assert main(["serve", "--read-only", *options]) == Exit.CANNOT_RUN
     output = capsys.readouterr().err
     assert "Traceback" not in output
@@ -111,7 +111,7 @@ def test_folder_that_is_not_an_artifact_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
-        assert "metadata.json is missing" in run_refused(capsys, "--index", str(folder))
+        assert "metadata.json is missing" in check_refusal(capsys, "--index", str(folder))
 
 
 @pytest.mark.parametrize(
@@ -132,90 +132,92 @@ def test_folder_that_is_not_an_artifact_is_refused(
     ],
 )
 def test_invalid_metadata_are_refused(
-    out: Path,
+    artifact: Path,
     capsys: pytest.CaptureFixture[str],
     field: str,
     change: Callable[[dict[str, object]], dict[str, object]],
 ) -> None:
-    file = out / "metadata.json"
+    file = artifact / "metadata.json"
     old = file.read_bytes()
     new = json.dumps(change(json.loads(old))).encode()
-    (out / make_manifest_name(old)).rename(out / make_manifest_name(new))
+    (artifact / make_manifest_name(old)).rename(artifact / make_manifest_name(new))
     file.write_bytes(new)
-    assert f"metadata.json is invalid at {field}" in run_refused(capsys, "--index", str(out))
+    assert f"metadata.json is invalid at {field}" in check_refusal(capsys, "--index", str(artifact))
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("is_sealed", [True, False])
 @pytest.mark.parametrize("commit", ["abc", "A" * 40, "z" * 40, 7, [], ""])
 def test_malformed_source_commit_is_reported_and_served(
-    out: Path, key: Path, run_server: RunServer, commit: object, is_sealed: bool
+    artifact: Path, key_file: Path, run_server: RunServer, commit: object, is_sealed: bool
 ) -> None:
-    file = out / "metadata.json"
+    file = artifact / "metadata.json"
     metadata = json.loads(file.read_bytes())
     file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": commit}}))
-    options = ("--key", str(key)) if is_sealed else ()
-    code, output = run_server("--index", str(out), "--read-only", *options)
+    options = ("--key", str(key_file)) if is_sealed else ()
+    code, output = run_server("--index", str(artifact), "--read-only", *options)
     assert code == Exit.DONE
     assert "WARNING docyard: metadata.json is invalid at stats.source_commit" in output
 
 
 @pytest.mark.process
 def test_malformed_source_commit_is_served_after_a_second_build(
-    repo: Path, out: Path, git: Git, run_server: RunServer
+    repo: Path, artifact: Path, git: Git, run_server: RunServer
 ) -> None:
     (repo / "more.md").write_text("# More\n\nA further document.\n")
     git("add", "more.md")
     git("commit", "-q", "-m", "More")
-    assert main(["build", str(repo), "--out", str(out)]) == Exit.DONE
-    assert len([*out.glob("*.manifest")]) == 2
-    file = out / "metadata.json"
+    assert main(["build", str(repo), "--out", str(artifact)]) == Exit.DONE
+    assert len([*artifact.glob("*.manifest")]) == 2
+    file = artifact / "metadata.json"
     metadata = json.loads(file.read_bytes())
     file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "abc"}}))
-    code, output = run_server("--index", str(out), "--read-only")
+    code, output = run_server("--index", str(artifact), "--read-only")
     assert (code, "stats.source_commit" in output) == (Exit.DONE, True)
 
 
 def test_malformed_source_commit_does_not_hide_other_error(
-    out: Path, capsys: pytest.CaptureFixture[str]
+    artifact: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = out / "metadata.json"
+    file = artifact / "metadata.json"
     metadata = json.loads(file.read_bytes())
     file.write_text(
         json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": 7, "total_files": -1}})
     )
-    assert "metadata.json is invalid at stats.total_files" in run_refused(capsys, "--index", str(out))
+    assert "metadata.json is invalid at stats.total_files" in check_refusal(capsys, "--index", str(artifact))
 
 
-def test_damaged_file_is_named_in_error(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for file in [*out.glob("index/*"), *out.glob("objects/pack/*"), *out.glob("*.manifest")]:
+def test_damaged_file_is_named_in_error(
+    artifact: Path, key_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in [*artifact.glob("index/*"), *artifact.glob("objects/pack/*"), *artifact.glob("*.manifest")]:
         data = file.read_bytes()
         file.write_bytes(data[:-7])
-        for options in ((), ("--key", str(key))):
-            output = run_refused(capsys, "--index", str(out), *options)
-            assert file.relative_to(out).as_posix() in output
-            assert str(out) not in output
+        for options in ((), ("--key", str(key_file))):
+            output = check_refusal(capsys, "--index", str(artifact), *options)
+            assert file.relative_to(artifact).as_posix() in output
+            assert str(artifact) not in output
         file.write_bytes(data)
 
 
-def test_missing_or_newer_manifest_is_refused(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    [manifest] = out.glob("*.manifest")
+def test_missing_or_newer_manifest_is_refused(artifact: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [manifest] = artifact.glob("*.manifest")
     values = json.loads(manifest.read_bytes())
     manifest.write_text(json.dumps(values | {"format": 9}))
-    assert "format 9" in run_refused(capsys, "--index", str(out))
+    assert "format 9" in check_refusal(capsys, "--index", str(artifact))
     manifest.unlink()
-    assert f"is missing ({manifest.name})" in run_refused(capsys, "--index", str(out))
+    assert f"is missing ({manifest.name})" in check_refusal(capsys, "--index", str(artifact))
 
 
-def test_unusable_key_is_refused(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--index", str(out), "--key", str(key))
-    key.chmod(0o644)
-    assert "only its owner" in run_refused(capsys, *options)
-    key.chmod(0o600)
-    key.write_bytes(bytes(31))
-    assert "exactly 32 bytes" in run_refused(capsys, *options)
-    key.unlink()
-    assert "does not exist" in run_refused(capsys, *options)
+def test_unusable_key_is_refused(artifact: Path, key_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--index", str(artifact), "--key", str(key_file))
+    key_file.chmod(0o644)
+    assert "only its owner" in check_refusal(capsys, *options)
+    key_file.chmod(0o600)
+    key_file.write_bytes(bytes(31))
+    assert "exactly 32 bytes" in check_refusal(capsys, *options)
+    key_file.unlink()
+    assert "does not exist" in check_refusal(capsys, *options)
 
 
 def test_invalid_settings_are_refused_at_start(
@@ -229,14 +231,14 @@ def test_invalid_settings_are_refused_at_start(
 
 
 @pytest.mark.process
-def test_unsupported_embedding_is_reported(out: Path, key: Path, run_server: RunServer) -> None:
+def test_unsupported_embedding_is_reported(artifact: Path, key_file: Path, run_server: RunServer) -> None:
     from index.artifacts import manifest as manifests
 
-    old = (out / "metadata.json").read_bytes()
+    old = (artifact / "metadata.json").read_bytes()
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     new = json.dumps(json.loads(old) | {"embedding": embedding}).encode()
-    manifests.write_manifest(out, new, manifests.read_manifest(out, old), key.read_bytes())
-    (out / "metadata.json").write_bytes(new)
-    code, output = run_server("--index", str(out), "--read-only", "--key", str(key))
+    manifests.write_manifest(artifact, new, manifests.read_manifest(artifact, old), key_file.read_bytes())
+    (artifact / "metadata.json").write_bytes(new)
+    code, output = run_server("--index", str(artifact), "--read-only", "--key", str(key_file))
     assert code == Exit.DONE
     assert "docyard searches its text" in output

@@ -38,7 +38,7 @@ def add_token(repo: Path, capsys: Capture, *arguments: str) -> str:
     return secret
 
 
-def write_private(path: Path, text: str) -> Path:
+def write_private_file(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o600)
     return path
@@ -46,10 +46,10 @@ def write_private(path: Path, text: str) -> Path:
 
 def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture) -> None:
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 0
-    captured = capsys.readouterr().out
-    [secret] = re.findall("docyard_ann_[0-9a-f]{48}", captured)
-    assert "Ann Author <ann@example.com>" in captured
-    assert "DOCYARD_TOKEN" in captured
+    add_output = capsys.readouterr().out
+    [secret] = re.findall("docyard_ann_[0-9a-f]{48}", add_output)
+    assert "Ann Author <ann@example.com>" in add_output
+    assert "DOCYARD_TOKEN" in add_output
     assert Tokens(repo / ".git").person(secret) == ANN
     assert main(["tokens", "list", "-C", str(repo)]) == 0
     assert capsys.readouterr().out == "ann\tAnn Author\tann@example.com\n"
@@ -113,18 +113,20 @@ def test_trusted_token_of_other_machine_identifies_person(
     secret = add_token(repo, capsys, "ann")
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(repo), str(clone))
-    trust = ["tokens", "trust", "ann", *IDENTITY, "-C", str(clone)]
-    assert main(trust) == 3
+    trust_command = ["tokens", "trust", "ann", *IDENTITY, "-C", str(clone)]
+    assert main(trust_command) == 3
     assert "DOCYARD_TOKEN" in capsys.readouterr().err
-    assert main([*trust, "--token-file", str(write_private(tmp_path / "ann", f"{secret}\n"))]) == 0
+    assert (
+        main([*trust_command, "--token-file", str(write_private_file(tmp_path / "ann", f"{secret}\n"))]) == 0
+    )
     assert Tokens(clone / ".git").person(secret) == ANN
     monkeypatch.setenv(environment.TOKEN, secret)
-    assert main([*trust, "--json"]) == 0
+    assert main([*trust_command, "--json"]) == 0
     captured = capsys.readouterr()
     assert secret not in captured.out + captured.err
     assert main(["tokens", "trust", "ben", *IDENTITY, "-C", str(clone)]) == 3
     monkeypatch.setenv(environment.TOKEN, "docyard_ann_" + "0" * 48)
-    assert main(trust) == 3
+    assert main(trust_command) == 3
     captured = capsys.readouterr()
     assert "revoke" in captured.err
     assert "0000" not in captured.out + captured.err
@@ -135,7 +137,7 @@ def test_person_is_identified_by_file_or_variable(
     repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace.open(repo)
-    secret, other = (
+    secret, other_secret = (
         add_token(repo, capsys, "ann"),
         add_token(repo, capsys, "bot", "--email", "bot@example.com"),
     )
@@ -143,43 +145,43 @@ def test_person_is_identified_by_file_or_variable(
     assert identify_person(workspace, None, prompt=True) is None, "there is no prompt without a terminal"
     monkeypatch.setenv(environment.TOKEN, f" {secret}\n")
     assert identify_person(workspace, None, prompt=False) == ANN
-    person = identify_person(workspace, write_private(tmp_path / "bot", other), prompt=False)
+    person = identify_person(workspace, write_private_file(tmp_path / "bot", other_secret), prompt=False)
     assert person is not None
     assert person.token == "bot"
     monkeypatch.setenv(environment.TOKEN, secret[:-1])
-    with pytest.raises(InvalidToken) as caught:
+    with pytest.raises(InvalidToken) as error_info:
         identify_person(workspace, None, prompt=False)
-    assert secret[:20] not in caught.value.message + caught.value.fix
+    assert secret[:20] not in error_info.value.message + error_info.value.fix
     monkeypatch.setenv(environment.TOKEN, " ")
     assert identify_person(workspace, None, prompt=False) is None
 
 
 def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
     workspace = Workspace.open(repo)
-    readable = write_private(tmp_path / "readable", "docyard_ann_x")
-    readable.chmod(0o640)
-    cases = {
+    readable_file = write_private_file(tmp_path / "readable", "docyard_ann_x")
+    readable_file.chmod(0o640)
+    reasons_by_file = {
         tmp_path / "missing": "cannot be read",
         tmp_path: "must be a regular file",
-        readable: "by other users",
-        write_private(tmp_path / "empty", "\n"): "is empty",
-        write_private(tmp_path / "large", "x" * 5_000): "contains more than a token",
+        readable_file: "by other users",
+        write_private_file(tmp_path / "empty", "\n"): "is empty",
+        write_private_file(tmp_path / "large", "x" * 5_000): "contains more than a token",
     }
-    for file, reason in cases.items():
-        with pytest.raises(CommandError, match=reason) as caught:
+    for file, reason in reasons_by_file.items():
+        with pytest.raises(CommandError, match=reason) as error_info:
             identify_person(workspace, file, prompt=False)
-        assert str(tmp_path) not in caught.value.message
+        assert str(tmp_path) not in error_info.value.message
 
 
 def test_token_is_read_from_pipe(repo: Path, capsys: Capture) -> None:
     secret = add_token(repo, capsys, "ann")
-    reader, writer = os.pipe()
-    os.write(writer, secret.encode())
-    os.close(writer)
+    read_end, write_end = os.pipe()
+    os.write(write_end, secret.encode())
+    os.close(write_end)
     try:
-        assert identify_person(Workspace.open(repo), Path(f"/dev/fd/{reader}"), prompt=False) == ANN
+        assert identify_person(Workspace.open(repo), Path(f"/dev/fd/{read_end}"), prompt=False) == ANN
     finally:
-        os.close(reader)
+        os.close(read_end)
 
 
 @pytest.mark.process

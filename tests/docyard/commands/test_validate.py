@@ -23,7 +23,7 @@ from workspace.validation.run import Selection, Validator
 Capture = pytest.CaptureFixture[str]
 
 
-def write(folder: Path, **texts: str) -> None:
+def write_documents(folder: Path, **texts: str) -> None:
     for name, text in texts.items():
         (folder / f"{name}.md").write_text(text)
 
@@ -45,7 +45,7 @@ def test_valid_workspace_ends_with_0(repo: Path, capsys: Capture) -> None:
 
 
 def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture) -> None:
-    write(repo, a="# A\n\n[x](gone.md)\n", b="# B\n\n### C \n")
+    write_documents(repo, a="# A\n\n[x](gone.md)\n", b="# B\n\n### C \n")
     assert main(["validate", "-C", str(repo), "--off", "type-structure"]) == 1
     assert capsys.readouterr().out == (
         "a.md\n"
@@ -63,7 +63,7 @@ def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture
 
 
 def test_notes_alone_end_with_0(repo: Path, capsys: Capture) -> None:
-    write(repo, guide="---\ntype: essay\n---\n\n# Guide\n")
+    write_documents(repo, guide="---\ntype: essay\n---\n\n# Guide\n")
     code, report = run_json(capsys, "-C", str(repo))
     assert (code, report["valid"], report["counts"]) == (0, True, {"error": 0, "warning": 0, "note": 1})
 
@@ -76,9 +76,9 @@ def test_missing_anchors_are_reported_if_rule_is_selected(repo: Path, capsys: Ca
 
 
 def test_work_tree_index_and_commit_are_separate_sources(repo: Path, git: Git, capsys: Capture) -> None:
-    write(repo, guide="# Guide\n\n[staged](1.md)\n")
+    write_documents(repo, guide="# Guide\n\n[staged](1.md)\n")
     git("add", ".")
-    write(repo, guide="# Guide\n\n[now](2.md)\n", new="[new](3.md)\n")
+    write_documents(repo, guide="# Guide\n\n[now](2.md)\n", new="[new](3.md)\n")
     links_by_source = {}
     for options in ((), ("--staged",), ("--ref", "main")):
         _, report = run_json(capsys, "-C", str(repo), "--rule", "broken-link", *options)
@@ -91,9 +91,9 @@ def test_paths_select_documents_but_not_link_targets(
     repo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "docs" / "deep").mkdir(parents=True)
-    write(repo / "docs", a="[up](../guide.md#retries) [x](gone.md)\n")
-    write(repo / "docs" / "deep", b="[x](gone.md)\n")
-    write(repo, c="[x](gone.md)\n")
+    write_documents(repo / "docs", a="[up](../guide.md#retries) [x](gone.md)\n")
+    write_documents(repo / "docs" / "deep", b="[x](gone.md)\n")
+    write_documents(repo, c="[x](gone.md)\n")
     monkeypatch.chdir(repo / "docs")
     assert [position[0] for position in list_positions(run_json(capsys, "deep", "a.md")[1])] == [
         "docs/a.md",
@@ -109,7 +109,7 @@ def test_paths_select_documents_but_not_link_targets(
 @pytest.mark.parametrize("path", ["gone.md", "../elsewhere", "ignored.md"])
 def test_path_without_document_returns_error(repo: Path, capsys: Capture, path: str) -> None:
     (repo / ".gitignore").write_text("ignored.md\n")
-    write(repo, ignored="# Ignored\n")
+    write_documents(repo, ignored="# Ignored\n")
     assert main(["validate", "-C", str(repo), path]) == 3
     assert capsys.readouterr().err == (
         f"error: there is no document at '{path}' in the work tree\n"
@@ -120,7 +120,7 @@ def test_path_without_document_returns_error(repo: Path, capsys: Capture, path: 
 
 def test_paths_are_found_through_link_to_repository(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "linked").symlink_to(repo)
-    write(repo, a="[x](gone.md)\n")
+    write_documents(repo, a="[x](gone.md)\n")
     for name in (".", "a.md", str(tmp_path / "linked" / "a.md")):
         assert ("a.md", 1, "broken-link") in list_positions(
             run_json(capsys, "-C", str(tmp_path / "linked"), name)[1]
@@ -130,8 +130,8 @@ def test_paths_are_found_through_link_to_repository(repo: Path, tmp_path: Path, 
 def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> None:
     for folder in ("a", "a b", "a0", "a-b", "a/b"):
         (repo / folder).mkdir()
-        write(repo / folder, x="[x](gone.md)\n")
-    write(repo, a="[x](gone.md)\n")
+        write_documents(repo / folder, x="[x](gone.md)\n")
+    write_documents(repo, a="[x](gone.md)\n")
     assert [position[0] for position in list_positions(run_json(capsys, "-C", str(repo), "a")[1])] == [
         "a/b/x.md",
         "a/x.md",
@@ -140,7 +140,7 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
 
 @pytest.mark.process
 def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
-    write(repo, a="[x](gone.md)\n" * 5_000)
+    write_documents(repo, a="[x](gone.md)\n" * 5_000)
     command = (*preloaded.python_command(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -155,15 +155,17 @@ def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_full_output_device_ends_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w") as full_device:
         command = (*preloaded.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
-        completed = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        completed = subprocess.run(
+            command, stdout=full_device, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert completed.returncode == 3
     assert re.fullmatch(r"error: the output is incomplete: .*\n  fix: .*\.\n", completed.stderr)
 
 
 def test_folder_without_repository_is_validated(tmp_path: Path, capsys: Capture) -> None:
-    write(tmp_path, a="[x](gone.md) [b](b.md)\n", b="# B\n")
+    write_documents(tmp_path, a="[x](gone.md) [b](b.md)\n", b="# B\n")
     code, report = run_json(capsys, "-C", str(tmp_path))
     assert (code, list_positions(report), report["commit"]) == (1, [("a.md", 1, "broken-link")], None)
     assert main(["validate", "-C", str(tmp_path), "--staged"]) == 3
@@ -171,7 +173,7 @@ def test_folder_without_repository_is_validated(tmp_path: Path, capsys: Capture)
 
 
 def test_suggested_fix_command_matches_source(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
-    write(repo, a="[x](gone.md)\n")
+    write_documents(repo, a="[x](gone.md)\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "A")
     for source in ([], ["--staged"], ["--ref", "HEAD~0"]):
@@ -183,14 +185,14 @@ def test_suggested_fix_command_matches_source(repo: Path, git: Git, tmp_path: Pa
         capsys.readouterr()
     folder = tmp_path / "plain"
     folder.mkdir()
-    write(folder, a="[x](gone.md)\n\n- [] one\n")
+    write_documents(folder, a="[x](gone.md)\n\n- [] one\n")
     assert main(["validate", "-C", str(folder)]) == 1
     assert capsys.readouterr().out.endswith("Checked 1 document of the folder.\n")
 
 
 def test_since_without_commits_returns_error(tmp_path: Path, git: Git, capsys: Capture) -> None:
     git("init", "--quiet", cwd=tmp_path)
-    write(tmp_path, a="# A\n")
+    write_documents(tmp_path, a="# A\n")
     assert main(["validate", "-C", str(tmp_path), "--since", "HEAD"]) == 3
     assert capsys.readouterr().err.startswith("error: nothing is committed yet\n  fix: Commit a file first")
 
@@ -203,14 +205,14 @@ def test_bare_repository_is_read_at_head(repo: Path, git: Git, tmp_path: Path, c
 
 
 def test_since_reports_only_new_findings(repo: Path, git: Git, capsys: Capture) -> None:
-    write(repo, old="# Old\n\n[x](gone.md)\n\n[g](guide.md#retries)\n", new="# New\n")
+    write_documents(repo, old="# Old\n\n[x](gone.md)\n\n[g](guide.md#retries)\n", new="# New\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Before")
     git("checkout", "--quiet", "-b", "topic")
-    write(repo, guide="# Guide\n\n## Trying again\n", new="# New\n\n[y](gone.md)\n")
+    write_documents(repo, guide="# Guide\n\n## Trying again\n", new="# New\n\n[y](gone.md)\n")
     git("commit", "--quiet", "--all", "--message", "Change")
     git("checkout", "--quiet", "main")
-    write(repo, old="# Old\n")  # fixed on main since: not new on the topic branch
+    write_documents(repo, old="# Old\n")  # fixed on main since: not new on the topic branch
     git("commit", "--quiet", "--all", "--message", "Fix the links")
     git("checkout", "--quiet", "topic")
     expected = [("new.md", 3, "broken-link"), ("old.md", 5, "broken-fragment")]
@@ -258,24 +260,24 @@ def test_invalid_settings_end_with_3(repo: Path, capsys: Capture) -> None:
 
 
 def test_dialect_option_changes_link_resolution(repo: Path, capsys: Capture) -> None:
-    write(repo, a="[x](guide/#retries) [y](guide.md)\n")
+    write_documents(repo, a="[x](guide/#retries) [y](guide.md)\n")
     assert list_positions(run_json(capsys, "-C", str(repo), "a.md")[1]) == [("a.md", 1, "broken-link")]
     assert run_json(capsys, "-C", str(repo), "a.md", "--dialect", "mkdocs")[0] == 0
 
 
 def test_omitted_findings_are_counted(repo: Path, capsys: Capture) -> None:
-    write(repo, a="[x](gone.md)\n" * 5)
+    write_documents(repo, a="[x](gone.md)\n" * 5)
     code, report = run_json(capsys, "-C", str(repo), "a.md", "--max-findings", "2")
     assert (code, len(report["findings"]), report["left_out"], report["counts"]["error"]) == (1, 2, 3, 5)
     assert main(["validate", "-C", str(repo), "a.md", "--max-findings", "2"]) == 1
     assert "3 more findings are not shown; --max-findings shows more.\n5 errors" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_every_format_escapes_control_characters(repo: Path, capsys: Capture, form: str) -> None:
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_every_format_escapes_control_characters(repo: Path, capsys: Capture, format_name: str) -> None:
     (repo / "a\u202eb.md").write_text("[x](<gone\u200b\x1b[2J\u202e.md>)\n\n# \x07 T\n\n[y](#\u2066)\n")
     (repo / "docyard.toml").write_text("")
-    assert main(["validate", "-C", str(repo), "--format", form]) == 1
+    assert main(["validate", "-C", str(repo), "--format", format_name]) == 1
     output = capsys.readouterr().out
     assert all(line.isprintable() for line in output.splitlines())
     assert "gone" in output
@@ -284,7 +286,9 @@ def test_every_format_escapes_control_characters(repo: Path, capsys: Capture, fo
 @pytest.mark.process
 def test_several_processes_return_same_findings_as_one(tmp_path: Path) -> None:
     for number in range(200):
-        write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})
+        write_documents(
+            tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"}
+        )
     files = list_folder(tmp_path, None)
     validator = Validator(files, Selection(files.config.validation))
     findings = collect_findings(validator, files.documents, 1)

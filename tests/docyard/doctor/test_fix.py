@@ -14,7 +14,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests.docyard.conftest import Git
-from tests.repositories import all_but_objects
+from tests.repositories import read_repository_files
 from tests.workspace.publishing.test_leftovers import DYING_WRITER_SCRIPT
 from workspace.publishing import locks
 
@@ -264,18 +264,18 @@ def test_settings_and_files_of_person_are_unchanged(repo: Path, git: Git, capsys
     (repo / "untracked.md").write_text("# Mine too\n")
     (repo / ".git" / "index").write_bytes(b"junk")
     assert main(["doctor", "-C", str(repo)]) == 1  # creates the index folder
-    before = all_but_objects(repo)
+    before = read_repository_files(repo)
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (1, [])
-    assert all_but_objects(repo) == before
+    assert read_repository_files(repo) == before
 
 
 def test_doctor_without_fix_changes_no_file(repo: Path, git: Git, second_commit: str) -> None:
     truncate_to_zero(find_loose_object(repo, git, "HEAD:more.md"))
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
-    before = all_but_objects(repo), sorted((repo / ".git" / "objects").rglob("*"))
+    before = read_repository_files(repo), sorted((repo / ".git" / "objects").rglob("*"))
     assert main(["doctor", "-C", str(repo)]) == 1
-    assert (all_but_objects(repo), sorted((repo / ".git" / "objects").rglob("*"))) == before
+    assert (read_repository_files(repo), sorted((repo / ".git" / "objects").rglob("*"))) == before
     assert not (repo / ".git" / "docyard" / "broken-objects").exists()
 
 

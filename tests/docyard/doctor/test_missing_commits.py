@@ -10,7 +10,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, Scene, write
+from tests.workspace.proposals.actions.scene import ADA, Scene, write_text
 from workspace.git.loose import unpack_loose
 from workspace.workspace import Workspace
 
@@ -107,7 +107,7 @@ def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: 
     assert commit_fields[:4] == [f"{parent} {tree}", "Ada <ada@example.org>", subject, tip]
     assert repo.status() == ""
     assert "Last words." in repo.git("show", "main:guide.md")
-    write(Workspace.open(repo.path, durable=False), "And on.", "guide.md", "install")
+    write_text(Workspace.open(repo.path, durable=False), "And on.", "guide.md", "install")
     assert "And on." in repo.git("show", "main:guide.md")
 
 

@@ -21,7 +21,7 @@ EDIT = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     documents = {"README.md": "# Example\n", "d/a.md": "# A\n\n## Log {#log}\n\nfirst\n"}
-    return repositories.normal(tmp_path / "repo", documents)
+    return repositories.create_repository(tmp_path / "repo", documents)
 
 
 @pytest.fixture

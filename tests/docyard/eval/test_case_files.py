@@ -15,16 +15,16 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
-def read_text(folder: Path, name: str, text: str | bytes) -> list[Case]:
+def write_and_read_cases(folder: Path, name: str, text: str | bytes) -> list[Case]:
     file = folder / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_cases([file])
 
 
 def read_problems(folder: Path, name: str, text: str | bytes) -> list[str]:
-    with pytest.raises(InvalidCases) as caught:
-        read_text(folder, name, text)
-    problems = caught.value.details["problems"]
+    with pytest.raises(InvalidCases) as error_info:
+        write_and_read_cases(folder, name, text)
+    problems = error_info.value.details["problems"]
     assert isinstance(problems, list)
     return problems
 
@@ -43,8 +43,8 @@ YAML_CASES = """\
 
 
 def test_yaml_cases_are_read(tmp_path: Path) -> None:
-    first, second = read_text(tmp_path, "cases.yaml", YAML_CASES)
-    assert first == Case(
+    first_case, second_case = write_and_read_cases(tmp_path, "cases.yaml", YAML_CASES)
+    assert first_case == Case(
         id="how often is it tried again",
         query="how often is it tried again",
         expected={"guide.md#retries": 1},
@@ -52,16 +52,18 @@ def test_yaml_cases_are_read(tmp_path: Path) -> None:
         file="cases.yaml",
         line=2,
     )
-    assert (second.id, second.expected, second.line) == (
+    assert (second_case.id, second_case.expected, second_case.line) == (
         "second",
         {"guide.md": 2, "other.md": 1, "third.md": 0},
         5,
     )
-    assert (second.filters, second.path) == ({"type": "runbook"}, "docs/")
+    assert (second_case.filters, second_case.path) == ({"type": "runbook"}, "docs/")
 
 
 def test_yaml_cases_are_read_below_key(tmp_path: Path) -> None:
-    (case,) = read_text(tmp_path, "cases.yml", "about: x\ncases:\n- {query: a, expected: [x.md, y.md]}\n")
+    (case,) = write_and_read_cases(
+        tmp_path, "cases.yml", "about: x\ncases:\n- {query: a, expected: [x.md, y.md]}\n"
+    )
     assert case.expected == {"x.md": 1, "y.md": 1}
     assert case.line == 3
 
@@ -69,18 +71,21 @@ def test_yaml_cases_are_read_below_key(tmp_path: Path) -> None:
 def test_jsonl_cases_are_read(tmp_path: Path) -> None:
     lines = [{"id": 7, "query": "a\u2028b", "expected_ids": ["x.md#y"], "expected_paths": "z.md"}, {}]
     text = "\ufeff" + json.dumps(lines[0], ensure_ascii=False) + "\r\n\n"
-    (case,) = read_text(tmp_path, "cases.jsonl", text)
+    (case,) = write_and_read_cases(tmp_path, "cases.jsonl", text)
     assert (case.id, case.query, case.expected) == ("7", "a\u2028b", {"x.md#y": 1, "z.md": 1})
 
 
 def test_cases_without_id_get_ids_with_filters(tmp_path: Path) -> None:
     text = "- {query: a, expected: x.md}\n- {query: a, expected: x.md, filters: {type: runbook}, path: b}\n"
-    assert [case.id for case in read_text(tmp_path, "c.yaml", text)] == ["a", "a [path: b] [type: runbook]"]
+    assert [case.id for case in write_and_read_cases(tmp_path, "c.yaml", text)] == [
+        "a",
+        "a [path: b] [type: runbook]",
+    ]
 
 
 def test_digest_depends_only_on_question_and_expected_addresses(tmp_path: Path) -> None:
     def compute_digest(text: str) -> str:
-        return read_text(tmp_path, "c.yaml", f"- {{query: a, {text}}}")[0].digest
+        return write_and_read_cases(tmp_path, "c.yaml", f"- {{query: a, {text}}}")[0].digest
 
     first_digest = compute_digest("expected: x.md")
     assert compute_digest("expected: [x.md], category: c, id: i") == first_digest
@@ -99,16 +104,16 @@ def test_digest_depends_only_on_question_and_expected_addresses(tmp_path: Path) 
 
 @loop_over("separator", ["\t", " ", "   "])
 def test_judgements_are_read_with_queries(tmp_path: Path, separator: str) -> None:
-    qrels = tmp_path / "qrels.txt"
+    qrels_file = tmp_path / "qrels.txt"
     rows = [("q2", "0", "b.md", "1"), ("q1", "0", "a.md", "2"), ("q2", "0", "c.md", "0")]
-    qrels.write_text("".join(separator.join(row) + "\n" for row in rows))
-    queries = tmp_path / "queries.jsonl"
-    queries.write_text(
+    qrels_file.write_text("".join(separator.join(row) + "\n" for row in rows))
+    queries_file = tmp_path / "queries.jsonl"
+    queries_file.write_text(
         '{"_id": "q1", "text": "one", "metadata": {}}\n{"id": "q2", "text": "two", "category": "c"}\n'
     )
-    first, second = read_cases([qrels], queries)
-    assert (first.id, first.query, first.expected) == ("q1", "one", {"a.md": 2})
-    assert (second.expected, second.category, second.line) == ({"b.md": 1, "c.md": 0}, "c", 2)
+    first_case, second_case = read_cases([qrels_file], queries_file)
+    assert (first_case.id, first_case.query, first_case.expected) == ("q1", "one", {"a.md": 2})
+    assert (second_case.expected, second_case.category, second_case.line) == ({"b.md": 1, "c.md": 0}, "c", 2)
 
 
 def test_judgements_without_iteration_may_have_spaces_in_names(tmp_path: Path) -> None:
@@ -121,9 +126,9 @@ def test_judgements_without_iteration_may_have_spaces_in_names(tmp_path: Path) -
 def test_invalid_judgements_are_reported_by_line(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q1 0 a.md 1\nq1 0 a.md 2\nq1 a.md\nq1 0 b.md high\n\nq9 0 a.md 1\n")
     (tmp_path / "queries.tsv").write_text("q1\tone\nno tab here\nq1\tagain\nq3\t \n")
-    with pytest.raises(InvalidCases) as caught:
+    with pytest.raises(InvalidCases) as error_info:
         read_cases([tmp_path / "qrels"], tmp_path / "queries.tsv")
-    assert caught.value.details["problems"] == [
+    assert error_info.value.details["problems"] == [
         "qrels:2: 'a.md' is judged twice for 'q1', first on line 1",
         "qrels:3: a line must have 4 columns: query, iteration, document, grade",
         "qrels:4: the grade must be a whole number (got 'high')",
@@ -172,11 +177,17 @@ def test_invalid_judgements_are_reported_by_line(tmp_path: Path) -> None:
         ),
     ],
 )
-@loop_over("form", ["jsonl", "yaml"])
-def test_invalid_case_returns_reason(tmp_path: Path, form: str, case: dict[str, object], reason: str) -> None:
+@loop_over("file_format", ["jsonl", "yaml"])
+def test_invalid_case_returns_reason(
+    tmp_path: Path, file_format: str, case: dict[str, object], reason: str
+) -> None:
     valid_line, invalid_line = json.dumps({"query": "good", "expected": "a.md"}), json.dumps(case)
-    text = f"{valid_line}\n\n{invalid_line}\n" if form == "jsonl" else f"- {valid_line}\n\n- {invalid_line}\n"
-    assert read_problems(tmp_path, f"cases.{form}", text) == [f"cases.{form}:3: {reason}"]
+    text = (
+        f"{valid_line}\n\n{invalid_line}\n"
+        if file_format == "jsonl"
+        else f"- {valid_line}\n\n- {invalid_line}\n"
+    )
+    assert read_problems(tmp_path, f"cases.{file_format}", text) == [f"cases.{file_format}:3: {reason}"]
 
 
 @pytest.mark.slow
@@ -221,37 +232,37 @@ def test_invalid_file_returns_problem_with_line(
 
 
 def test_at_most_20_invalid_lines_are_listed(tmp_path: Path) -> None:
-    with pytest.raises(InvalidCases) as caught:
-        read_text(tmp_path, "c.jsonl", "no\n" * 30)
-    assert caught.value.details["count"] == 30
-    assert caught.value.message.count("\n") == 21
-    assert caught.value.message.endswith("\n  and 10 more")
+    with pytest.raises(InvalidCases) as error_info:
+        write_and_read_cases(tmp_path, "c.jsonl", "no\n" * 30)
+    assert error_info.value.details["count"] == 30
+    assert error_info.value.message.count("\n") == 21
+    assert error_info.value.message.endswith("\n  and 10 more")
 
 
 def test_repeated_id_in_two_files_is_refused(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text("\n- {query: x, expected: y.md}\n")
-    with pytest.raises(InvalidCases) as caught:
+    with pytest.raises(InvalidCases) as error_info:
         read_cases([tmp_path / "a.yaml", tmp_path / "b.yaml"])
-    assert caught.value.details["problems"] == [
+    assert error_info.value.details["problems"] == [
         "b.yaml:2: 'x' is also in a.yaml:2: give each case its own `id`"
     ]
 
 
 def test_error_message_omits_folder(tmp_path: Path) -> None:
-    with pytest.raises(InvalidCases) as caught:
-        read_text(tmp_path, "c.jsonl", "no\n")
-    assert str(tmp_path) not in caught.value.message
+    with pytest.raises(InvalidCases) as error_info:
+        write_and_read_cases(tmp_path, "c.jsonl", "no\n")
+    assert str(tmp_path) not in error_info.value.message
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scale_examples(60))
 @given(data=st.binary(max_size=60) | st.text(alphabet='-{}[]:", \nquery*&!', max_size=60).map(str.encode))
 @pytest.mark.parametrize("name", ["c.yaml", "c.jsonl", "qrels"])
 def test_any_bytes_return_cases_or_error(tmp_path: Path, name: str, data: bytes) -> None:
-    file, queries = tmp_path / name, tmp_path / "queries.tsv"
+    file, queries_file = tmp_path / name, tmp_path / "queries.tsv"
     file.write_bytes(data)
-    queries.write_bytes(data)
+    queries_file.write_bytes(data)
     cases = []
     with contextlib.suppress(InvalidCases):
-        cases = read_cases([file], queries)
+        cases = read_cases([file], queries_file)
     assert all(case.query and case.expected for case in cases)

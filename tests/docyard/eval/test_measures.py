@@ -25,7 +25,7 @@ TREC_EVAL_NAMES = {
     "recall@10": "recall_10",
     "recall@50": "recall_50",
 }
-NAMES = [f"page{number:02}.md" for number in range(70)]
+PAGE_NAMES = [f"page{number:02}.md" for number in range(70)]
 
 
 def run_trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
@@ -35,9 +35,9 @@ def run_trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dic
 
 
 @given(
-    grades=st.dictionaries(st.sampled_from(NAMES), st.integers(-1, 4), min_size=1),
+    grades=st.dictionaries(st.sampled_from(PAGE_NAMES), st.integers(-1, 4), min_size=1),
     # Few different scores, so that most lists have ties.
-    scores=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 9).map(float), min_size=1),
+    scores=st.dictionaries(st.sampled_from(PAGE_NAMES), st.integers(0, 9).map(float), min_size=1),
 )
 def test_measures_agree_with_trec_eval(grades: dict[str, int], scores: dict[str, float]) -> None:
     # Equal scores are ordered by name, the greatest first: trec_eval, `form_res_rels.c`.
@@ -46,8 +46,8 @@ def test_measures_agree_with_trec_eval(grades: dict[str, int], scores: dict[str,
 
 
 @given(
-    ranking=st.lists(st.sampled_from(NAMES), unique=True, min_size=1),
-    grades=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), min_size=1),
+    ranking=st.lists(st.sampled_from(PAGE_NAMES), unique=True, min_size=1),
+    grades=st.dictionaries(st.sampled_from(PAGE_NAMES), st.integers(0, 3), min_size=1),
 )
 def test_measures_of_ranked_list_agree_with_trec_eval(ranking: list[str], grades: dict[str, int]) -> None:
     scores = {name: float(len(ranking) - position) for position, name in enumerate(ranking)}

@@ -23,18 +23,18 @@ RUNS = [
 @pytest.mark.slow
 def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    first, second, raster = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"
-    for file in (first, second, raster):
+    first_file, second_file, png_file = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"
+    for file in (first_file, second_file, png_file):
         draw_plot(RUNS, file)
-    assert first.read_bytes() == second.read_bytes()
-    texts = {element.text for element in ElementTree.parse(first).iter() if element.text}
+    assert first_file.read_bytes() == second_file.read_bytes()
+    texts = {element.text for element in ElementTree.parse(first_file).iter() if element.text}
     assert {"ndcg@10 by page", "mrr by chunk", "p95", "2026-01-01 00:00  ccccccc", "cases.yaml"} <= texts
-    assert raster.read_bytes().startswith(b"\x89PNG")
+    assert png_file.read_bytes().startswith(b"\x89PNG")
 
 
 def test_missing_matplotlib_returns_error_with_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.eval.plot.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
-    with pytest.raises(CommandError, match="matplotlib") as caught:
+    with pytest.raises(CommandError, match="matplotlib") as error_info:
         check_plotting()
-    assert caught.value.fix == format_extra_command("eval")
-    assert "docyard[eval]" in caught.value.fix
+    assert error_info.value.fix == format_extra_command("eval")
+    assert "docyard[eval]" in error_info.value.fix

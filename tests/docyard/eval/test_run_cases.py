@@ -61,9 +61,11 @@ def test_rank_of_page_is_that_of_its_best_section(index_and_workspace: tuple[Sea
 def test_filters_and_paths_restrict_search(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:
     case_with_filter = Case("1", "jitter", {"C#.md": 1}, filters={"type": "runbook"})
     case_with_path = Case("2", "jitter", {"C#.md": 1}, path="C#.md")
-    first, second = evaluate(index_and_workspace, case_with_filter, case_with_path).outcomes
-    assert first.page.ranks == {"C#.md": None}
-    assert second.page.ranks == {"C#.md": 1}
+    outcome_with_filter, outcome_with_path = evaluate(
+        index_and_workspace, case_with_filter, case_with_path
+    ).outcomes
+    assert outcome_with_filter.page.ranks == {"C#.md": None}
+    assert outcome_with_path.page.ranks == {"C#.md": 1}
 
 
 def test_missing_address_is_reported_and_counts_as_not_found(
@@ -122,12 +124,12 @@ def test_section_is_resolved_by_any_of_its_addresses(
 ) -> None:
     index, workspace = index_and_workspace
     snapshot = workspace.snapshot(index.follow())
-    resolved = resolve_expected(
+    expectation = resolve_expected(
         Case("1", "q", {"C#.md#windows": 1, "C#.md#setup/windows": 3, "C#.md": 2}), snapshot
     )
-    assert resolved.chunks == {"C#.md#setup/windows": 3}
-    assert resolved.pages == {"C#.md": 3}
-    assert resolved.problems == ()
+    assert expectation.chunks == {"C#.md#setup/windows": 3}
+    assert expectation.pages == {"C#.md": 3}
+    assert expectation.problems == ()
 
 
 def test_progress_is_reported_per_case(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:

@@ -193,16 +193,16 @@ def test_every_row_has_as_many_cells_as_headings() -> None:
 
 
 def test_saved_run_is_read_unchanged(tmp_path: Path) -> None:
-    original = make_run(make_outcome("a", 1, chunk=2, category="x"), make_outcome("é", None, ms=None))
-    file = save_run(tmp_path / "new" / "runs", original)
+    run = make_run(make_outcome("a", 1, chunk=2, category="x"), make_outcome("é", None, ms=None))
+    file = save_run(tmp_path / "new" / "runs", run)
     assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
-    assert read_run(file) == original
+    assert read_run(file) == run
 
 
 def test_runs_of_same_second_stay_in_order(tmp_path: Path) -> None:
-    first, second = make_run(make_outcome("a", 1)), make_run(make_outcome("a", 2))
-    assert len({save_run(tmp_path, first), save_run(tmp_path, second)}) == 2
-    assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [first, second]
+    first_run, second_run = make_run(make_outcome("a", 1)), make_run(make_outcome("a", 2))
+    assert len({save_run(tmp_path, first_run), save_run(tmp_path, second_run)}) == 2
+    assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [first_run, second_run]
 
 
 def test_only_comparable_runs_are_read_oldest_first(tmp_path: Path) -> None:
@@ -224,10 +224,10 @@ def test_only_comparable_runs_are_read_oldest_first(tmp_path: Path) -> None:
 @loop_over("text", ["", "{}", "[]", '{"format": 2}', "\0"])
 def test_file_that_is_not_a_run_raises_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.json").write_text(text)
-    with pytest.raises(InvalidRun, match=r"odd\.json is not a run of docyard eval") as caught:
+    with pytest.raises(InvalidRun, match=r"odd\.json is not a run of docyard eval") as error_info:
         read_runs(tmp_path, "cases.yaml", PARAMETERS)
-    assert caught.value.fix
-    assert str(tmp_path) not in caught.value.message
+    assert error_info.value.fix
+    assert str(tmp_path) not in error_info.value.message
 
 
 @loop_over(

@@ -73,7 +73,7 @@ class ForgeSetup:
 def shared_forge_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ForgeSetup]:
-    bare = repositories.bare(tmp_path_factory.mktemp(request.param) / "docs.git")
+    bare = repositories.create_bare_repository(tmp_path_factory.mktemp(request.param) / "docs.git")
     with start_local_forge(request.param, bare.path) as local:
         forge_setup = ForgeSetup(local, bare, None)  # type: ignore[arg-type]
         forge_setup.forge = forge_setup.create_adapter()

@@ -25,7 +25,7 @@ ACTOR = Actor(Author("Ann", "ann@example.org", KnownBy.GIT), "test", "tests")
 
 @pytest.fixture
 def repo(tmp_path: Path) -> repositories.Repo:
-    return repositories.normal(tmp_path / "docs")
+    return repositories.create_repository(tmp_path / "docs")
 
 
 Files = dict[str, str | bytes]

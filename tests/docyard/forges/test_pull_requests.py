@@ -347,7 +347,7 @@ def test_tool_opens_pull_request_or_reports_failure(
 
 
 def test_submission_without_forge_succeeds(tmp_path: Path, capsys: Capture) -> None:
-    repo = repositories.normal(tmp_path / "alone")
+    repo = repositories.create_repository(tmp_path / "alone")
     workspace = Workspace.open(repo.path, durable=False)
     proposal = create_proposal(repo, workspace)
     assert build_announcer(workspace, ForgeAccess, Access)(proposal) is None

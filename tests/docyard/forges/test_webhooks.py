@@ -463,7 +463,7 @@ def test_event_is_parsed_to_its_scope(
 def test_server_accepts_webhooks_without_its_token(
     tmp_path: Path, secret: str | None, options: tuple[str, ...], status: int
 ) -> None:
-    repo = repositories.normal(tmp_path / "docs", {"a.md": "# A\n"})
+    repo = repositories.create_repository(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
     command = [*preloaded.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]

@@ -18,7 +18,7 @@ from docyard.http.settings import build_http_settings
 from docyard.mcp_server.http import serve_http
 from docyard.service import build_repository_service
 from docyard.web.site import Site
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
@@ -60,7 +60,7 @@ def _limit_duration(app: ASGIApp) -> ASGIApp:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("served") / "docs", FILES)
+    return create_repository(tmp_path_factory.mktemp("served") / "docs", FILES)
 
 
 @pytest.fixture(scope="module")

@@ -33,9 +33,9 @@ from tests.stdio_client import (
     TIMEOUT_S,
     Message,
     RawClient,
-    environment,
-    line_of,
+    encode_line,
     serve_command,
+    server_environment,
 )
 
 STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
@@ -51,7 +51,7 @@ each_version = pytest.mark.parametrize("is_stateless", [False, True], ids=["2025
 
 def build_request(request_id: int, method: str, is_stateless: bool, **params: object) -> bytes:
     fields = {**params, "_meta": ENVELOPE} if is_stateless else params
-    return line_of({"id": request_id, "method": method, "params": fields})
+    return encode_line({"id": request_id, "method": method, "params": fields})
 
 
 def generate_mixed_lines(is_stateless: bool) -> Iterator[bytes]:
@@ -63,10 +63,10 @@ def generate_mixed_lines(is_stateless: bool) -> Iterator[bytes]:
         yield build_request(number, "ping", is_stateless)
         yield build_request(7, "tools/call", is_stateless, **search)
         yield build_request(number, "no/such/method", is_stateless)
-        yield line_of({"method": "notifications/odd"})
-        yield line_of({"method": "notifications/cancelled", "params": {"requestId": number}})
+        yield encode_line({"method": "notifications/odd"})
+        yield encode_line({"method": "notifications/cancelled", "params": {"requestId": number}})
         yield b'{"jsonrpc":"2.0","id":%d,"method":\n' % number
-        yield line_of({"id": number, "method": "ping", "params": {"odd": "\ud800"}})
+        yield encode_line({"id": number, "method": "ping", "params": {"odd": "\ud800"}})
 
 
 def generate_request_lines(is_stateless: bool) -> Iterator[bytes]:
@@ -97,7 +97,7 @@ class FloodClient:
     def __init__(self, repo: Path, is_stateless: bool) -> None:
         command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=ROOT
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=server_environment(), cwd=ROOT
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -220,7 +220,7 @@ def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, met
 @needs_linux
 @each_version
 def test_endless_notifications_use_bounded_memory(repo: Path, is_stateless: bool) -> None:
-    lines = (line_of({"method": "notifications/odd", "params": {"number": number}}) for number in count())
+    lines = (encode_line({"method": "notifications/odd", "params": {"number": number}}) for number in count())
     with start_flood(repo, is_stateless) as client:
         assert client.send(lines, 3_000, seconds=60, full_seconds=30) == 3_000
         assert client.stop(close_input) < END_LIMIT_S
@@ -289,7 +289,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
         for number in range(1, MAX_OPEN_REQUESTS + 9):
             server.send(build_request(number, "tools/call", is_stateless, name="slow", arguments={}).rstrip())
             server.send(
-                line_of({"method": "notifications/cancelled", "params": {"requestId": number}}).rstrip()
+                encode_line({"method": "notifications/cancelled", "params": {"requestId": number}}).rstrip()
             )
         server.send(build_request(1_000, "tools/call", is_stateless, name="whoami", arguments={}).rstrip())
         response = server.receive()
@@ -302,7 +302,7 @@ def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
-            line_of(
+            encode_line(
                 {"method": "notifications/cancelled", "params": {"requestId": MAX_OPEN_REQUESTS}}
             ).rstrip()
         )
@@ -321,7 +321,7 @@ def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
             )
             assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
         assert server.exchange(json.loads(build_request(1_000, "tools/list", True)))["id"] == 1_000
-        server.send(line_of({"method": "notifications/cancelled", "params": {"requestId": 1}}).rstrip())
+        server.send(encode_line({"method": "notifications/cancelled", "params": {"requestId": 1}}).rstrip())
         assert server.exchange(json.loads(build_request(1_001, "tools/list", True)))["id"] == 1_001
 
 
@@ -453,7 +453,7 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
             stdin=source,
             stdout=target,
             stderr=subprocess.PIPE,
-            env=environment(),
+            env=server_environment(),
             timeout=60,
         )
     assert (process.returncode, process.stderr) == (0, b"")
@@ -480,8 +480,10 @@ async def test_large_requests_wait_for_each_other() -> None:
 
 
 @pytest.mark.anyio
-async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: tuple[int, int]) -> None:
-    server_end, client_end = ends
+async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(
+    descriptors: tuple[int, int],
+) -> None:
+    server_end, client_end = descriptors
     answers_start, answers_end = os.pipe()
     output = OutputFile(answers_end, lambda: None)
     source = InputFile(server_end, output, OpenRequests())
@@ -503,8 +505,10 @@ async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: 
 @pytest.mark.anyio
 @pytest.mark.parametrize("key", ["id", "\\u0069d", "i\\u0064"])
 @pytest.mark.parametrize("value", ["null", "1.5"])
-async def test_request_with_invalid_id_returns_error(ends: tuple[int, int], key: str, value: str) -> None:
-    server_end, client_end = ends
+async def test_request_with_invalid_id_returns_error(
+    descriptors: tuple[int, int], key: str, value: str
+) -> None:
+    server_end, client_end = descriptors
     answers_start, answers_end = os.pipe()
     os.set_blocking(answers_start, False)
     output = OutputFile(answers_end, lambda: None)
@@ -522,8 +526,8 @@ async def test_request_with_invalid_id_returns_error(ends: tuple[int, int], key:
 
 @needs_posix
 @pytest.mark.anyio
-async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]) -> None:
-    server_end, client_end = ends
+async def test_closed_input_is_detected_before_all_is_read(descriptors: tuple[int, int]) -> None:
+    server_end, client_end = descriptors
     answers_start, answers_end = os.pipe()
     output = OutputFile(answers_end, lambda: None)
     source = InputFile(server_end, output, OpenRequests())
@@ -543,8 +547,8 @@ async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("size", [1, 4_096, 70_000, 500_000])
-async def test_cancelled_write_finishes_before_next(ends: tuple[int, int], size: int) -> None:
-    client_end, server_end = ends
+async def test_cancelled_write_finishes_before_next(descriptors: tuple[int, int], size: int) -> None:
+    client_end, server_end = descriptors
     output = OutputFile(server_end, lambda: None)
     with anyio.move_on_after(0.02):
         await output.write("1" * size + "\n")
@@ -564,8 +568,8 @@ async def test_cancelled_write_finishes_before_next(ends: tuple[int, int], size:
 
 
 @pytest.mark.anyio
-async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple[int, int]) -> None:
-    client_end, server_end = ends
+async def test_broken_output_is_reported_and_later_lines_are_dropped(descriptors: tuple[int, int]) -> None:
+    client_end, server_end = descriptors
     broken_event = anyio.Event()
     output = OutputFile(server_end, broken_event.set)
     os.close(client_end)
@@ -578,8 +582,8 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
 
 @pytest.mark.process
 @pytest.mark.anyio
-async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
-    client_end, server_end = ends
+async def test_unread_output_stalls(descriptors: tuple[int, int]) -> None:
+    client_end, server_end = descriptors
     output = OutputFile(server_end, lambda: None)
     with anyio.fail_after(TIMEOUT_S):
         async with anyio.create_task_group() as tasks:

@@ -22,9 +22,9 @@ from tests.stdio_client import (
     ProtocolVersion,
     RawClient,
     connect,
-    environment,
-    line_of,
+    encode_line,
     serve_command,
+    server_environment,
 )
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
@@ -139,7 +139,7 @@ async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> No
             [*preloaded.python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
             check=True,
             capture_output=True,
-            env=environment(),
+            env=server_environment(),
         )
         await client.call_tool("view_document", {"file": "guide.md"})  # does not read the index
         await counter.wait_until(1)
@@ -175,8 +175,8 @@ def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     listen = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
     search = {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": ENVELOPE}
     server = RawClient(serve_command(repo), handshake=False)
-    server.write(line_of({"id": 1, "method": "subscriptions/listen", "params": listen}))
-    server.write(line_of({"id": 2, "method": "tools/call", "params": search}))
+    server.write(encode_line({"id": 1, "method": "subscriptions/listen", "params": listen}))
+    server.write(encode_line({"id": 2, "method": "tools/call", "params": search}))
     server.close_input()
     responses = server.receive_all()
     assert server.wait_for_exit() == (0, "")

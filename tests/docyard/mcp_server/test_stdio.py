@@ -17,7 +17,7 @@ from mcp_types import CallToolResult
 from tests import preloaded
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from tests.stdio_client import ProtocolVersion, RawClient, connect, environment, serve_command
+from tests.stdio_client import ProtocolVersion, RawClient, connect, serve_command, server_environment
 
 STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 
@@ -271,7 +271,7 @@ def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     process = subprocess.run(
-        build_cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
+        build_cold_serve_command(repo), input=b"", capture_output=True, env=server_environment(), timeout=60
     )
     assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
 
@@ -282,7 +282,7 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
 )
 def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
     process = subprocess.run(
-        serve_command(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
+        serve_command(repo, *options), input=b"", capture_output=True, env=server_environment(), timeout=60
     )
     assert process.returncode == code
     assert process.stdout == b""

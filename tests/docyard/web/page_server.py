@@ -1,4 +1,4 @@
-"""The real pages over a real repository, without the HTTP server."""
+"""A client of the pages of a repository, without an HTTP server."""
 
 from __future__ import annotations
 
@@ -65,24 +65,24 @@ class ParsedPage(HTMLParser):
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.nesting_errors: list[str] = []
-        self._open: list[str] = []
+        self._open_tags: list[str] = []
         self.feed(html)
-        self.nesting_errors += [f"<{name}> is open at the end" for name in self._open]
+        self.nesting_errors += [f"<{name}> is open at the end" for name in self._open_tags]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in _VOID and self._open[-1:] != ["svg"]:
-            self._open.append(tag)
+        if tag not in _VOID_ELEMENTS and self._open_tags[-1:] != ["svg"]:
+            self._open_tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if self._open[-1:] == [tag]:
-            self._open.pop()
-        elif "svg" not in self._open:
-            self.nesting_errors.append(f"</{tag}> closes {self._open[-1:]}")
+        if self._open_tags[-1:] == [tag]:
+            self._open_tags.pop()
+        elif "svg" not in self._open_tags:
+            self.nesting_errors.append(f"</{tag}> closes {self._open_tags[-1:]}")
 
     def find_all(self, tag: str) -> list[dict[str, str | None]]:
         """Return the attributes of each element with a tag."""
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-_VOID = frozenset(("meta", "link", "input", "br", "hr", "img", "wbr", "source", "col"))
+_VOID_ELEMENTS = frozenset(("meta", "link", "input", "br", "hr", "img", "wbr", "source", "col"))

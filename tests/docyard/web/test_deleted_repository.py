@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.docyard.web.page_server import serve_pages
-from tests.repositories import normal
+from tests.repositories import create_repository
 
 
 def test_every_page_reports_a_deleted_repository(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r", {"a.md": "# A\n"})
+    repo = create_repository(tmp_path / "r", {"a.md": "# A\n"})
     with serve_pages(repo.path) as server:
         server.get("/proposals")
         repo.path.rename(tmp_path / "elsewhere")

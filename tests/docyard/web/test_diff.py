@@ -82,16 +82,16 @@ def test_invisible_characters_are_replaced() -> None:
 def test_pages_cover_every_section_once() -> None:
     old = "# T\n\n" + "".join(f"## S{n}\n\nOld.\n\n" for n in range(MAX_SECTIONS * 2 + 5))
     changes = build_changes(old, old.replace("Old.", "New words."))
-    headings, offset, pages = [], 0, 0
+    headings, offset, page_count = [], 0, 0
     while True:
         diff = build_diff(changes, offset=offset)
         headings += [section.heading for document in diff.documents for section in document.sections]
-        pages += 1
+        page_count += 1
         if diff.next_offset is None:
             break
         offset = diff.next_offset
     assert headings == [f"S{n}" for n in range(MAX_SECTIONS * 2 + 5)]
-    assert (pages, diff.total) == (3, MAX_SECTIONS * 2 + 5)
+    assert (page_count, diff.total) == (3, MAX_SECTIONS * 2 + 5)
     assert build_diff(changes, offset=10_000).documents == ()
 
 

@@ -19,11 +19,11 @@ from docyard.web.routes import build_routes
 from docyard.web.templates import STATIC_FOLDER, render_template
 from tests.docyard.web.page_server import CSRF, PageServer, ParsedPage, serve_pages
 from tests.loops import loop_over
-from tests.repositories import Repo, all_but_objects, normal
+from tests.repositories import Repo, create_repository, read_repository_files
 from workspace.errors import WorkspaceError
 
 FILES = {"README.md": "# Example\n\nText.\n\n- [ ] Task\n", "guides/setup.md": "# Setup\n\nSteps.\n"}
-PAGES = {
+PAGE_URLS = {
     "library": "/",
     "folder": "/folder/guides",
     "open": "/?tasks=open",
@@ -38,7 +38,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    new_repo = normal(tmp_path_factory.mktemp("frame") / "r", FILES)
+    new_repo = create_repository(tmp_path_factory.mktemp("frame") / "r", FILES)
     new_repo.git("mv", "guides/setup.md", "guides/start.md")
     new_repo.commit({}, "Moved")
     return new_repo
@@ -51,7 +51,7 @@ def server(repo: Repo) -> Iterator[PageServer]:
         yield server
 
 
-@loop_over("url", PAGES.values(), ids=PAGES)
+@loop_over("url", PAGE_URLS.values(), ids=PAGE_URLS)
 def test_page_is_valid_html(server: PageServer, url: str) -> None:
     _check_html(server.client.get(url).text)
 
@@ -87,7 +87,7 @@ def _check_html(html: str) -> None:
 
 
 def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo) -> None:
-    before = all_but_objects(repo.path)
+    files_before = read_repository_files(repo.path)
     addresses = [
         re.sub(r"\{[^}]*\}", "x", route.path)
         for route in build_routes(server.site)
@@ -109,14 +109,14 @@ def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo)
         assert large_response.status_code == 403
         many_fields_response = server.client.post(address, data={f"f{number}": "" for number in range(3000)})
         assert many_fields_response.status_code == 403
-    assert all_but_objects(repo.path) == before
+    assert read_repository_files(repo.path) == files_before
 
 
 def test_get_requests_change_nothing(server: PageServer, repo: Repo) -> None:
-    before = all_but_objects(repo.path)
-    for url in PAGES.values():
+    files_before = read_repository_files(repo.path)
+    for url in PAGE_URLS.values():
         server.client.get(url)
-    assert all_but_objects(repo.path) == before
+    assert read_repository_files(repo.path) == files_before
 
 
 def test_refused_form_shows_the_sent_text(server: PageServer) -> None:
@@ -130,7 +130,7 @@ def test_bare_path_suggests_its_document(server: PageServer) -> None:
     assert 'href="/doc/guides/start.md"' in server.get("/guides/stert.md", 404)
 
 
-@loop_over("url", PAGES.values(), ids=PAGES)
+@loop_over("url", PAGE_URLS.values(), ids=PAGE_URLS)
 def test_head_response_has_the_headers_of_get(server: PageServer, url: str) -> None:
     head_response, get_response = server.client.head(url), server.client.get(url)
     assert (head_response.status_code, head_response.content) == (get_response.status_code, b"")
@@ -138,12 +138,12 @@ def test_head_response_has_the_headers_of_get(server: PageServer, url: str) -> N
 
 
 def test_slow_pages_use_a_limited_number_of_threads() -> None:
-    started: list[int] = []
-    release = threading.Event()
+    start_marks: list[int] = []
+    release_event = threading.Event()
 
     def build_response() -> Response:
-        started.append(1)
-        assert release.wait(30)
+        start_marks.append(1)
+        assert release_event.wait(30)
         return Response()
 
     async def request_pages() -> int:
@@ -151,19 +151,19 @@ def test_slow_pages_use_a_limited_number_of_threads() -> None:
             for _ in range(30):
                 tasks.start_soon(run_in_thread, build_response)
             with anyio.fail_after(30):
-                while len(started) < 8:
+                while len(start_marks) < 8:
                     await anyio.sleep(0.005)
             await anyio.sleep(0.05)  # a ninth thread would start in this time
-            parallel_count = len(started)
-            release.set()
+            parallel_count = len(start_marks)
+            release_event.set()
         return parallel_count
 
     assert anyio.run(request_pages) == 8
-    assert len(started) == 30
+    assert len(start_marks) == 30
 
 
 def test_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as server:
+    with serve_pages(create_repository(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as server:
         assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in server.get("/a%20b%3Fc%231.md", 404)
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events: a listening page gets one event for each change, also for one before it listened."""
+"""Server-sent events: a page gets one event for each change, even for a change before it listened."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from docyard.web import live
 from docyard.web.live import MAX_LISTENERS, format_unfinished_version
 from docyard.web.site import Versions
 from tests.docyard.web.page_server import PageServer, serve_pages
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 _TIMEOUT_S = 30
 
 
 @pytest.fixture(autouse=True)
-def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def shorten_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the repository more often than in production."""
     monkeypatch.setattr(live, "_CHECK_INTERVAL_S", 0.05)
     monkeypatch.setattr(live, "_TICK_INTERVAL_S", 0.02)
 
 
-async def _next_event(events: AsyncIterator[str]) -> dict[str, str]:
+async def _read_next_event(events: AsyncIterator[str]) -> dict[str, str]:
     """Return the data of the next event."""
     with anyio.fail_after(_TIMEOUT_S):
         async for text in events:
@@ -41,7 +41,7 @@ async def _next_event(events: AsyncIterator[str]) -> dict[str, str]:
 
 
 def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
 
     async def listen(server: PageServer) -> None:
         first_version = server.site.versions.get_current(server.workspace)
@@ -49,14 +49,14 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
         assert (await anext(events)).startswith("retry: ")
         assert server.site.live_updates.listener_count == 1
         commit = repo.commit({"a.md": "# A\n"})
-        first = await _next_event(events)
-        assert first["commit"] == commit
+        first_event = await _read_next_event(events)
+        assert first_event["commit"] == commit
         repo.git("branch", "proposals/0-topic")
-        second = await _next_event(events)
-        assert second["commit"] == commit
-        assert len({first_version, first["version"], second["version"]}) == 3
+        second_event = await _read_next_event(events)
+        assert second_event["commit"] == commit
+        assert len({first_version, first_event["version"], second_event["version"]}) == 3
         late_events = server.site.live_updates.stream_events(server.site, first_version)
-        assert await _next_event(late_events) == second
+        assert await _read_next_event(late_events) == second_event
         server.site.live_updates.close()
         with anyio.fail_after(_TIMEOUT_S):
             assert [text async for text in events if "moved" in text] == []
@@ -74,18 +74,18 @@ def test_unfinished_page_gets_an_event_when_complete(tmp_path: Path) -> None:
         events = server.site.live_updates.stream_events(server.site, format_unfinished_version(version))
         assert (await anext(events)).startswith("retry: ")
         with anyio.move_on_after(0.2) as timeout:
-            await _next_event(events)
+            await _read_next_event(events)
         assert timeout.cancelled_caught
         new_events = server.site.live_updates.stream_events(server.site, format_unfinished_version(version))
         is_complete.set()
-        assert (await _next_event(new_events))["version"] == version
+        assert (await _read_next_event(new_events))["version"] == version
 
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         anyio.run(listen, server)
 
 
 def test_page_has_the_current_version(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         version = server.site.versions.get_current(server.workspace)
         assert f'data-version="{version}"' in server.get("/")
         server.site.live_updates.close()
@@ -96,7 +96,7 @@ def test_page_has_the_current_version(tmp_path: Path) -> None:
 
 
 def test_too_many_listeners_return_503(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         server.site.live_updates.close()
         server.site.live_updates.listener_count = MAX_LISTENERS
         response = server.client.get("/events")
@@ -114,9 +114,9 @@ def _age_refs(repo: Repo) -> None:
 
 
 def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
     workspace, versions = Workspace.open(repo.path), Versions()
-    values = [versions.get_current(workspace)]
+    version_values = [versions.get_current(workspace)]
     for change in (
         ("commit", "-q", "--allow-empty", "-m", "Another"),
         ("branch", "proposals/1-a"),
@@ -129,31 +129,31 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         ("update-ref", "refs/remotes/origin/proposals/1-a", "HEAD"),
     ):
         _age_refs(repo)
-        assert versions.get_current(workspace) == values[-1]
+        assert versions.get_current(workspace) == version_values[-1]
         repo.git(*change)
-        values.append(versions.get_current(workspace))
-    assert len(set(values)) == len(values)
+        version_values.append(versions.get_current(workspace))
+    assert len(set(version_values)) == len(version_values)
     for change in (
         ("tag", "one"),
         ("update-ref", "refs/remotes/origin/unrelated", "HEAD"),
         ("pack-refs", "--all"),
     ):
         _age_refs(repo)
-        assert versions.get_current(workspace) == values[-1]
+        assert versions.get_current(workspace) == version_values[-1]
         repo.git(*change)
-        assert versions.get_current(workspace) == values[-1]
-    assert Versions().get_current(workspace) == values[-1]
+        assert versions.get_current(workspace) == version_values[-1]
+    assert Versions().get_current(workspace) == version_values[-1]
 
 
 def test_deleted_repository_has_no_version(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
     workspace = Workspace.open(repo.path)
     (repo.path / ".git").rename(repo.path / "elsewhere")
     assert Versions().get_current(workspace) == ""
 
 
 def test_head_request_for_events_ends(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         response = server.client.head("/events")
         assert response.headers["content-type"].startswith("text/event-stream")
         assert server.site.live_updates.listener_count == 0
@@ -163,12 +163,12 @@ def test_simultaneous_listeners_over_the_limit_are_refused(tmp_path: Path) -> No
     async def listen(server: PageServer) -> None:
         live_updates = server.site.live_updates
         events = [live_updates.stream_events(server.site, "") for _ in range(MAX_LISTENERS + 5)]
-        first = [await anext(listener, None) for listener in events]
-        assert first.count(None) == 5
+        first_texts = [await anext(listener, None) for listener in events]
+        assert first_texts.count(None) == 5
         assert live_updates.listener_count == MAX_LISTENERS
         for listener in events:
             await listener.aclose()
         assert live_updates.listener_count == 0
 
-    with serve_pages(normal(tmp_path / "r").path) as server:
+    with serve_pages(create_repository(tmp_path / "r").path) as server:
         anyio.run(listen, server)

@@ -119,12 +119,12 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
 
 def run_all_actions(folder: Path) -> None:
     """Run every action once, so that no child imports modules."""
-    repo = repositories.normal(folder / "repo", FILES)
+    repo = repositories.create_repository(folder / "repo", FILES)
     for durable in (True, False):
         write(repo.path, lambda: None, durable=durable)
     recover(repo.path, lambda: None)
     append_events(repo.path, lambda: None)
-    repo = repositories.normal(folder / "diverged", {})
+    repo = repositories.create_repository(folder / "diverged", {})
     merge(repo.path, lambda: None, theirs=diverge(repo), durable=True)
     run_proposal_action(
         make_proposal_repository(folder / "proposal", "merge").path, lambda: None, action_name="merge"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import derive_id
@@ -60,7 +60,7 @@ def _run_action(
     workspace: Workspace, proposal_actions: ProposalActions, action_name: str, person: Actor
 ) -> None:
     request = Request(KEY, compute_digest("edit_document", {}), lambda plan: {})
-    operations = [append("A proposed text.", "specs/api.md", "calls")]
+    operations = [make_append("A proposed text.", "specs/api.md", "calls")]
     match action_name:
         case "open":
             proposal_actions.open("Say more", "Why.", AGENT, submit=True, key=KEY)

@@ -82,7 +82,7 @@ class Scene:
 def build_scene(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
     """Make the repository, and write the batch to a copy to get the new files."""
     template = folder / ("bare" if bare else "checked-out")
-    source = repositories.unborn(folder / "source" if bare else template)
+    source = repositories.create_empty_repository(folder / "source" if bare else template)
     source.write(FILES)
     (source.path / "attic/old/gone.md").chmod(0o755)
     source.commit({}, "First")

@@ -32,7 +32,7 @@ ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 
 def make_diverged_clones(folder: Path) -> None:
     """Create `clone` and `remote.git` in a folder, with diverged `BRANCHES` that have no conflicts."""
-    clone, remote = repositories.normal(folder / "clone", {}), folder / "remote.git"
+    clone, remote = repositories.create_repository(folder / "clone", {}), folder / "remote.git"
     theirs = diverge(clone)
     clone.git("branch", PROPOSAL_BRANCH, "main^")
     _append(clone, Opened("Say more", "", "main", PROPOSAL_BRANCH, clone.head()))

@@ -18,7 +18,7 @@ from index.artifacts.contents import (
     read_folder_contents,
 )
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.git.objects import hash_blob
 from workspace.git.pack_reader import PackedReader
 from workspace.git.packs import PackedObject, write_pack
@@ -52,7 +52,7 @@ def write_files(folder: Path) -> Path:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "site", FILES)
+    return create_repository(tmp_path / "site", FILES)
 
 
 def test_folder_and_its_commit_have_equal_contents(repo: Repo, tmp_path: Path) -> None:

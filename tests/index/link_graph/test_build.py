@@ -9,7 +9,7 @@ import pytest
 from index.link_graph import build
 from index.link_graph.build import LinkReader, read_rows
 from index.link_graph.store import DocumentRow
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 FILES = {f"folder/{number}.md": f"# {number}\n\n[next]({number + 1}.md)\n" for number in range(300)}
@@ -17,7 +17,7 @@ FILES = {f"folder/{number}.md": f"# {number}\n\n[next]({number + 1}.md)\n" for n
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "repository", FILES)
+    return create_repository(tmp_path / "repository", FILES)
 
 
 @pytest.mark.process

@@ -16,7 +16,7 @@ from index.link_graph.graph import LinkGraph
 from index.link_graph.store import LinkStore
 from index.service import SearchIndex
 from index.storage.location import IndexLocation
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 DOCUMENTS = {
@@ -29,7 +29,7 @@ DOCUMENTS = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "repository", DOCUMENTS)
+    return create_repository(tmp_path / "repository", DOCUMENTS)
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_graph_without_private_folder_stays_in_memory(workspace: Workspace, tmp_
 
 
 def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "none", {"code.py": "1\n"})
+    repo = create_repository(tmp_path / "none", {"code.py": "1\n"})
     workspace = Workspace.open(repo.path)
     with closing(open_graph(workspace)) as graph:
         graph.follow(workspace.snapshot())

@@ -15,7 +15,7 @@ from index.link_graph.records import (
     make_record,
 )
 from tests.example_counts import scale_examples
-from tests.workspace.links.spellings import PATHS, SOURCES, Paths, read_targets, rules, texts
+from tests.workspace.links.spellings import PATHS, SOURCES, PathTree, read_targets, rules, texts
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 
@@ -28,7 +28,7 @@ documents_with_source = st.sampled_from(SOURCES).flatmap(
 @settings(max_examples=scale_examples(120), deadline=None)
 def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    file_tree = Paths((*PATHS, *SOURCES), links)
+    file_tree = PathTree((*PATHS, *SOURCES), links)
     parsed_document = Document.parse(data, path)
     record = make_record(parsed_document, links)
     for kind, destination, target in read_targets(file_tree, parsed_document):

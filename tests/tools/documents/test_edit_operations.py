@@ -42,13 +42,13 @@ OPERATIONS_OF_FIELDS = [
 
 @loop_over(("fields", "names"), OPERATIONS_OF_FIELDS)
 def test_fields_select_the_operation(fields: dict[str, object], names: list[str]) -> None:
-    item = {"file": "api.md", **fields}
+    entry = {"file": "api.md", **fields}
     if len(names) == 1:
-        assert edit_operations.resolve_operation(item) == names[0]
+        assert edit_operations.resolve_operation(entry) == names[0]
         return
-    with pytest.raises(InvalidArguments) as caught:
-        edit_operations.resolve_operation(item)
-    assert caught.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
+    with pytest.raises(InvalidArguments) as error_info:
+        edit_operations.resolve_operation(entry)
+    assert error_info.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
 
 
 TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
@@ -59,11 +59,11 @@ def list_declared_fields(operation: Any) -> list[tuple[str, str]]:
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
     fields = []
     for field in dataclasses.fields(operation):
-        kind = hints[field.name]
-        if get_origin(kind) is UnionType:
-            [kind] = (part for part in get_args(kind) if part is not NoneType)
+        field_type = hints[field.name]
+        if get_origin(field_type) is UnionType:
+            [field_type] = (part for part in get_args(field_type) if part is not NoneType)
         name = field.name if field.default is dataclasses.MISSING else f"{field.name}?"
-        fields.append((name, TYPES[get_origin(kind) or kind]))
+        fields.append((name, TYPES[get_origin(field_type) or field_type]))
     return fields
 
 
@@ -153,9 +153,9 @@ def test_quoted_text_counts_as_read(toolbox: Toolbox, repo: Repo) -> None:
 
 
 def test_same_text_again_makes_no_commit(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     answer = call_tool("edit_document", file="api.md", old="Finds", new="Finds")
-    assert (answer.data["changed"], answer.data["commit"]) == (False, before)
+    assert (answer.data["changed"], answer.data["commit"]) == (False, head_before)
 
 
 @pytest.mark.parametrize(("old", "matches"), [("e", 7), ("nowhere", 0)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import CallTool, next_call
+from tests.tools.conftest import CallTool, parse_next_call
 from tools.moved_addresses import Location, find_current_location, find_moved_location
 from tools.registry import Toolbox
 
@@ -31,7 +31,7 @@ def test_moved_document_is_read_at_new_path(call_tool: CallTool, renaming_commit
     assert answer.data["file"] == "reference.md"
     assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renaming_commit}
     assert answer.data["next_step"].startswith("Use 'reference.md' from now on")
-    tool, fields = next_call(answer)
+    tool, fields = parse_next_call(answer)
     assert fields["file"] == "reference.md"
     assert not call_tool(tool, **fields).is_error
 
@@ -105,7 +105,7 @@ def test_uncommitted_file_is_not_reported_as_moved(
     assert call_tool("view_document", file="api.md").data["code"] == "NOT_COMMITTED"
 
 
-def test_moves_at_ref_are_those_before_it(call_tool: CallTool, repo: Repo, renaming_commit: str) -> None:
+def test_read_at_ref_ignores_later_moves(call_tool: CallTool, repo: Repo, renaming_commit: str) -> None:
     repo.git("tag", "v2")
     repo.git("mv", "reference.md", "again.md")
     repo.commit({})
@@ -127,11 +127,11 @@ def test_write_to_moved_section_is_refused_with_new_address(
         ("edit_document", {"operation": "add_section", "parent_slug": "tasks", "title": "Later"}),
         ("remove_document", {"slug": "tasks"}),
     ):
-        before = repo.head()
+        head_before = repo.head()
         answer = call_tool(tool, file="api.md", **fields)
         assert answer.is_error
         assert answer.data["code"] == "SECTION_NOT_FOUND"
-        assert repo.head() == before
+        assert repo.head() == head_before
         location = answer.data["moved_to"]
         assert (location["file"], location["commit"]) == ("api.md", retitling_commit)
         assert f"'api.md#{location['slug']}'" in answer.data["fix"]

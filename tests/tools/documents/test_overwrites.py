@@ -40,12 +40,12 @@ FULL_VIEW = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
 def test_unread_text_is_shown_and_second_call_succeeds(
     call_tool: CallTool, repo: Repo, tool: str, call: dict[str, Any], current: str, dry_run: bool
 ) -> None:
-    before = repo.head()
+    head_before = repo.head()
     refusal = call_tool(tool, **call, dry_run=dry_run)
     assert refusal.is_error
     assert refusal.data["code"] == "READ_FIRST"
     assert refusal.data["current"].strip() == current.strip()
-    assert refusal.data["commit"] == before == repo.head()
+    assert refusal.data["commit"] == head_before == repo.head()
     assert refusal.data["example"] == (call | {"dry_run": True} if dry_run else call)
     assert {"error", "fix", "file", "slugs"} <= refusal.data.keys()
     assert "usage" not in refusal.data
@@ -53,13 +53,13 @@ def test_unread_text_is_shown_and_second_call_succeeds(
     result = call_tool(tool, **refusal.data["example"])
     assert not result.is_error, result.data
     assert result.data["commit"] == repo.head()
-    assert (repo.head() == before) == dry_run
+    assert (repo.head() == head_before) == dry_run
 
 
 def test_batch_reports_operations_that_need_a_read(call_tool: CallTool, repo: Repo) -> None:
     task = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Rest"}
-    first = call_tool("edit_document", operations=[UPDATE, task])
-    refusal, result = first.data["batch_results"]
+    first_answer = call_tool("edit_document", operations=[UPDATE, task])
+    refusal, result = first_answer.data["batch_results"]
     assert (refusal["code"], result["success"]) == ("READ_FIRST", True)
     assert refusal["current"] == "### Search\n\nFinds things.\n\n"
     assert {"error", "code", "fix", "example"} <= refusal.keys()
@@ -68,16 +68,20 @@ def test_batch_reports_operations_that_need_a_read(call_tool: CallTool, repo: Re
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_mode_all_commits_nothing_until_all_is_read(call_tool: CallTool, repo: Repo, dry_run: bool) -> None:
-    before = repo.head()
+    head_before = repo.head()
     calls = [APPEND, UPDATE, {**APPEND, "slug": "endpoints"}]
-    first = call_tool("edit_document", operations=calls, mode="all", dry_run=dry_run)
-    assert first.is_error
-    assert [entry["code"] for entry in first.data["batch_results"]] == ["UNDONE", "READ_FIRST", "NOT_RUN"]
-    assert all(entry["fix"] for entry in first.data["batch_results"])
-    assert first.data.get("diff") == ("" if dry_run else None)
-    assert repo.head() == before
-    second = call_tool("edit_document", operations=calls, mode="all")
-    assert not second.is_error
+    first_answer = call_tool("edit_document", operations=calls, mode="all", dry_run=dry_run)
+    assert first_answer.is_error
+    assert [entry["code"] for entry in first_answer.data["batch_results"]] == [
+        "UNDONE",
+        "READ_FIRST",
+        "NOT_RUN",
+    ]
+    assert all(entry["fix"] for entry in first_answer.data["batch_results"])
+    assert first_answer.data.get("diff") == ("" if dry_run else None)
+    assert repo.head() == head_before
+    second_answer = call_tool("edit_document", operations=calls, mode="all")
+    assert not second_answer.is_error
     assert "More." not in call_tool("view_document", file="api.md", slug="endpoints/search").data["content"]
 
 
@@ -100,12 +104,15 @@ OTHER_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "an outline": ("view_document", {"file": "api.md"}),
     "another section": ("view_document", {"file": "api.md", "slug": "endpoints"}),
     "a task": ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
-    "a part of it": ("view_document", {"file": "api.md", "slug": "endpoints/search", "offset": 5}),
+    "a part of the section": ("view_document", {"file": "api.md", "slug": "endpoints/search", "offset": 5}),
     "a list": ("list_documents", {}),
     "snippets": ("search_docs", {"query": "finds things"}),
     "previews": ("search_documents", {"query": "finds things"}),
-    "adding to it": ("edit_document", APPEND),
-    "its new title": ("edit_document", {"file": "api.md", "slug": "endpoints/search", "new_title": "Seek"}),
+    "an appended text": ("edit_document", APPEND),
+    "a new title of the section": (
+        "edit_document",
+        {"file": "api.md", "slug": "endpoints/search", "new_title": "Seek"},
+    ),
 }
 
 
@@ -187,23 +194,23 @@ def test_texts_of_one_answer_share_one_limit(call_tool: CallTool, repo: Repo) ->
 
 
 def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> None:
-    ada, ben = make_client(toolbox), make_client(toolbox)
-    for client in (ada, ben):
+    first_client, second_client = make_client(toolbox), make_client(toolbox)
+    for client in (first_client, second_client):
         view = client("view_document", **FULL_VIEW)
     base = view.data["commit"]
-    assert not ada("edit_document", **UPDATE, base_commit=base).is_error
-    # Ben has read the earlier text, and not the text that Ada wrote.
+    assert not first_client("edit_document", **UPDATE, base_commit=base).is_error
+    # The second client has read the earlier text, and not the text that the first client wrote.
     edit = {**UPDATE, "content": "Finds nothing."}
-    read_refusal = ben("edit_document", **edit)
+    read_refusal = second_client("edit_document", **edit)
     assert read_refusal.data["code"] == "READ_FIRST"
     assert read_refusal.data["current"] == "### Search\n\nFinds all.\n\n"
-    assert not ben("edit_document", **{**edit, "slug": "endpoints"}, base_commit=base).is_error
-    # Ada may overwrite her own text with any base commit.
-    assert not ada("edit_document", **{**UPDATE, "content": "Finds it."}, base_commit=base).is_error
-    before = repo.head()
-    refusal = ben("edit_document", **edit, base_commit=base)
+    assert not second_client("edit_document", **{**edit, "slug": "endpoints"}, base_commit=base).is_error
+    # The first client may overwrite its own text with any base commit.
+    assert not first_client("edit_document", **{**UPDATE, "content": "Finds it."}, base_commit=base).is_error
+    head_before = repo.head()
+    refusal = second_client("edit_document", **edit, base_commit=base)
     assert refusal.is_error
-    assert repo.head() == before
+    assert repo.head() == head_before
     conflict = {name: refusal.data[name] for name in ("code", "slugs", "base", "theirs", "ours", "commit")}
     assert conflict == {
         "code": "CONFLICT",
@@ -211,13 +218,13 @@ def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> 
         "base": "### Search\n\nFinds things.\n\n",
         "theirs": "### Search\n\nFinds it.\n\n",
         "ours": "### Search\n\nFinds nothing.\n\n",
-        "commit": before,
+        "commit": head_before,
     }
     assert "Finds" not in refusal.data["error"] + refusal.data["fix"]
     # The repeated call is refused again: only the current commit as the base resolves the conflict.
-    assert ben("edit_document", **edit, base_commit=base).data["code"] == "CONFLICT"
-    assert refusal.data["example"] == {**edit, "base_commit": before}
-    assert not ben("edit_document", **refusal.data["example"]).is_error
+    assert second_client("edit_document", **edit, base_commit=base).data["code"] == "CONFLICT"
+    assert refusal.data["example"] == {**edit, "base_commit": head_before}
+    assert not second_client("edit_document", **refusal.data["example"]).is_error
     assert repo.status() == repo.fsck() == ""
 
 
@@ -230,8 +237,8 @@ def test_removal_of_changed_text_is_a_conflict(toolbox: Toolbox, repo: Repo) -> 
 
 
 def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> None:
-    ada, ben = make_client(toolbox), make_client(toolbox)
-    base = ben("view_document", file="api.md", slug="tasks").data["commit"]
+    first_client, second_client = make_client(toolbox), make_client(toolbox)
+    base = second_client("view_document", file="api.md", slug="tasks").data["commit"]
     task = {
         "operation": "add_task",
         "file": "api.md",
@@ -239,17 +246,17 @@ def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> 
         "title": "First",
         "before": "tasks[0]",
     }
-    ada("edit_document", **task)
-    completion = ben("complete_task", file="api.md", slug="tasks[1]", base_commit=base)
+    first_client("edit_document", **task)
+    completion = second_client("complete_task", file="api.md", slug="tasks[1]", base_commit=base)
     assert completion.data["slug"] == "tasks[2]"
     assert "- [x] Write tests" in repo.git("show", "HEAD:api.md")
-    assert ben("complete_task", file="api.md", slug="tasks[1]").data["already_completed"] is True
+    assert second_client("complete_task", file="api.md", slug="tasks[1]").data["already_completed"] is True
     repo.commit({"api.md": repo.git("show", "HEAD:api.md").replace("- [ ] Ship it\n", "")})
-    removed_task_answer = ben("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
+    removed_task_answer = second_client("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
     assert removed_task_answer.data["code"] == "TASK_NOT_FOUND"
     assert "is missing" in removed_task_answer.data["error"]
     repo.commit({"api.md": repo.git("show", "HEAD:api.md") + "- [ ] Write tests\n"})
-    ambiguous_task_answer = ben("reopen_task", file="api.md", slug="tasks[1]", base_commit=base)
+    ambiguous_task_answer = second_client("reopen_task", file="api.md", slug="tasks[1]", base_commit=base)
     assert ambiguous_task_answer.data["code"] == "CONFLICT"
     assert ambiguous_task_answer.data["candidates"] == ["tasks[2]", "tasks[3]"]
     assert ambiguous_task_answer.data["example"] == {"file": "api.md", "slug": "tasks[2]"}
@@ -269,10 +276,10 @@ def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> 
 def test_invalid_base_commit_is_refused(
     call_tool: CallTool, repo: Repo, tool: str, fields: dict[str, Any], commit: str
 ) -> None:
-    before = repo.head()
+    head_before = repo.head()
     answer = call_tool(tool, **fields, base_commit=commit)
     assert answer.is_error
-    assert (answer.data["code"], repo.head()) == ("UNKNOWN_COMMIT", before)
+    assert (answer.data["code"], repo.head()) == ("UNKNOWN_COMMIT", head_before)
     assert "base_commit" not in answer.data["example"]
 
 

@@ -45,7 +45,7 @@ def toolbox(repo: Repo) -> Toolbox:
 
 
 @pytest.fixture
-def start_new_server(repo: Repo) -> Callable[[], CallTool]:
+def start_server_factory(repo: Repo) -> Callable[[], CallTool]:
     """Return a function that starts a new server and returns its client."""
 
     def start() -> CallTool:
@@ -60,7 +60,7 @@ def start_new_server(repo: Repo) -> Callable[[], CallTool]:
     return start
 
 
-def without_retry_fields(answer: Answer) -> dict[str, Any]:
+def exclude_retry_fields(answer: Answer) -> dict[str, Any]:
     """Return an answer without the fields that a retry changes."""
     return {name: value for name, value in answer.data.items() if name not in ("next_step", "repeated")}
 
@@ -74,18 +74,18 @@ def test_every_writing_tool_accepts_a_key() -> None:
 @pytest.mark.parametrize("form", ["single", "batch"])
 @pytest.mark.parametrize("tool", CALLS)
 def test_retry_returns_first_answer(
-    call_tool: CallTool, start_new_server: Callable[[], CallTool], repo: Repo, tool: str, form: str
+    call_tool: CallTool, start_server_factory: Callable[[], CallTool], repo: Repo, tool: str, form: str
 ) -> None:
     fields = CALLS[tool]
     arguments: dict[str, Any] = fields if form == "single" else {"operations": [fields]}
     call_tool("view_document", file="notes/plain.md", slug="_preamble")
-    first = call_tool(tool, **arguments, idempotency_key="key")
-    assert not first.is_error
-    assert "repeated" not in first.data
-    for client in (call_tool, start_new_server()):
+    first_answer = call_tool(tool, **arguments, idempotency_key="key")
+    assert not first_answer.is_error
+    assert "repeated" not in first_answer.data
+    for client in (call_tool, start_server_factory()):
         retry = client(tool, **arguments, idempotency_key="key")
         assert not retry.is_error
-        assert without_retry_fields(retry) == without_retry_fields(first)
+        assert exclude_retry_fields(retry) == exclude_retry_fields(first_answer)
         assert retry.data["repeated"] is True
         assert "was not repeated" in retry.data["next_step"]
     assert count_commits(repo) == 2
@@ -94,11 +94,11 @@ def test_retry_returns_first_answer(
 
 def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) -> None:
     edit = {**TASK, "idempotency_key": "key"}
-    first = call_tool("edit_document", **edit)
+    first_answer = call_tool("edit_document", **edit)
     assert 'view_document {"file": "api.md"}' in call_tool("edit_document", **edit).data["next_step"]
     call_tool("remove_document", path="api.md", base_commit=repo.head())
     retry = call_tool("edit_document", **edit)
-    assert without_retry_fields(retry) == without_retry_fields(first)
+    assert exclude_retry_fields(retry) == exclude_retry_fields(first_answer)
     assert "list_documents {}" in retry.data["next_step"]
     # After the removal of its type, the arguments of this call cannot be parsed.
     type_folder = ".docyard/templates/memo"
@@ -117,20 +117,20 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
     assert creation.data["path"] == "one.md"
     repo.git("rm", "-q", "-r", type_folder)
     repo.git("commit", "-q", "-m", "No memos")
-    assert without_retry_fields(call_tool("create_document", **memo)) == without_retry_fields(creation)
+    assert exclude_retry_fields(call_tool("create_document", **memo)) == exclude_retry_fields(creation)
     answer = call_tool("create_document", doc_type="memo", title="One")
     assert answer.data["code"] == "UNKNOWN_TYPE"
 
 
 def test_retry_repeats_batch_errors_without_sent_text(call_tool: CallTool, repo: Repo) -> None:
     arguments = {"operations": [TASK, FAILING_TASK, {**TASK, "title": "Other"}], "idempotency_key": "key"}
-    first = call_tool("edit_document", **arguments)
+    first_answer = call_tool("edit_document", **arguments)
     retry = call_tool("edit_document", **arguments)
-    first_error, repeated_error = first.data["batch_results"][1], retry.data["batch_results"][1]
+    first_error, repeated_error = first_answer.data["batch_results"][1], retry.data["batch_results"][1]
     assert repeated_error == {
         name: first_error[name] for name in ("success", "error", "code", "fix", "usage")
     }
-    assert retry.data["batch_results"][::2] == first.data["batch_results"][::2]
+    assert retry.data["batch_results"][::2] == first_answer.data["batch_results"][::2]
     assert "failed operations (1)" in retry.data["next_step"]
     assert "new key" in retry.data["next_step"]
     assert "Secret" not in repo.git("log", "-1", "--format=%B")
@@ -139,15 +139,17 @@ def test_retry_repeats_batch_errors_without_sent_text(call_tool: CallTool, repo:
 
 def test_retry_preserves_hints(call_tool: CallTool) -> None:
     section = {"file": "notes/plain.md", "title": "A", "content": "### B\n\n#### C\n\n##### D\n\nText.\n"}
-    first = call_tool("edit_document", **section, idempotency_key="key")
-    assert first.data["hints"]
-    assert without_retry_fields(
+    first_answer = call_tool("edit_document", **section, idempotency_key="key")
+    assert first_answer.data["hints"]
+    assert exclude_retry_fields(
         call_tool("edit_document", **section, idempotency_key="key")
-    ) == without_retry_fields(first)
+    ) == exclude_retry_fields(first_answer)
 
 
 def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo) -> None:
-    first = call_tool("edit_document", operations=[TASK, {**TASK, "title": "B"}], idempotency_key="key")
+    first_answer = call_tool(
+        "edit_document", operations=[TASK, {**TASK, "title": "B"}], idempotency_key="key"
+    )
     equivalent_calls: list[dict[str, Any]] = [
         {"operations": json.dumps([TASK, {**TASK, "title": "B"}])},
         {"operations": [json.dumps(TASK), {**TASK, "title": "B", "before": None}]},
@@ -156,7 +158,7 @@ def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo)
     ]
     for fields in equivalent_calls:
         retry = call_tool("edit_document", **fields, idempotency_key="key")
-        assert without_retry_fields(retry) == without_retry_fields(first)
+        assert exclude_retry_fields(retry) == exclude_retry_fields(first_answer)
     assert count_commits(repo) == 2
 
 
@@ -172,13 +174,13 @@ def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo)
 def test_key_of_another_call_is_refused(
     call_tool: CallTool, repo: Repo, tool: str, other_fields: dict[str, Any]
 ) -> None:
-    first = call_tool("edit_document", **TASK, idempotency_key="key")
+    first_answer = call_tool("edit_document", **TASK, idempotency_key="key")
     repo.commit({"notes/plain.md": "# A person continued\n"})
     answer = call_tool(tool, **other_fields, idempotency_key="key")
     assert (answer.is_error, answer.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
     assert "new idempotency_key" in answer.data["fix"]
     assert answer.data["usage"]
-    assert (answer.data["used_in"], answer.data["commit"]) == (first.data["commit"], repo.head())
+    assert (answer.data["used_in"], answer.data["commit"]) == (first_answer.data["commit"], repo.head())
     assert count_commits(repo) == 3
 
 
@@ -221,9 +223,9 @@ def test_call_without_commit_runs_again(call_tool: CallTool, repo: Repo) -> None
     result = call_tool("edit_document", **FAILING_TASK, idempotency_key="key")
     assert (result.is_error, result.data["commit"]) == (False, repo.head())
     repo.git("reset", "-q", "--hard", "HEAD^")
-    second = call_tool("edit_document", **FAILING_TASK, idempotency_key="key")
-    assert "repeated" not in second.data, "the branch no longer contains the commit of the first call"
-    assert second.data["commit"] == repo.head()
+    second_answer = call_tool("edit_document", **FAILING_TASK, idempotency_key="key")
+    assert "repeated" not in second_answer.data, "the branch no longer contains the commit of the first call"
+    assert second_answer.data["commit"] == repo.head()
 
 
 @pytest.mark.slow
@@ -237,10 +239,12 @@ def test_answer_too_long_to_store_is_refused_before_write(call_tool: CallTool, r
     assert repo.status() == ""
 
 
-def test_write_of_retry_is_searchable(call_tool: CallTool, start_new_server: Callable[[], CallTool]) -> None:
+def test_write_of_retry_is_searchable(
+    call_tool: CallTool, start_server_factory: Callable[[], CallTool]
+) -> None:
     write = {"file": "api.md", "title": "Rate limits", "content": "A leaky bucket.", "idempotency_key": "key"}
     call_tool("edit_document", **write)
-    call_new_server = start_new_server()
+    call_new_server = start_server_factory()
     assert call_new_server("edit_document", **write).data["repeated"] is True
     assert (
         call_new_server("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"]

@@ -47,19 +47,19 @@ def test_message_of_caller_is_used(call_tool: CallTool, repo: Repo) -> None:
 def test_failure_in_mode_each_commits_other_operations(call_tool: CallTool, repo: Repo) -> None:
     answer = call_tool("edit_document", operations=[TASK, FAILING_TASK, TASK])
     assert not answer.is_error
-    first, second, third = answer.data["batch_results"]
-    assert (first["task_index"], third["task_index"]) == (3, 4)
-    assert {"success", "error", "code", "usage", "example"} <= second.keys()
-    assert second["success"] is False
+    first_result, second_result, third_result = answer.data["batch_results"]
+    assert (first_result["task_index"], third_result["task_index"]) == (3, 4)
+    assert {"success", "error", "code", "usage", "example"} <= second_result.keys()
+    assert second_result["success"] is False
     assert count_commits(repo) == 2
     assert "failed operations (1)" in answer.data["next_step"]
 
 
 def test_failure_in_mode_all_commits_nothing(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     answer = call_tool("edit_document", operations=[TASK, FAILING_TASK, TASK], mode="all")
     assert answer.is_error
-    assert answer.data["commit"] == before == repo.head()
+    assert answer.data["commit"] == head_before == repo.head()
     statuses = [result.get("status", "failed") for result in answer.data["batch_results"]]
     assert statuses == ["undone", "failed", "not_run"]
     assert not any(result["success"] for result in answer.data["batch_results"])
@@ -67,13 +67,13 @@ def test_failure_in_mode_all_commits_nothing(call_tool: CallTool, repo: Repo) ->
 
 
 def test_batch_without_success_is_an_error_with_one_example(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     answer = call_tool("edit_document", operations=[FAILING_TASK, FAILING_TASK, FAILING_TASK])
     assert answer.is_error
     results = answer.data["batch_results"]
     assert all("usage" in result for result in results)
     assert ["example" in result for result in results] == [True, False, False]
-    assert repo.head() == before
+    assert repo.head() == head_before
 
 
 @pytest.mark.smoke
@@ -94,11 +94,11 @@ def test_batch_without_success_is_an_error_with_one_example(call_tool: CallTool,
 def test_dry_run_returns_diff_and_commits_nothing(
     call_tool: CallTool, repo: Repo, tool: str, arguments: dict[str, object]
 ) -> None:
-    before = repo.head()
+    head_before = repo.head()
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
     preview = call_tool(tool, **arguments, dry_run=True)
     assert not preview.is_error
-    assert repo.head() == preview.data["commit"] == before
+    assert repo.head() == preview.data["commit"] == head_before
     assert repo.status() == ""
     result = call_tool(tool, **arguments)
     differing_fields = {"dry_run", "diff", "commit", "next_step"}
@@ -152,13 +152,13 @@ def test_written_text_is_searchable_immediately(call_tool: CallTool) -> None:
 
 
 def test_uncommitted_work_is_preserved(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     repo.write({"api.md": "# Mine\n"})
     answer = call_tool("edit_document", **TASK)
     assert answer.data["code"] == "WORKTREE_CONFLICT"
     assert answer.data["paths"] == ["api.md"]
     assert answer.data["usage"]
-    assert repo.head() == before
+    assert repo.head() == head_before
     assert (repo.path / "api.md").read_text() == "# Mine\n"
 
 
@@ -167,18 +167,18 @@ def test_task_answer_has_progress(call_tool: CallTool) -> None:
     assert answer.data["progress"] == {"total": 3, "completed": 2}
     assert answer.data["next_task"] == {"slug": "tasks[2]", "title": "Ship it", "completed": False}
     assert answer.data["next_step"] == "Complete tasks[2] or view_document for progress"
-    last = call_tool("complete_task", file="api.md", slug="tasks[2]")
-    assert last.data["next_task"] is None
-    assert 'view_document {"file": "api.md"}' in last.data["next_step"]
+    last_answer = call_tool("complete_task", file="api.md", slug="tasks[2]")
+    assert last_answer.data["next_task"] is None
+    assert 'view_document {"file": "api.md"}' in last_answer.data["next_step"]
 
 
 def test_removal_lists_removed_sections(call_tool: CallTool, repo: Repo) -> None:
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    section = call_tool("remove_document", file="api.md", slug="endpoints")
-    assert (section.data["removed"], section.data["removed_what"]) == (True, "section")
-    batch = call_tool("remove_document", operations=[{"path": "api.md"}, {"path": "api.md"}])
-    assert batch.data["batch_results"][0]["removed"] == "document"
-    assert batch.data["batch_results"][1]["code"] == "DOCUMENT_NOT_FOUND"
+    section_answer = call_tool("remove_document", file="api.md", slug="endpoints")
+    assert (section_answer.data["removed"], section_answer.data["removed_what"]) == (True, "section")
+    batch_answer = call_tool("remove_document", operations=[{"path": "api.md"}, {"path": "api.md"}])
+    assert batch_answer.data["batch_results"][0]["removed"] == "document"
+    assert batch_answer.data["batch_results"][1]["code"] == "DOCUMENT_NOT_FOUND"
     assert not (repo.path / "api.md").exists()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
-from tests.repositories import Repo, unborn
+from tests.repositories import Repo, create_empty_repository
 from tests.tools.conftest import API, CallTool, make_client
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
@@ -58,9 +58,9 @@ def test_section_is_restored_after_being_read(call_tool: CallTool, repo: Repo, f
     assert result.data["commit"] == repo.head()
     assert result.data["commit"] in result.data["next_step"]
     assert read_api(repo) == API
-    repeat = call_tool("restore_document", **call)
-    assert (repeat.is_error, repeat.data["changed"]) == (False, False)
-    assert repeat.data["hints"] == [f"'endpoints/search' already has its text of {first_commit[:7]}"]
+    second_result = call_tool("restore_document", **call)
+    assert (second_result.is_error, second_result.data["changed"]) == (False, False)
+    assert second_result.data["hints"] == [f"'endpoints/search' already has its text of {first_commit[:7]}"]
 
 
 def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
@@ -98,7 +98,7 @@ def test_commit_is_reverted_without_reading_it(call_tool: CallTool, repo: Repo, 
 
 
 def test_batch_commit_is_reverted(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.git("rev-parse", "HEAD^{tree}")
+    tree_before = repo.git("rev-parse", "HEAD^{tree}")
     call_tool("view_document", file="api.md")
     batch = call_tool(
         "edit_document",
@@ -113,24 +113,24 @@ def test_batch_commit_is_reverted(call_tool: CallTool, repo: Repo) -> None:
     result = call_tool("restore_document", undo=batch.data["commit"])
     assert not result.is_error, result.data
     assert {"file": "api.md", "what": "moved", "was": "specs/api.md"} in result.data["undone"]
-    assert repo.git("rev-parse", "HEAD^{tree}") == before
+    assert repo.git("rev-parse", "HEAD^{tree}") == tree_before
 
 
 def test_later_change_is_a_conflict_unless_partial_revert_requested(call_tool: CallTool, repo: Repo) -> None:
     first_commit = repo.commit({"api.md": CHANGED_API.replace("/v1", "/v2")})
-    second = repo.commit({"api.md": CHANGED_API.replace("nothing", "all").replace("/v1", "/v2")})
+    second_commit = repo.commit({"api.md": CHANGED_API.replace("nothing", "all").replace("/v1", "/v2")})
     refusal = call_tool("restore_document", undo=first_commit)
     assert refusal.is_error
     assert refusal.data["code"] == "CONFLICT"
     reason = "it was changed by the commit, and again since"
-    conflict = {"file": "api.md", "slug": "endpoints/search", "reason": reason, "commits": [second]}
+    conflict = {"file": "api.md", "slug": "endpoints/search", "reason": reason, "commits": [second_commit]}
     assert refusal.data["conflicts"] == [conflict]
     assert refusal.data["example"] == {"undo": first_commit, "mode": "each", "dry_run": True}
-    assert repo.head() == second
+    assert repo.head() == second_commit
     result = call_tool("restore_document", undo=first_commit, mode="each")
     assert not result.is_error, result.data
     assert result.data["conflicts"] == [conflict]
-    assert [item["slug"] for item in result.data["undone"]] == ["endpoints"]
+    assert [undone_change["slug"] for undone_change in result.data["undone"]] == ["endpoints"]
     assert '"slug": "endpoints/search"' in result.data["next_step"]
     assert read_api(repo) == API.replace("things", "all")
 
@@ -187,7 +187,7 @@ def test_impossible_restore_returns_error(
     call_tool: CallTool, repo: Repo, call: dict[str, Any], code: str
 ) -> None:
     (repo.path / "link.md").symlink_to("api.md")
-    before = repo.commit({})
+    head_before = repo.commit({})
     blob = repo.git("rev-parse", "HEAD:api.md").strip()
     answer = call_tool(
         "restore_document", **{name: blob if value == "BLOB" else value for name, value in call.items()}
@@ -199,7 +199,7 @@ def test_impossible_restore_returns_error(
     if "operations" not in call:
         example = call_tool("restore_document", **{**answer.data["example"], "dry_run": True})
         assert not example.is_error or example.data["code"] in ("READ_FIRST", "CONFLICT"), example.data
-    assert repo.head() == before
+    assert repo.head() == head_before
 
 
 def test_read_only_server_does_not_offer_restore(repo: Repo) -> None:
@@ -210,7 +210,7 @@ def test_read_only_server_does_not_offer_restore(repo: Repo) -> None:
 
 
 def test_restore_before_first_commit_returns_error(tmp_path: Path) -> None:
-    workspace = Workspace.open(unborn(tmp_path / "empty").path, durable=False)
+    workspace = Workspace.open(create_empty_repository(tmp_path / "empty").path, durable=False)
     call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), ["history"], False))
     for call in ({}, {"file": "a.md", "ref": "HEAD"}, {"undo": "HEAD"}):
         answer = call_tool("restore_document", **call)

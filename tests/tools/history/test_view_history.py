@@ -24,17 +24,17 @@ def call_tool(repo: Repo) -> CallTool:
 
 
 def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     message = "Find more\n\nDocyard-Tool: edit_document\nDocyard-Client: agent"
-    second = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, message)
+    second_commit = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, message)
     data = call_tool("view_history", file="api.md", slug="endpoints/search").data
-    assert [change["commit"] for change in data["history"]] == [second, first]
-    newest = data["history"][0]
-    assert newest == {
-        "commit": second,
+    assert [change["commit"] for change in data["history"]] == [second_commit, first_commit]
+    newest_change = data["history"][0]
+    assert newest_change == {
+        "commit": second_commit,
         "kind": "changed",
         "author": {"name": "Ada", "email": "ada@example.org"},
-        "date": newest["date"],
+        "date": newest_change["date"],
         "client": "agent",
         "tool": "edit_document",
         "proposal": None,
@@ -43,8 +43,8 @@ def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None
         "slug": "endpoints/search",
         "diff": "@@ -13,4 +13,4 @@\n ### Search\n \n-Finds things.\n+Finds more.\n ",
     }
-    assert newest["date"].endswith("Z")
-    assert (data["file"], data["slug"], data["commit"]) == ("api.md", "endpoints/search", second)
+    assert newest_change["date"].endswith("Z")
+    assert (data["file"], data["slug"], data["commit"]) == ("api.md", "endpoints/search", second_commit)
     assert ("complete" in data, data["next_cursor"]) == (False, None)
 
 
@@ -89,21 +89,21 @@ def test_absolute_path_in_work_tree_is_accepted(call_tool: CallTool, repo: Repo)
 
 
 def test_removed_document_history_names_restore_call(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.git("rm", "-q", "api.md")
     repo.git("commit", "-qm", "Gone")
     data = call_tool("view_history", file="api.md").data
     assert [change["kind"] for change in data["history"]] == ["removed", "created"]
     assert "restore_document" in data["next_step"]
-    assert first in data["next_step"]
+    assert first_commit in data["next_step"]
 
 
 def test_history_starts_at_ref(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"api.md": API + "\nMore.\n"})
     data = call_tool("view_history", file="api.md", ref="HEAD~1").data
-    assert data["commit"] == first
-    assert [change["commit"] for change in data["history"]] == [first]
+    assert data["commit"] == first_commit
+    assert [change["commit"] for change in data["history"]] == [first_commit]
 
 
 def test_ref_before_first_version_of_section_returns_error(call_tool: CallTool, repo: Repo) -> None:
@@ -134,28 +134,28 @@ def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> N
 
 
 def test_cursor_of_missing_commit_is_stale(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"api.md": API + "\nMore.\n"})
     cursor = call_tool("view_history", file="api.md", limit=1).data["next_cursor"]
-    repo.git("reset", "-q", "--hard", first)
+    repo.git("reset", "-q", "--hard", first_commit)
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
     assert call_tool("view_history", file="api.md", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
-    assert call_tool("view_history", file="api.md", limit=1).data["commit"] == first
+    assert call_tool("view_history", file="api.md", limit=1).data["commit"] == first_commit
 
 
 def test_blame_lists_each_commit_once(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
-    second = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, "Find more")
+    first_commit = repo.head()
+    second_commit = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, "Find more")
     data = call_tool("view_history", file="api.md", slug="endpoints/search", blame=True).data
     assert data["lines"] == [
-        {"line": 13, "end_line": 14, "text": "### Search\n\n", "commit": first},
-        {"line": 15, "end_line": 15, "text": "Finds more.\n", "commit": second},
-        {"line": 16, "end_line": 16, "text": "\n", "commit": first},
+        {"line": 13, "end_line": 14, "text": "### Search\n\n", "commit": first_commit},
+        {"line": 15, "end_line": 15, "text": "Finds more.\n", "commit": second_commit},
+        {"line": 16, "end_line": 16, "text": "\n", "commit": first_commit},
     ]
-    assert data["commits"].keys() == {first, second}
-    assert data["commits"][second]["subject"] == "Find more"
-    assert data["commit"] == second
+    assert data["commits"].keys() == {first_commit, second_commit}
+    assert data["commits"][second_commit]["subject"] == "Find more"
+    assert data["commit"] == second_commit
     assert "history" not in data
 
 

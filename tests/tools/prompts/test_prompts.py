@@ -28,7 +28,7 @@ PROMPT_ARGUMENTS: Mapping[str, dict[str, str]] = {
 }
 TOOL_NAMES = frozenset(tool.name for tool in all_tools())
 
-every_prompt = pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+parametrize_prompts = pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 
 
 def open_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
@@ -66,20 +66,22 @@ def test_prompts_name_offered_tools_only(
             assert named_tools <= context.tools
 
 
-@every_prompt
+@parametrize_prompts
 def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt) -> None:
     context = open_context(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
     fields = {tool.name: set(tool.arguments.model_fields) for tool in all_tools()}
-    operation = {"operation", "slug", "title"}
+    operation_fields = {"operation", "slug", "title"}
     calls = re.findall(
         r"(\w+) (\{[^{}]*\})", fill_prompt(prompt, context, PROMPT_ARGUMENTS[prompt.name]).text
     )
     assert calls
     for name, arguments in calls:
-        assert set(json.loads(arguments)) <= fields[name] | (operation if name == "edit_document" else set())
+        assert set(json.loads(arguments)) <= fields[name] | (
+            operation_fields if name == "edit_document" else set()
+        )
 
 
-@every_prompt
+@parametrize_prompts
 def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
     text = fill_prompt(prompt, toolbox.context(), PROMPT_ARGUMENTS[prompt.name]).text
     assert all(value in text for value in PROMPT_ARGUMENTS[prompt.name].values())
@@ -120,7 +122,7 @@ def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> Non
     assert "Only its beginning is attached" in text
 
 
-@every_prompt
+@parametrize_prompts
 def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) -> None:
     [required_argument] = [argument for argument in prompt.arguments if argument.required]
     valid_arguments = PROMPT_ARGUMENTS[prompt.name]
@@ -134,13 +136,13 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
         {**valid_arguments, f"{required_argument.name}s": "x"},
         {**valid_arguments, "y" * 10_000: "x"},
     ):
-        with pytest.raises(InvalidArguments) as caught:
+        with pytest.raises(InvalidArguments) as error_info:
             prompt.parse_arguments(invalid_arguments)
-        assert caught.value.fix
-        assert len(caught.value.message) < 200
-    with pytest.raises(InvalidArguments, match="unknown argument") as caught:
+        assert error_info.value.fix
+        assert len(error_info.value.message) < 200
+    with pytest.raises(InvalidArguments, match="unknown argument") as error_info:
         prompt.parse_arguments({**valid_arguments, required_argument.name[:-1]: "x"})
-    assert caught.value.details["nearest"] == [required_argument.name]
+    assert error_info.value.details["nearest"] == [required_argument.name]
 
 
 @pytest.mark.parametrize(
@@ -159,17 +161,17 @@ def test_missing_document_is_refused(
     toolbox: Toolbox, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
     prompt = find_prompt(list_offered_prompts(toolbox.context()), name)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         fill_prompt(prompt, toolbox.context(), arguments)
-    assert caught.value.code == code
-    assert str(tmp_path) not in caught.value.message
+    assert error_info.value.code == code
+    assert str(tmp_path) not in error_info.value.message
 
 
 def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
     prompts = list_offered_prompts(toolbox.context())
-    with pytest.raises(UnknownPrompt) as caught:
+    with pytest.raises(UnknownPrompt) as error_info:
         find_prompt(prompts, "review_documents")
-    assert caught.value.details["nearest"] == ["review_document"]
+    assert error_info.value.details["nearest"] == ["review_document"]
     with pytest.raises(UnknownPrompt):
         find_prompt({}, "x" * 10_000)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
-from tests.repositories import Repo, normal
-from tests.tools.conftest import API, CallTool, make_client, next_call
+from tests.repositories import Repo, create_repository
+from tests.tools.conftest import API, CallTool, make_client, parse_next_call
 from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
@@ -27,7 +27,7 @@ FILES = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def toolbox(workspace: Workspace) -> Toolbox:
 
 @pytest.fixture
 def proposal(call_tool: CallTool) -> str:
-    """Return the id of a proposal without a commit of its own."""
+    """Return the id of a proposal without commits."""
     return create_proposal(call_tool, "Rate limits")
 
 
@@ -52,7 +52,7 @@ def create_proposal(call_tool: CallTool, title: str) -> str:
     return str(answer.data["proposal"])
 
 
-def expect_success(answer: Answer) -> dict[str, Any]:
+def check_success(answer: Answer) -> dict[str, Any]:
     """Check that a call succeeded, with a commit and a next step, and return its data."""
     assert not answer.is_error, answer.data
     assert len(answer.data["commit"]) == 40
@@ -60,14 +60,14 @@ def expect_success(answer: Answer) -> dict[str, Any]:
     return answer.data
 
 
-def commit_fields(answer: Answer) -> dict[str, Any]:
+def get_commit_fields(answer: Answer) -> dict[str, Any]:
     """Return the commits of an answer, which resolutions must repeat."""
     return {name: answer.data[name] for name in ("commit", "target_commit")}
 
 
 def call_next_step(call_tool: CallTool, answer: Answer) -> Answer:
     """Make the call that the next step of an answer names, check that it succeeds, and return its answer."""
-    tool, arguments = next_call(answer)
+    tool, arguments = parse_next_call(answer)
     result = call_tool(tool, **arguments)
     assert not result.is_error, (tool, arguments, result.data)
     return result

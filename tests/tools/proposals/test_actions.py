@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import API, CallTool, next_call
+from tests.tools.conftest import API, CallTool, parse_next_call
 from tests.tools.proposals.conftest import (
     approve_as_person,
     call_next_step,
-    commit_fields,
+    check_success,
     create_proposal,
-    expect_success,
+    get_commit_fields,
 )
 from tools.proposals import update_proposal
 from tools.proposals.update_proposal import ACTIONS
@@ -25,7 +25,7 @@ from workspace.workspace import Workspace
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}
 
 
-def edit(slug: str, content: str) -> dict[str, Any]:
+def build_update(slug: str, content: str) -> dict[str, Any]:
     return {"operation": "update_content", "file": "api.md", "slug": slug, "content": content}
 
 
@@ -33,26 +33,30 @@ def create_conflicting_proposal(call_tool: CallTool, title: str = "Mine") -> str
     """Create a proposal that conflicts with its target in one section and adds another; return its id."""
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
     proposal = create_proposal(call_tool, title)
-    expect_success(call_tool("edit_document", **edit("endpoints/search", "Finds all."), proposal=proposal))
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
-    expect_success(call_tool("edit_document", **edit("endpoints/search", "Finds some things.")))
+    check_success(
+        call_tool("edit_document", **build_update("endpoints/search", "Finds all."), proposal=proposal)
+    )
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **build_update("endpoints/search", "Finds some things.")))
     return proposal
 
 
 def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     usage = call_tool("create_proposal")
-    tool, example = next_call(usage)
+    tool, example = parse_next_call(usage)
     assert (tool, set(example)) == ("create_proposal", {"title", "description"})
     partial_answer = call_tool("create_proposal", title="Rate limits")
     assert (partial_answer.data["created"], partial_answer.data["missing"]) == (False, ["description"])
-    assert next_call(partial_answer)[1]["title"] == "Rate limits"
-    first = call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key")
-    data = expect_success(first)
+    assert parse_next_call(partial_answer)[1]["title"] == "Rate limits"
+    first_answer = call_tool(
+        "create_proposal", title="Rate limits", description="Why.", idempotency_key="key"
+    )
+    data = check_success(first_answer)
     assert data["branch"] == f"proposals/{data['proposal']}-rate-limits"
-    assert (data["state"], data["target"], data["commit"]) == ("draft", "main", before)
-    assert call_next_step(call_tool, first).data["proposal"] == data["proposal"]
-    retry = expect_success(
+    assert (data["state"], data["target"], data["commit"]) == ("draft", "main", head_before)
+    assert call_next_step(call_tool, first_answer).data["proposal"] == data["proposal"]
+    retry = check_success(
         call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key")
     )
     assert retry["proposal"] == data["proposal"]
@@ -60,11 +64,11 @@ def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: C
 
 
 def test_emoji_and_duplicate_titles_are_accepted_and_long_refused(call_tool: CallTool) -> None:
-    first = expect_success(call_tool("create_proposal", title="🦄", description=""))
-    second = expect_success(call_tool("create_proposal", title="🦄", description="", submit=True))
-    assert first["proposal"] != second["proposal"]
-    assert second["state"] == "open"
-    assert first["proposal"] in second["hints"][0]
+    first_proposal = check_success(call_tool("create_proposal", title="🦄", description=""))
+    second_proposal = check_success(call_tool("create_proposal", title="🦄", description="", submit=True))
+    assert first_proposal["proposal"] != second_proposal["proposal"]
+    assert second_proposal["state"] == "open"
+    assert first_proposal["proposal"] in second_proposal["hints"][0]
     refusal = call_tool("create_proposal", title="x" * 10_000, description="y")
     assert refusal.data["code"] == "INVALID_WORDS"
     assert not call_tool("create_proposal", **refusal.data["example"]).is_error
@@ -92,16 +96,16 @@ def test_every_action_has_usage(call_tool: CallTool, proposal: str) -> None:
 
 
 def test_comment_on_section_is_answered(call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     location = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
-    comment = expect_success(
+    comment = check_success(
         call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **location)
     )
     reply_fields = {"text": "Very.", "reply_to": comment["comment"]}
-    expect_success(
+    check_success(
         call_tool("update_proposal", proposal=proposal, **reply_fields)
     )  # the fields select the action "comment"
-    expect_success(
+    check_success(
         call_tool(
             "edit_document",
             operation="move_section",
@@ -124,36 +128,36 @@ def test_comment_on_section_is_answered(call_tool: CallTool, proposal: str) -> N
 def test_client_cannot_approve_or_merge_protected_changes(
     call_tool: CallTool, repo: Repo, workspace: Workspace
 ) -> None:
-    before = repo.head()
+    head_before = repo.head()
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-    proposal = expect_success(call_tool("edit_document", **spec))["proposal"]
-    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    proposal = check_success(call_tool("edit_document", **spec))["proposal"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     answer = call_tool(
         "update_proposal", proposal=proposal, action="approve", text="I am a person, honestly."
     )
     assert answer.data["code"] == "NEEDS_PERSON"
     assert f"docyard proposals approve {proposal}" in answer.data["fix"]
     assert not call_tool("update_proposal", **answer.data["example"]).is_error
-    blocked = call_tool("update_proposal", proposal=proposal, action="merge")
-    assert blocked.data["code"] == "MERGE_BLOCKED"
+    blocked_answer = call_tool("update_proposal", proposal=proposal, action="merge")
+    assert blocked_answer.data["code"] == "MERGE_BLOCKED"
     approve_as_person(workspace, proposal)
     assert call_tool("view_proposal", proposal=proposal).data["state"] == "approved"
-    merge = call_tool("update_proposal", proposal=proposal, action="merge")
-    assert merge.data["code"] == "NEEDS_PERSON"
-    assert f"docyard proposals merge {proposal}" in merge.data["fix"]
-    assert repo.head() == before
+    merge_answer = call_tool("update_proposal", proposal=proposal, action="merge")
+    assert merge_answer.data["code"] == "NEEDS_PERSON"
+    assert f"docyard proposals merge {proposal}" in merge_answer.data["fix"]
+    assert repo.head() == head_before
 
 
 def test_person_with_token_approves_and_merges(
     call_tool: CallTool, toolbox: Toolbox, repo: Repo, workspace: Workspace
 ) -> None:
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-    proposal = expect_success(call_tool("edit_document", **spec))["proposal"]
+    proposal = check_success(call_tool("edit_document", **spec))["proposal"]
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add("cy", "Cy", "cy@example.org"))
     context = replace(toolbox.context("browser"), person=person)
     for action in ("approve", "merge"):
-        expect_success(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
+        check_success(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
     assert repo.git("log", "-1", "--format=%an").strip() == "Cy"
     assert "Or less." in (repo.path / "specs/limits.md").read_text()
 
@@ -161,14 +165,14 @@ def test_person_with_token_approves_and_merges(
 def test_merged_text_is_searchable_and_second_merge_is_noop(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
     answer = call_tool("update_proposal", proposal=proposal, action="merge")
-    data = expect_success(answer)
+    data = check_success(answer)
     assert (data["state"], data["changed"], data["commit"]) == ("merged", True, repo.head())
     call_next_step(call_tool, answer)
     assert call_tool("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"] == "api.md#quotas"
-    second_merge = expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    second_merge = check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert (second_merge["changed"], second_merge["commit"]) == (False, repo.head())
     refusal = call_tool("update_proposal", proposal=proposal, action="refresh")
     assert refusal.data["code"] == "PROPOSAL_ENDED"
@@ -182,12 +186,12 @@ def test_conflict_is_resolved_with_fields_of_answer(call_tool: CallTool, repo: R
     tip = repo.head()
     view = call_tool("view_proposal", proposal=proposal)
     refusal = call_tool("update_proposal", proposal=proposal, action="refresh")
-    merge = call_tool("update_proposal", proposal=proposal, action="merge")
-    assert refusal.data["code"] == merge.data["code"] == "MERGE_CONFLICT"
-    assert refusal.data["conflicts"] == merge.data["conflicts"] == view.data["conflicts"]
+    merge_answer = call_tool("update_proposal", proposal=proposal, action="merge")
+    assert refusal.data["code"] == merge_answer.data["code"] == "MERGE_CONFLICT"
+    assert refusal.data["conflicts"] == merge_answer.data["conflicts"] == view.data["conflicts"]
     [conflict] = view.data["conflicts"]
-    commits = commit_fields(view)
-    assert commits == commit_fields(refusal) == commit_fields(merge)
+    commits = get_commit_fields(view)
+    assert commits == get_commit_fields(refusal) == get_commit_fields(merge_answer)
     assert (conflict["file"], conflict["where"]) == ("api.md", "endpoints/search")
     assert ("all" in conflict["ours"], "some" in conflict["theirs"]) == (True, True)
     assert view.data["missing"][0]["code"] == "MERGE_CONFLICT"
@@ -197,7 +201,7 @@ def test_conflict_is_resolved_with_fields_of_answer(call_tool: CallTool, repo: R
         resolution["content"] = "Finds everything.\n"
     if choice == "empty":
         resolution["content"] = ""
-    data = expect_success(
+    data = check_success(
         call_tool("update_proposal", proposal=proposal, action="refresh", resolutions=[resolution], **commits)
     )
     text = repo.git("show", f"{data['commit']}:api.md")
@@ -213,15 +217,13 @@ def test_conflict_is_resolved_with_fields_of_answer(call_tool: CallTool, repo: R
     assert "A leaky bucket." in text
     assert "### Search\n" in text
     assert repo.git("rev-list", "--parents", "-n1", data["commit"]).split()[2] == tip
-    assert (
-        expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))["state"] == "merged"
-    )
+    assert check_success(call_tool("update_proposal", proposal=proposal, action="merge"))["state"] == "merged"
 
 
 def test_example_of_refused_refresh_succeeds(call_tool: CallTool) -> None:
     proposal = create_conflicting_proposal(call_tool)
     refusal = call_tool("update_proposal", proposal=proposal, action="merge")
-    expect_success(call_tool("update_proposal", **refusal.data["example"]))
+    check_success(call_tool("update_proposal", **refusal.data["example"]))
 
 
 def test_next_step_of_conflicting_proposal_resolves_conflict(call_tool: CallTool) -> None:
@@ -235,7 +237,7 @@ def test_next_step_of_conflicting_proposal_resolves_conflict(call_tool: CallTool
 def test_unresolved_conflicts_and_unknown_units_are_reported(call_tool: CallTool) -> None:
     proposal = create_conflicting_proposal(call_tool)
     view = call_tool("view_proposal", proposal=proposal)
-    [conflict], commits = view.data["conflicts"], commit_fields(view)
+    [conflict], commits = view.data["conflicts"], get_commit_fields(view)
     resolution = {**conflict, "where": "endpoints", "choice": "ours"}
     refusal = call_tool(
         "update_proposal", proposal=proposal, action="refresh", resolutions=[resolution], **commits
@@ -257,7 +259,7 @@ def test_unresolved_conflicts_and_unknown_units_are_reported(call_tool: CallTool
 
 def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Repo) -> None:
     proposal = create_proposal(call_tool, "Mine")
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     repo.git("rm", "-q", "api.md")
     repo.git("commit", "-q", "-m", "Gone")
     [conflict] = call_tool("view_proposal", proposal=proposal).data["conflicts"]
@@ -266,10 +268,10 @@ def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Rep
 
 
 def test_proposal_is_closed_reopened_and_edited(call_tool: CallTool, proposal: str) -> None:
-    closed = call_tool("update_proposal", proposal=proposal, action="close", text="Done elsewhere.")
-    assert expect_success(closed)["state"] == "closed"
-    assert call_next_step(call_tool, closed).data["state"] == "draft"
-    data = expect_success(
+    close_answer = call_tool("update_proposal", proposal=proposal, action="close", text="Done elsewhere.")
+    assert check_success(close_answer)["state"] == "closed"
+    assert call_next_step(call_tool, close_answer).data["state"] == "draft"
+    data = check_success(
         call_tool("update_proposal", proposal=proposal, action="edit", title="Quotas", description="New.")
     )
     assert data["title"] == "Quotas"
@@ -282,4 +284,4 @@ def test_comment_on_misspelt_section_returns_working_example(
 ) -> None:
     refusal = call_tool("update_proposal", proposal=proposal, action="comment", text="Why?", **invalid_fields)
     assert refusal.is_error
-    assert expect_success(call_tool("update_proposal", **refusal.data["example"]))["comment"]
+    assert check_success(call_tool("update_proposal", **refusal.data["example"]))["comment"]

@@ -13,9 +13,9 @@ from tests.tools.conftest import API, CallTool, make_client
 from tests.tools.proposals.conftest import (
     approve_as_person,
     call_next_step,
-    commit_fields,
+    check_success,
     create_proposal,
-    expect_success,
+    get_commit_fields,
 )
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -51,14 +51,14 @@ def create_proposal_with_edit(call_tool: CallTool, title: str, old: str, new: st
     """Create a proposal that replaces words of a document, and return its id."""
     proposal = create_proposal(call_tool, title)
     change = {"operation": "replace_text", "file": "api.md", "old": old, "new": new}
-    expect_success(call_tool("edit_document", **change, proposal=proposal))
+    check_success(call_tool("edit_document", **change, proposal=proposal))
     return proposal
 
 
 def test_parallel_merges_of_one_proposal_merge_once(call_tool: CallTool, repo: Repo) -> None:
     proposal = create_proposal_with_edit(call_tool, "Mine", "Finds things.", "Finds all.")
     answers = call_in_parallel(repo, *[{"proposal": proposal, "action": "merge"}] * 3)
-    assert sorted(expect_success(answer)["changed"] for answer in answers) == [False, False, True]
+    assert sorted(check_success(answer)["changed"] for answer in answers) == [False, False, True]
     assert {answer.data["commit"] for answer in answers} == {repo.head()}
     assert len(repo.git("log", "--merges", "--format=%H").split()) == 1
     assert repo.fsck() == repo.status() == ""
@@ -74,8 +74,8 @@ def test_parallel_merges_of_conflicting_proposals_merge_one(call_tool: CallTool,
     assert refusal.data["code"] == "MERGE_CONFLICT"
     [conflict] = refusal.data["conflicts"]
     assert conflict["where"] == "endpoints/search"
-    expect_success(call_tool("update_proposal", **refusal.data["example"]))
-    states = {one["proposal"]: one["state"] for one in call_tool("view_proposal").data["proposals"]}
+    check_success(call_tool("update_proposal", **refusal.data["example"]))
+    states = {entry["proposal"]: entry["state"] for entry in call_tool("view_proposal").data["proposals"]}
     assert sorted(states[proposal] for proposal in proposals) == ["draft", "merged"]
     assert repo.fsck() == repo.status() == ""
 
@@ -96,17 +96,17 @@ def _force_push_branch(repo: Repo, branch: str) -> None:
 def test_rewritten_branch_voids_approvals_and_remains_writable(
     call_tool: CallTool, repo: Repo, workspace: Workspace, rewrite: Callable[[Repo, str], None]
 ) -> None:
-    data = expect_success(call_tool("edit_document", **SPEC))
+    data = check_success(call_tool("edit_document", **SPEC))
     proposal = data["proposal"]
-    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     approve_as_person(workspace, proposal)
     repo.commit({"notes/plain.md": "# Plain\n\nMeanwhile.\n"})
     rewrite(repo, data["branch"])
-    view = expect_success(call_tool("view_proposal", proposal=proposal))
+    view = check_success(call_tool("view_proposal", proposal=proposal))
     assert "was rewritten" in view["hints"][0]
     assert [(review["holds"], review["void"]) for review in view["reviews"]] == [(False, "outdated")]
     assert "NEEDS_APPROVAL" in {block["code"] for block in view["missing"]}
-    result = expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    result = check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert repo.git("rev-parse", data["branch"]).strip() == result["commit"]
     assert call_tool("update_proposal", proposal=proposal, action="merge").data["code"] == "MERGE_BLOCKED"
 
@@ -136,10 +136,10 @@ def test_every_action_reports_deleted_branch(call_tool: CallTool, repo: Repo) ->
 def test_conflict_with_removed_document_is_resolved(call_tool: CallTool, repo: Repo, choice: str) -> None:
     proposal = create_proposal_with_edit(call_tool, "Mine", "Finds things.", "Finds all.")
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    expect_success(call_tool("remove_document", path="api.md"))
+    check_success(call_tool("remove_document", path="api.md"))
     # In the proposal, the document can still be read, found and edited.
     assert not call_tool("view_document", file="api.md", ref=proposal).is_error
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     refusal = call_tool("update_proposal", proposal=proposal, action="merge")
     assert refusal.data["code"] == "MERGE_CONFLICT"
     [conflict] = refusal.data["conflicts"]
@@ -148,42 +148,44 @@ def test_conflict_with_removed_document_is_resolved(call_tool: CallTool, repo: R
     resolution = {**conflict, "choice": choice}
     if choice == "content":
         resolution["content"] = "# API\n\nShort.\n"
-    fields = {"action": "refresh", "resolutions": [resolution], **commit_fields(refusal)}
-    tip = expect_success(call_tool("update_proposal", proposal=proposal, **fields))["commit"]
+    fields = {"action": "refresh", "resolutions": [resolution], **get_commit_fields(refusal)}
+    tip = check_success(call_tool("update_proposal", proposal=proposal, **fields))["commit"]
     merged_text = repo.git("show", f"{tip}:api.md", check=False)
     assert {
         "ours": "leaky bucket" in merged_text,
         "theirs": merged_text == "",
         "content": merged_text == "# API\n\nShort.\n",
     }[choice]
-    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert repo.fsck() == repo.status() == ""
 
 
 def test_equal_and_unusual_titles_are_preserved(call_tool: CallTool, repo: Repo) -> None:
     title = "👩‍👩‍👧‍👦 🇳🇿 ☃️"
-    first = expect_success(call_tool("create_proposal", title=title, description="🦄" * 100))
-    second = expect_success(call_tool("create_proposal", title=f" {title}\n", description=""))
-    assert [first["title"], second["title"]] == [title, title]
-    assert first["branch"] != second["branch"]
-    assert first["proposal"] in second["hints"][0]
-    third = create_proposal(call_tool, first["proposal"])  # the title is the id of another proposal
-    assert call_tool("view_proposal", proposal=first["proposal"]).data["title"] == title
-    assert call_tool("view_proposal", proposal=third).data["title"] == first["proposal"]
-    refusal = call_tool("update_proposal", proposal=third, action="edit", title="é" * 10_000)
+    first_proposal = check_success(call_tool("create_proposal", title=title, description="🦄" * 100))
+    second_proposal = check_success(call_tool("create_proposal", title=f" {title}\n", description=""))
+    assert [first_proposal["title"], second_proposal["title"]] == [title, title]
+    assert first_proposal["branch"] != second_proposal["branch"]
+    assert first_proposal["proposal"] in second_proposal["hints"][0]
+    third_id = create_proposal(
+        call_tool, first_proposal["proposal"]
+    )  # the title is the id of another proposal
+    assert call_tool("view_proposal", proposal=first_proposal["proposal"]).data["title"] == title
+    assert call_tool("view_proposal", proposal=third_id).data["title"] == first_proposal["proposal"]
+    refusal = call_tool("update_proposal", proposal=third_id, action="edit", title="é" * 10_000)
     assert refusal.data["code"] == "INVALID_WORDS"
     assert "é" * 300 not in str(refusal.data)
     assert not call_tool("update_proposal", **refusal.data["example"]).is_error
 
 
 def test_comment_shows_new_address_of_moved_section(call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     location = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
-    expect_success(
+    check_success(
         call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **location)
     )
     move = {"operation": "move_section", "file": "api.md", "slug": "quotas"}
-    expect_success(call_tool("edit_document", **move, to_file="notes/plain.md", proposal=proposal))
+    check_success(call_tool("edit_document", **move, to_file="notes/plain.md", proposal=proposal))
     [thread] = call_tool("view_proposal", proposal=proposal).data["comments"]
     assert thread["now"] == "moved"
     assert "notes/plain.md" in str(thread)

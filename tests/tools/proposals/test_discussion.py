@@ -8,8 +8,8 @@ import pytest
 from pydantic_core import to_json
 
 from docyard.mcp_server.calls import build_result
-from tests.tools.conftest import CallTool, next_call
-from tests.tools.proposals.conftest import call_next_step, create_proposal, expect_success
+from tests.tools.conftest import CallTool, parse_next_call
+from tests.tools.proposals.conftest import call_next_step, check_success, create_proposal
 from tools.tool import Answer
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
@@ -24,14 +24,16 @@ MAX_ANSWER_BYTES = 100_000
 @pytest.fixture
 def edited_proposal(call_tool: CallTool, proposal: str) -> str:
     """Return the id of a proposal that changes a document."""
-    expect_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    check_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
     return proposal
 
 
 def add_comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
     """Add a comment, and return its id."""
     discussion = workspace.proposal_actions().comment(proposal, AGENT, text, **fields).proposal.content
-    texts = {one.id: one.text for thread in discussion.threads for one in (thread.comment, *thread.replies)}
+    texts = {
+        item.id: item.text for thread in discussion.threads for item in (thread.comment, *thread.replies)
+    }
     return next(id for id, comment_text in texts.items() if comment_text == text.strip())
 
 
@@ -59,33 +61,35 @@ def measure_sent_bytes(answer: Answer) -> int:
 def test_long_comment_and_reply_are_read_in_parts(
     call_tool: CallTool, workspace: Workspace, edited_proposal: str
 ) -> None:
-    first = add_comment(workspace, edited_proposal, LONG_TEXT, file="api.md", slug="tasks")
-    add_comment(workspace, edited_proposal, "Answer. " + LONG_TEXT, reply_to=first)
+    first_id = add_comment(workspace, edited_proposal, LONG_TEXT, file="api.md", slug="tasks")
+    add_comment(workspace, edited_proposal, "Answer. " + LONG_TEXT, reply_to=first_id)
     for fields in ({}, {"comments": True}, {"file": "api.md"}):
         answer = call_tool("view_proposal", proposal=edited_proposal, **fields)
-        [thread] = expect_success(answer)["comments"]
+        [thread] = check_success(answer)["comments"]
         [reply] = thread["replies"]
         assert "THE POINT" not in thread["text"]
         for entry in (thread, reply):
-            rest = make_call(call_tool, entry["rest"])
-            assert entry["text"] + read_to_end(call_tool, rest) in (LONG_TEXT, "Answer. " + LONG_TEXT)
+            rest_answer = make_call(call_tool, entry["rest"])
+            assert entry["text"] + read_to_end(call_tool, rest_answer) in (LONG_TEXT, "Answer. " + LONG_TEXT)
             if answer.text is not None:
                 assert entry["rest"] in answer.text
-    rest = call_tool("view_proposal", proposal=edited_proposal, comment=first)
-    assert read_to_end(call_tool, rest) == LONG_TEXT
-    assert rest.data["comments"][0]["now"] == "here"
-    last = call_tool("view_proposal", proposal=edited_proposal, comment=reply["comment"], offset=20_000)
-    assert last.data["comments"][0]["reply_to"] == first
-    assert next_call(last)[1]["reply_to"] == reply["comment"]
+    rest_answer = call_tool("view_proposal", proposal=edited_proposal, comment=first_id)
+    assert read_to_end(call_tool, rest_answer) == LONG_TEXT
+    assert rest_answer.data["comments"][0]["now"] == "here"
+    last_answer = call_tool(
+        "view_proposal", proposal=edited_proposal, comment=reply["comment"], offset=20_000
+    )
+    assert last_answer.data["comments"][0]["reply_to"] == first_id
+    assert parse_next_call(last_answer)[1]["reply_to"] == reply["comment"]
 
 
 def test_replies_to_comment_are_paged(
     call_tool: CallTool, workspace: Workspace, edited_proposal: str
 ) -> None:
-    first = add_comment(workspace, edited_proposal, "First.")
+    first_id = add_comment(workspace, edited_proposal, "First.")
     replies = [f"Answer {number}." for number in range(13)]
     for text in replies:
-        add_comment(workspace, edited_proposal, text, reply_to=first)
+        add_comment(workspace, edited_proposal, text, reply_to=first_id)
     answer = call_tool("view_proposal", proposal=edited_proposal)
     [thread] = answer.data["comments"]
     assert (len(thread["replies"]), thread["more_replies"]) == (10, 3)
@@ -93,7 +97,7 @@ def test_replies_to_comment_are_paged(
     assert [
         reply["text"] for reply in make_call(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
     ] == replies
-    page = call_tool("view_proposal", proposal=edited_proposal, comment=first, limit=5)
+    page = call_tool("view_proposal", proposal=edited_proposal, comment=first_id, limit=5)
     texts = []
     while True:
         [thread] = page.data["comments"]
@@ -106,11 +110,11 @@ def test_replies_to_comment_are_paged(
 
 
 def test_long_description_is_read_in_parts(call_tool: CallTool) -> None:
-    proposal = expect_success(call_tool("create_proposal", title="Long", description=LONG_TEXT))["proposal"]
+    proposal = check_success(call_tool("create_proposal", title="Long", description=LONG_TEXT))["proposal"]
     answer = call_tool("view_proposal", proposal=proposal)
     assert answer.data["description_rest"] in str(answer.text)
-    rest = make_call(call_tool, answer.data["description_rest"])
-    assert answer.data["description"] + read_to_end(call_tool, rest, "description") == LONG_TEXT
+    rest_answer = make_call(call_tool, answer.data["description_rest"])
+    assert answer.data["description"] + read_to_end(call_tool, rest_answer, "description") == LONG_TEXT
 
 
 def test_all_reviews_are_read_in_parts(
@@ -120,7 +124,7 @@ def test_all_reviews_are_read_in_parts(
     for text in texts:
         workspace.proposal_actions().review(edited_proposal, AGENT, ReviewDecision.COMMENT, text)
     answer = call_tool("view_proposal", proposal=edited_proposal)
-    assert expect_success(answer)["reviews"][-1]["text"].startswith("One more line")
+    assert check_success(answer)["reviews"][-1]["text"].startswith("One more line")
     assert answer.data["reviews_total"] == len(texts)
     assert answer.data["reviews_rest"] in str(answer.text)
     assert len(make_call(call_tool, answer.data["reviews_rest"]).data["reviews"]) == 20
@@ -129,12 +133,17 @@ def test_all_reviews_are_read_in_parts(
     while page.data["next_cursor"] is not None:
         page = call_next_step(call_tool, page)
         reviews += page.data["reviews"]
-    assert [one["text"] for one in reviews[:-1]] == texts[:-1]
-    last = reviews[-1]
-    assert last["text"] + read_to_end(call_tool, make_call(call_tool, last["rest"]), "reviews") == LONG_TEXT
+    assert [review["text"] for review in reviews[:-1]] == texts[:-1]
+    last_review = reviews[-1]
+    assert (
+        last_review["text"] + read_to_end(call_tool, make_call(call_tool, last_review["rest"]), "reviews")
+        == LONG_TEXT
+    )
     assert (
         read_to_end(
-            call_tool, call_tool("view_proposal", proposal=edited_proposal, comment=last["review"]), "reviews"
+            call_tool,
+            call_tool("view_proposal", proposal=edited_proposal, comment=last_review["review"]),
+            "reviews",
         )
         == LONG_TEXT
     )
@@ -148,23 +157,23 @@ def test_comments_of_document_continue_after_page_end(
         add_comment(workspace, edited_proposal, text, file="api.md", slug="tasks")
         add_comment(workspace, edited_proposal, f"Elsewhere: {text}", file="notes/plain.md")
     answer = call_tool("view_proposal", proposal=edited_proposal, file="api.md", limit=3)
-    rest = make_call(call_tool, answer.data["comments_rest"])
-    assert [one["text"] for one in (*answer.data["comments"], *rest.data["comments"])] == texts
+    rest_answer = make_call(call_tool, answer.data["comments_rest"])
+    assert [item["text"] for item in (*answer.data["comments"], *rest_answer.data["comments"])] == texts
     assert answer.data["comments_rest"] in str(answer.text)
 
 
 @pytest.mark.slow
 def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, workspace: Workspace) -> None:
     text = "Wörter, und mehr Wörter. " * 200
-    proposal = expect_success(call_tool("create_proposal", title="Much", description=text * 5))["proposal"]
+    proposal = check_success(call_tool("create_proposal", title="Much", description=text * 5))["proposal"]
     edit = {"operation": "append_content", "file": "api.md", "slug": "tasks", "content": "More."}
-    expect_success(call_tool("edit_document", **edit, proposal=proposal))
+    check_success(call_tool("edit_document", **edit, proposal=proposal))
     thread_ids = []
     for number in range(6):
-        first = add_comment(workspace, proposal, f"{number} {text}", file="api.md", slug="tasks")
-        thread_ids.append(first)
+        first_id = add_comment(workspace, proposal, f"{number} {text}", file="api.md", slug="tasks")
+        thread_ids.append(first_id)
         for reply in range(11):
-            add_comment(workspace, proposal, f"{number}.{reply} {text}", reply_to=first)
+            add_comment(workspace, proposal, f"{number}.{reply} {text}", reply_to=first_id)
         workspace.proposal_actions().review(proposal, AGENT, ReviewDecision.COMMENT, text)
     for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": thread_ids[0], "limit": 100}):
         answer = call_tool("view_proposal", proposal=proposal, **fields)
@@ -174,7 +183,7 @@ def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, wo
     comment_ids = []
     while True:
         assert measure_sent_bytes(page) < MAX_ANSWER_BYTES
-        comment_ids += [one["comment"] for one in page.data["comments"]]
+        comment_ids += [comment["comment"] for comment in page.data["comments"]]
         if page.data["next_cursor"] is None:
             break
         page = call_next_step(call_tool, page)
@@ -187,12 +196,13 @@ def test_unknown_comment_returns_nearest_ids(
     refusal = call_tool("view_proposal", proposal=edited_proposal, comment="0")
     assert refusal.data["code"] == "COMMENT_NOT_FOUND"
     assert not call_tool("view_proposal", **refusal.data["example"]).is_error
-    first = add_comment(workspace, edited_proposal, "First.")
-    refusal = call_tool("view_proposal", proposal=edited_proposal, comment=first[:-1])
-    assert refusal.data["example"] == {"proposal": edited_proposal, "comment": first}
+    first_id = add_comment(workspace, edited_proposal, "First.")
+    refusal = call_tool("view_proposal", proposal=edited_proposal, comment=first_id[:-1])
+    assert refusal.data["example"] == {"proposal": edited_proposal, "comment": first_id}
     assert not call_tool("view_proposal", **refusal.data["example"]).is_error
     other_proposal = create_proposal(call_tool, "Other")
     assert (
-        call_tool("view_proposal", proposal=other_proposal, comment=first).data["code"] == "COMMENT_NOT_FOUND"
+        call_tool("view_proposal", proposal=other_proposal, comment=first_id).data["code"]
+        == "COMMENT_NOT_FOUND"
     )
-    assert call_tool("view_proposal", comment=first).data["field"] == "proposal"
+    assert call_tool("view_proposal", comment=first_id).data["field"] == "proposal"

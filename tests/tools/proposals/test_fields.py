@@ -9,7 +9,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tests.tools.proposals.conftest import create_proposal, expect_success
+from tests.tools.proposals.conftest import check_success, create_proposal
 from tests.tools.proposals.test_writers import WRITES
 from tools.completion import complete_ref
 from tools.registry import Toolbox
@@ -19,25 +19,25 @@ SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "con
 
 @pytest.mark.parametrize("tool", sorted(WRITES))
 def test_batches_accept_a_proposal(call_tool: CallTool, repo: Repo, tool: str) -> None:
-    before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
+    head_before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
     proposal = create_proposal(call_tool, "After that")
     call_tool("view_document", file="notes/plain.md", slug="_preamble", ref=proposal)
     fields = WRITES[tool]
-    data = expect_success(call_tool(tool, operations=json.dumps([fields]), proposal=f" {proposal} "))
+    data = check_success(call_tool(tool, operations=json.dumps([fields]), proposal=f" {proposal} "))
     assert (data["proposal"], data["overlaps"]) == (proposal, [])
     [result] = data["batch_results"]
     assert result["success"] is True
     assert repo.git("rev-parse", f"proposals/{proposal}-after-that").strip() == data["commit"]
-    nested = call_tool(tool, operations=[{**fields, "proposal": proposal}])
-    [refusal] = nested.data["batch_results"]
+    nested_answer = call_tool(tool, operations=[{**fields, "proposal": proposal}])
+    [refusal] = nested_answer.data["batch_results"]
     assert (refusal["code"], refusal["field"]) == (
         "INVALID_ARGUMENTS",
         "proposal",
     )  # the field belongs to the whole call
-    assert repo.head() == before
-    direct = call_tool(tool, **fields, proposal=None)
-    assert "proposal" not in expect_success(direct)
-    assert repo.head() == direct.data["commit"] != before
+    assert repo.head() == head_before
+    direct_answer = call_tool(tool, **fields, proposal=None)
+    assert "proposal" not in check_success(direct_answer)
+    assert repo.head() == direct_answer.data["commit"] != head_before
 
 
 @pytest.mark.parametrize("proposal", [5, True, ["a"], {"id": "a"}])
@@ -53,28 +53,32 @@ def test_invalid_proposal_id_returns_error(call_tool: CallTool, proposal: object
 
 def test_numbers_and_flags_as_text_and_null_are_accepted(call_tool: CallTool) -> None:
     fields: dict[str, Any] = {"submit": "true", "idempotency_key": None}
-    first = expect_success(call_tool("create_proposal", title="One", description="Why.", **fields))
-    assert first["state"] == "open"
+    first_proposal = check_success(call_tool("create_proposal", title="One", description="Why.", **fields))
+    assert first_proposal["state"] == "open"
     create_proposal(call_tool, "Two")
-    page = expect_success(
+    page = check_success(
         call_tool("view_proposal", limit="1", state=None, cursor=None, comments="false", file=None)
     )
     assert len(page["proposals"]) == 1
-    view = expect_success(
-        call_tool("view_proposal", proposal=first["proposal"], comments="true", limit="3", offset=None)
+    view = check_success(
+        call_tool(
+            "view_proposal", proposal=first_proposal["proposal"], comments="true", limit="3", offset=None
+        )
     )
     assert view["comments"] == []
     comment_fields = {
-        "proposal": first["proposal"],
+        "proposal": first_proposal["proposal"],
         "action": "comment",
         "text": "Hm.",
         "file": None,
         "reply_to": None,
     }
-    assert expect_success(call_tool("update_proposal", **comment_fields, resolutions=None, commit=None))[
+    assert check_success(call_tool("update_proposal", **comment_fields, resolutions=None, commit=None))[
         "comment"
     ]
-    answer = call_tool("update_proposal", proposal=first["proposal"], action="refresh", resolutions="[]")
+    answer = call_tool(
+        "update_proposal", proposal=first_proposal["proposal"], action="refresh", resolutions="[]"
+    )
     assert not answer.is_error, answer.data
 
 
@@ -94,8 +98,8 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool, tool: str, fiel
 
 
 def test_section_history_names_the_proposal(call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
-    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     [change] = call_tool("view_history", file="api.md", slug="quotas").data["history"]
     assert (change["proposal"], change["client"]) == (proposal, "tester")
 

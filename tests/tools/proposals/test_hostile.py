@@ -8,7 +8,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tests.tools.proposals.conftest import expect_success
+from tests.tools.proposals.conftest import check_success
 from tests.tools.test_hostile_arguments import VALUES, check_answer
 from tools.proposals import update_proposal, view_proposal
 
@@ -31,9 +31,9 @@ ACTION_FIELDS: list[dict[str, Any]] = [
 def test_any_value_in_any_proposal_field_returns_answer(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    before = repo.head()
-    tip = expect_success(call_tool("edit_document", **SECTION_FIELDS, proposal=proposal))["commit"]
-    commits = {"commit": tip, "target_commit": before}
+    head_before = repo.head()
+    tip = check_success(call_tool("edit_document", **SECTION_FIELDS, proposal=proposal))["commit"]
+    commits = {"commit": tip, "target_commit": head_before}
     for tool, calls in ((update_proposal.TOOL, ACTION_FIELDS), (view_proposal.TOOL, [{}])):
         for fields in calls:
             for field in tool.arguments.model_fields if tool is view_proposal.TOOL else fields:
@@ -48,5 +48,5 @@ def test_any_value_in_any_proposal_field_returns_answer(
         for value in VALUES[::3]:
             arguments = {"resolutions": [{"file": "api.md", "choice": "ours"}], **commits, field: value}
             check_answer(call_tool("update_proposal", proposal=proposal, **arguments), update_proposal.TOOL)
-    assert (repo.head(), repo.fsck()) == (before, "")
+    assert (repo.head(), repo.fsck()) == (head_before, "")
     assert not call_tool("view_proposal", proposal=proposal).is_error

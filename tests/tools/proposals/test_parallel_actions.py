@@ -8,7 +8,7 @@ from index.service import SearchIndex
 from tests.call_hooks import run_after_call
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import expect_success
+from tests.tools.proposals.conftest import check_success
 from tools.registry import Toolbox
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import ProposalRepository
@@ -22,9 +22,9 @@ def test_searchable_write_is_not_reported_pending_after_other_commits(
     run_after_call(
         monkeypatch, SearchIndex, "follow", lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"})
     )
-    assert "hints" not in expect_success(call_tool("edit_document", **WRITE))
+    assert "hints" not in check_success(call_tool("edit_document", **WRITE))
     monkeypatch.setattr(SearchIndex, "follow", lambda index: repo.git("rev-parse", "HEAD~3").strip())
-    assert "not searchable yet" in expect_success(call_tool("edit_document", **WRITE))["hints"][0]
+    assert "not searchable yet" in check_success(call_tool("edit_document", **WRITE))["hints"][0]
 
 
 def test_comment_id_is_own_despite_equal_parallel_comment(
@@ -37,25 +37,25 @@ def test_comment_id_is_own_despite_equal_parallel_comment(
         monkeypatch,
         ProposalRepository,
         "append",
-        lambda: other_ids.append(expect_success(other_client("update_proposal", **comment))["comment"]),
+        lambda: other_ids.append(check_success(other_client("update_proposal", **comment))["comment"]),
     )
-    first = expect_success(call_tool("update_proposal", **comment, idempotency_key="K"))
-    retry = expect_success(call_tool("update_proposal", **comment, idempotency_key="K"))
-    assert first["comment"] == retry["comment"] != other_ids[0]
+    first_result = check_success(call_tool("update_proposal", **comment, idempotency_key="K"))
+    retry = check_success(call_tool("update_proposal", **comment, idempotency_key="K"))
+    assert first_result["comment"] == retry["comment"] != other_ids[0]
 
 
 def test_retry_returns_result_if_proposal_ends_meanwhile(
     call_tool: CallTool, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {**WRITE, "proposal": proposal, "idempotency_key": "K"}
-    first = expect_success(call_tool("edit_document", **call))
+    first_result = check_success(call_tool("edit_document", **call))
     other_client = make_client(toolbox)
     merge = {"proposal": proposal, "action": "merge"}
     run_after_call(
-        monkeypatch, ProposalActions, "find", lambda: expect_success(other_client("update_proposal", **merge))
+        monkeypatch, ProposalActions, "find", lambda: check_success(other_client("update_proposal", **merge))
     )
-    retry = expect_success(call_tool("edit_document", **call))
-    assert (retry["repeated"], retry["commit"]) == (True, first["commit"])
+    retry = check_success(call_tool("edit_document", **call))
+    assert (retry["repeated"], retry["commit"]) == (True, first_result["commit"])
 
 
 def test_direct_write_to_proposal_closed_at_once_is_reported(
@@ -64,12 +64,12 @@ def test_direct_write_to_proposal_closed_at_once_is_reported(
     other_client = make_client(toolbox)
 
     def close() -> None:
-        [closed_proposal] = expect_success(other_client("view_proposal"))["proposals"]
-        expect_success(other_client("update_proposal", proposal=closed_proposal["proposal"], action="close"))
+        [closed_proposal] = check_success(other_client("view_proposal"))["proposals"]
+        check_success(other_client("update_proposal", proposal=closed_proposal["proposal"], action="close"))
 
     run_after_call(monkeypatch, ProposalActions, "propose", close)
     call = {**WRITE, "file": "specs/limits.md", "slug": "rate", "idempotency_key": "K"}
-    first = expect_success(call_tool("edit_document", **call))
-    retry = expect_success(call_tool("edit_document", **call))
-    assert (retry["proposal"], retry["commit"]) == (first["proposal"], first["commit"])
-    assert (retry["repeated"], "repeated" in first) == (True, False)
+    first_result = check_success(call_tool("edit_document", **call))
+    retry = check_success(call_tool("edit_document", **call))
+    assert (retry["proposal"], retry["commit"]) == (first_result["proposal"], first_result["commit"])
+    assert (retry["repeated"], "repeated" in first_result) == (True, False)

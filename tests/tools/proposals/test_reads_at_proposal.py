@@ -9,7 +9,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import call_next_step, expect_success
+from tests.tools.proposals.conftest import call_next_step, check_success
 from tools.registry import Toolbox, UnknownTool
 from tools.resources.contents import read_resource
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
@@ -36,7 +36,7 @@ READ_CALLS: dict[str, dict[str, Any]] = {
 
 def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str) -> None:
     assert set(READ_CALLS) == {tool.name for tool in all_tools() if not tool.writes} - {"view_proposal"}
-    tip = expect_success(call_tool("edit_document", **SECTION, proposal=proposal))["commit"]
+    tip = check_success(call_tool("edit_document", **SECTION, proposal=proposal))["commit"]
     for tool, fields in READ_CALLS.items():
         answer = call_tool(tool, **fields, ref=proposal)
         assert not answer.is_error, (tool, answer.data)
@@ -45,7 +45,7 @@ def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str
 
 
 def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
     results = call_tool("search_docs", query="leaky bucket", ref=proposal)
     assert [hit["chunk_id"] for hit in results.data["hits"]] == ["api.md#quotas"]
@@ -56,29 +56,29 @@ def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, pr
 
 
 def test_next_step_at_proposal_writes_to_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    before = repo.head()
+    head_before = repo.head()
     view = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
     completion = call_next_step(call_tool, view)
     assert (completion.data["completed"], completion.data["proposal"]) == (True, proposal)
-    assert repo.head() == before
-    expect_success(call_tool("update_proposal", proposal=proposal, action="close"))
+    assert repo.head() == head_before
+    check_success(call_tool("update_proposal", proposal=proposal, action="close"))
     view_after_close = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
     assert "complete_task" not in view_after_close.data["next_step"]
 
 
 def test_resource_is_read_at_proposal(toolbox: Toolbox, call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert "leaky" in str(read_resource(toolbox.context(), f"doc:///api.md?ref={proposal}"))
 
 
 def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    tip = expect_success(call_tool("edit_document", **SECTION, proposal=proposal))["commit"]
-    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    tip = check_success(call_tool("edit_document", **SECTION, proposal=proposal))["commit"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
     answer = call_tool("view_document", file="api.md", slug="quotas", ref=proposal)
     assert answer.data["commit"] == tip
     assert "edit_document" not in answer.data["next_step"]
-    assert expect_success(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
+    assert check_success(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
 
 
 def _list_tool_names(toolbox: Toolbox) -> list[str]:
@@ -89,18 +89,18 @@ PROPOSAL_TOOLS = ["create_proposal", "view_proposal", "update_proposal"]
 
 
 def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -> None:
-    def serve(toolsets: tuple[str, ...] | None, read_only: bool = False) -> Toolbox:
+    def build_toolbox(toolsets: tuple[str, ...] | None, read_only: bool = False) -> Toolbox:
         workspace = Workspace.open(repo.path, durable=False, read_only=read_only)
         return Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
 
-    assert _list_tool_names(serve(None))[-3:] == PROPOSAL_TOOLS
-    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(serve(DEFAULT_TOOLSETS)))
-    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(serve(None, read_only=True)))
-    viewer = serve(("proposals",), read_only=True)
+    assert _list_tool_names(build_toolbox(None))[-3:] == PROPOSAL_TOOLS
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_toolbox(DEFAULT_TOOLSETS)))
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_toolbox(None, read_only=True)))
+    viewer = build_toolbox(("proposals",), read_only=True)
     assert _list_tool_names(viewer) == ["view_proposal"]
     assert not viewer.call("view_proposal", {}, client="x").is_error
     repo.commit({"docyard.toml": ""})
-    toolbox = serve(None)
+    toolbox = build_toolbox(None)
     assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(toolbox))
     with pytest.raises(UnknownTool):
         make_client(toolbox)("view_proposal")
@@ -112,10 +112,10 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
 
 
 def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
     viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
-    assert [one["path"] for one in expect_success(answer)["changes"]["documents"]] == ["api.md"]
+    assert [entry["path"] for entry in check_success(answer)["changes"]["documents"]] == ["api.md"]
     call_next_step(viewer, answer)
     assert not viewer("view_document", file="api.md", slug="quotas", ref=proposal).is_error

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import CallTool, next_call
-from tests.tools.proposals.conftest import commit_fields, create_proposal, expect_success
+from tests.tools.conftest import CallTool, parse_next_call
+from tests.tools.proposals.conftest import check_success, create_proposal, get_commit_fields
 
 SIDES = ("mine", "yours")
 
@@ -26,9 +26,9 @@ def conflicting_proposal(call_tool: CallTool, repo: Repo) -> str:
     for side, proposal_field in zip(SIDES, ({"proposal": proposal}, {}), strict=True):
         for path in ("torn/lf.md", "torn/crlf.md"):
             change = {"operation": "replace_text", "file": path, "old": "nobody", "new": side, "count": 6}
-            expect_success(call_tool("edit_document", **change, **proposal_field))
+            check_success(call_tool("edit_document", **change, **proposal_field))
             owner = {"operation": "set_metadata", "file": path, "metadata": {"owner": side}}
-            expect_success(call_tool("edit_document", **owner, **proposal_field))
+            check_success(call_tool("edit_document", **owner, **proposal_field))
     return proposal
 
 
@@ -39,13 +39,13 @@ def read_conflicts(call_tool: CallTool, proposal: str) -> list[dict[str, Any]]:
 
 
 def read_commits(call_tool: CallTool, proposal: str) -> dict[str, Any]:
-    return commit_fields(call_tool("view_proposal", proposal=proposal))
+    return get_commit_fields(call_tool("view_proposal", proposal=proposal))
 
 
 def test_next_step_resolves_all_conflicts(call_tool: CallTool, conflicting_proposal: str, repo: Repo) -> None:
-    tool, arguments = next_call(call_tool("view_proposal", proposal=conflicting_proposal))
-    assert expect_success(call_tool(tool, **arguments))["changed"]
-    data = expect_success(call_tool("view_proposal", proposal=conflicting_proposal))
+    tool, arguments = parse_next_call(call_tool("view_proposal", proposal=conflicting_proposal))
+    assert check_success(call_tool(tool, **arguments))["changed"]
+    data = check_success(call_tool("view_proposal", proposal=conflicting_proposal))
     assert data["conflicts"] == []
     assert "yours" not in repo.git("show", f"{data['branch']}:torn/lf.md")
 
@@ -65,8 +65,8 @@ def test_example_after_partial_resolution_preserves_it(
         **read_commits(call_tool, conflicting_proposal),
     )
     assert (refusal.is_error, len(refusal.data["conflicts"])) == (True, 5)
-    data = expect_success(call_tool("update_proposal", **refusal.data["example"]))
-    branch = expect_success(call_tool("view_proposal", proposal=conflicting_proposal))["branch"]
+    data = check_success(call_tool("update_proposal", **refusal.data["example"]))
+    branch = check_success(call_tool("view_proposal", proposal=conflicting_proposal))["branch"]
     texts = [repo.git("show", f"{data['commit']}:torn/{name}.md") for name in ("crlf", "lf")]
     assert [text.count("both") for text in texts] == [7, 2]
     assert [text.count("mine") for text in texts] == [0, 5]
@@ -86,7 +86,7 @@ def test_file_and_section_conflicts_are_resolved_together(
         {"file": "torn/crlf.md", "where": "owner", "choice": "theirs"},
         {"file": "torn/crlf.md", "choice": "ours"},
     ]
-    data = expect_success(
+    data = check_success(
         call_tool(
             "update_proposal",
             proposal=conflicting_proposal,
@@ -95,9 +95,9 @@ def test_file_and_section_conflicts_are_resolved_together(
             **read_commits(call_tool, conflicting_proposal),
         )
     )
-    lf, crlf = (repo.git("show", f"{data['commit']}:torn/{name}.md") for name in ("lf", "crlf"))
-    assert (lf.count("mine"), lf.count("yours")) == (1, 6)
-    assert (crlf.count("mine"), crlf.count("yours")) == (6, 1)
+    lf_text, crlf_text = (repo.git("show", f"{data['commit']}:torn/{name}.md") for name in ("lf", "crlf"))
+    assert (lf_text.count("mine"), lf_text.count("yours")) == (1, 6)
+    assert (crlf_text.count("mine"), crlf_text.count("yours")) == (6, 1)
 
 
 @pytest.mark.parametrize(
@@ -124,49 +124,50 @@ def test_invalid_resolution_returns_working_example(
     assert refusal.is_error
     assert refusal.data["code"] in ("INVALID_ARGUMENTS", "INVALID_RESOLUTION")
     assert refusal.data["fix"]
-    assert expect_success(call_tool("update_proposal", **refusal.data["example"]))["changed"]
+    assert check_success(call_tool("update_proposal", **refusal.data["example"]))["changed"]
 
 
 def test_resolutions_require_commits_of_answer_and_retry_matches(
     call_tool: CallTool, conflicting_proposal: str
 ) -> None:
     view = call_tool("view_proposal", proposal=conflicting_proposal)
-    resolutions = [{**one, "choice": "theirs"} for one in view.data["conflicts"]]
+    resolutions = [{**conflict, "choice": "theirs"} for conflict in view.data["conflicts"]]
     call = {"proposal": conflicting_proposal, "action": "refresh", "resolutions": resolutions}
     # Without the commits of the answer, the call is refused and returns the conflicts again.
     for incomplete_commits in ({}, {"commit": view.data["commit"]}):
         refusal = call_tool("update_proposal", **call, **incomplete_commits)
-        assert (refusal.data["code"], commit_fields(refusal)) == ("INVALID_ARGUMENTS", commit_fields(view))
+        assert (refusal.data["code"], get_commit_fields(refusal)) == (
+            "INVALID_ARGUMENTS",
+            get_commit_fields(view),
+        )
         assert refusal.data["conflicts"] == view.data["conflicts"]
     change = {"operation": "replace_text", "file": "torn/lf.md", "old": "mine", "new": "unseen", "count": 6}
-    expect_success(call_tool("edit_document", **change, proposal=conflicting_proposal))
-    changed_answer = call_tool("update_proposal", **call, **commit_fields(view))
+    check_success(call_tool("edit_document", **change, proposal=conflicting_proposal))
+    changed_answer = call_tool("update_proposal", **call, **get_commit_fields(view))
     assert (changed_answer.data["code"], len(changed_answer.data["conflicts"])) == ("CONFLICT_CHANGED", 14)
-    assert "unseen" in [one["ours"] for one in changed_answer.data["conflicts"]]
+    assert "unseen" in [conflict["ours"] for conflict in changed_answer.data["conflicts"]]
     retry_fields = {**changed_answer.data["example"], "idempotency_key": "k"}
-    result = expect_success(call_tool("update_proposal", **retry_fields))
-    expect_success(
+    result = check_success(call_tool("update_proposal", **retry_fields))
+    check_success(
         call_tool(
             "edit_document", operation="append_content", file="api.md", slug="endpoints", content="More."
         )
     )
-    retry = expect_success(call_tool("update_proposal", **retry_fields))
+    retry = check_success(call_tool("update_proposal", **retry_fields))
     assert (retry["commit"], retry["changed"]) == (result["commit"], False)
     reused_key_answer = call_tool("update_proposal", **{**retry_fields, "resolutions": resolutions})
     assert reused_key_answer.data["code"] == "IDEMPOTENCY_KEY_REUSED"
-    assert (
-        expect_success(call_tool("view_proposal", proposal=conflicting_proposal))["tip"] == result["commit"]
-    )
+    assert check_success(call_tool("view_proposal", proposal=conflicting_proposal))["tip"] == result["commit"]
 
 
 def test_resolution_does_not_drop_later_target_text(
     call_tool: CallTool, conflicting_proposal: str, repo: Repo
 ) -> None:
-    tool, arguments = next_call(call_tool("view_proposal", proposal=conflicting_proposal))
+    tool, arguments = parse_next_call(call_tool("view_proposal", proposal=conflicting_proposal))
     change = {"operation": "replace_text", "file": "torn/lf.md", "old": "yours", "new": "unseen", "count": 6}
-    expect_success(call_tool("edit_document", **change))
-    expect_success(call_tool(tool, **arguments))
+    check_success(call_tool("edit_document", **change))
+    check_success(call_tool(tool, **arguments))
     refusal = call_tool("update_proposal", proposal=conflicting_proposal, action="merge")
     assert refusal.data["code"] == "MERGE_CONFLICT"
-    assert {one["theirs"] for one in refusal.data["conflicts"]} == {"unseen"}
+    assert {conflict["theirs"] for conflict in refusal.data["conflicts"]} == {"unseen"}
     assert repo.git("show", "main:torn/lf.md").count("unseen") == 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import CallTool, next_call
-from tests.tools.proposals.conftest import approve_as_person, call_next_step, create_proposal, expect_success
+from tests.tools.conftest import CallTool, parse_next_call
+from tests.tools.proposals.conftest import approve_as_person, call_next_step, check_success, create_proposal
 from tools.tool import Answer
 from workspace.workspace import Workspace
 
@@ -15,20 +15,24 @@ SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate"
 
 def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> None:
     ids = [create_proposal(call_tool, f"Number {number}") for number in range(5)]
-    expect_success(call_tool("update_proposal", proposal=ids[1], action="close"))
-    first = call_tool("view_proposal", limit=2)
+    check_success(call_tool("update_proposal", proposal=ids[1], action="close"))
+    first_page = call_tool("view_proposal", limit=2)
     create_proposal(call_tool, "Opened between the pages")
-    second = call_next_step(call_tool, first)
-    third = call_next_step(call_tool, second)
-    ids_on_pages = [one["proposal"] for page in (first, second, third) for one in page.data["proposals"]]
+    second_page = call_next_step(call_tool, first_page)
+    third_page = call_next_step(call_tool, second_page)
+    ids_on_pages = [
+        entry["proposal"]
+        for page in (first_page, second_page, third_page)
+        for entry in page.data["proposals"]
+    ]
     assert ids_on_pages == ids[::-1]
-    assert third.data["next_cursor"] is None
-    assert [one["proposal"] for one in call_tool("view_proposal", state="closed").data["proposals"]] == [
+    assert third_page.data["next_cursor"] is None
+    assert [entry["proposal"] for entry in call_tool("view_proposal", state="closed").data["proposals"]] == [
         ids[1]
     ]
     assert call_next_step(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
     open_proposals = call_tool("view_proposal", state="open").data["proposals"]
-    assert {one["state"] for one in open_proposals} == {"draft"}
+    assert {item["state"] for item in open_proposals} == {"draft"}
     assert len(open_proposals) == 5
     refusal = call_tool("view_proposal", state="opened")
     assert refusal.data["nearest"][0] == "open"
@@ -43,15 +47,15 @@ def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> N
 def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal: str) -> None:
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
     change = {"operation": "update_content", "file": "api.md", "slug": "endpoints/search"}
-    expect_success(call_tool("edit_document", **change, content="Finds all things.", proposal=proposal))
-    expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
-    tip = expect_success(call_tool("tag_document", file="notes/plain.md", tags=["x"], proposal=proposal))[
+    check_success(call_tool("edit_document", **change, content="Finds all things.", proposal=proposal))
+    check_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
+    tip = check_success(call_tool("tag_document", file="notes/plain.md", tags=["x"], proposal=proposal))[
         "commit"
     ]
     answer = call_tool("view_proposal", proposal=proposal)
-    data = expect_success(answer)
+    data = check_success(answer)
     assert (data["commit"], data["tip"], data["behind"]) == (tip, tip, 0)
-    assert [one["path"] for one in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
+    assert [entry["path"] for entry in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
     [text, task] = data["changes"]["documents"][0]["changes"]
     assert (text["before"], text["after"]) == ("Finds things.\n", "Finds all things.\n")
     assert (task["kind"], task["address"]) == ("task_completed", "tasks[1]")
@@ -83,19 +87,19 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
     lines = "\n\n".join(f"Line {line}." for line in range(20))
     section = "\n\n".join(f"## Part {part}\n\n{lines}" for part in range(99))
     repo.commit({"first.md": f"# First\n\n{section}", "second.md": f"# Second\n\n{section}"})
-    expect_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
     for name in ("first.md", "second.md"):
         new = {"operation": "append_content", "file": name, "content": "New. " * 199}
         parts = [{**new, "slug": f"part-{part}"} for part in range(99)]
-        expect_success(call_tool("edit_document", operations=parts, proposal=proposal))
-    first = call_tool("view_proposal", proposal=proposal)
-    assert len(str(first.text)) < 100_000
-    assert len(str(first.data)) < 100_000
-    [change] = first.data["changes"]["documents"]
+        check_success(call_tool("edit_document", operations=parts, proposal=proposal))
+    first_view = call_tool("view_proposal", proposal=proposal)
+    assert len(str(first_view.text)) < 100_000
+    assert len(str(first_view.data)) < 100_000
+    [change] = first_view.data["changes"]["documents"]
     assert (change["path"], change["truncated"]) == ("first.md", True)
-    assert change["rest"] in str(first.text)
-    second = call_next_step(call_tool, first)
-    assert [one["path"] for one in second.data["changes"]["documents"]] == ["second.md"]
+    assert change["rest"] in str(first_view.text)
+    second_view = call_next_step(call_tool, first_view)
+    assert [entry["path"] for entry in second_view.data["changes"]["documents"]] == ["second.md"]
     part = call_tool("view_proposal", proposal=proposal, file="first.md")
     pieces = [str(part.text)]
     while part.data["next_offset"] is not None:
@@ -107,7 +111,7 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
 
 def test_new_document_is_read_at_commit_of_proposal(call_tool: CallTool, proposal: str) -> None:
     new = {"doc_type": "document", "title": "First", "initial_content": "Words."}
-    expect_success(call_tool("create_document", **new, proposal=proposal))
+    check_success(call_tool("create_document", **new, proposal=proposal))
     [change] = call_tool("view_proposal", proposal=proposal).data["changes"]["documents"]
     assert change["kind"] == "added"
     assert "read_before" not in change
@@ -116,44 +120,44 @@ def test_new_document_is_read_at_commit_of_proposal(call_tool: CallTool, proposa
 
 
 def test_rules_and_missing_requirements_are_shown(call_tool: CallTool, workspace: Workspace) -> None:
-    proposal = expect_success(call_tool("edit_document", **SPEC))["proposal"]
-    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
-    data = expect_success(call_tool("view_proposal", proposal=proposal))
+    proposal = check_success(call_tool("edit_document", **SPEC))["proposal"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    data = check_success(call_tool("view_proposal", proposal=proposal))
     [demand] = data["demands"]
     assert (demand["paths"], demand["approvals_needed"], demand["met"]) == (["specs/limits.md"], 1, False)
     assert {block["code"] for block in data["missing"]} >= {"NEEDS_APPROVAL"}
     approve_as_person(workspace, proposal)
-    [review] = expect_success(call_tool("view_proposal", proposal=proposal))["reviews"]
+    [review] = check_success(call_tool("view_proposal", proposal=proposal))["reviews"]
     assert (review["holds"], review["author"]["token"]) == (True, "ben")
-    view = expect_success(call_tool("view_proposal", proposal=proposal))
+    view = check_success(call_tool("view_proposal", proposal=proposal))
     assert [block["code"] for block in view["missing"]] == ["NEEDS_PERSON"]
     assert view["demands"][0]["approved_by"] == ["ben"]
-    expect_success(call_tool("edit_document", **{**SPEC, "content": "Or more."}, proposal=proposal))
+    check_success(call_tool("edit_document", **{**SPEC, "content": "Or more."}, proposal=proposal))
     answer = call_tool("view_proposal", proposal=proposal)
-    [review] = expect_success(answer)["reviews"]
+    [review] = check_success(answer)["reviews"]
     assert (review["holds"], review["void"]) == (False, "outdated")
     assert "does not count: outdated" in str(answer.text)
 
 
 def test_open_change_request_is_shown_until_answered(call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
-    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
-    expect_success(call_tool("update_proposal", proposal=proposal, action="request_changes", text="Say why."))
-    data = expect_success(call_tool("view_proposal", proposal=proposal))
+    check_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="request_changes", text="Say why."))
+    data = check_success(call_tool("view_proposal", proposal=proposal))
     assert data["state"] == "changes_requested"
     assert data["missing"][0]["only_clients"] is True
-    expect_success(call_tool("tag_document", file="api.md", tags=["y"], proposal=proposal))
-    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
-    [review] = expect_success(call_tool("view_proposal", proposal=proposal))["reviews"]
+    check_success(call_tool("tag_document", file="api.md", tags=["y"], proposal=proposal))
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    [review] = check_success(call_tool("view_proposal", proposal=proposal))["reviews"]
     assert review["holds"] is False
 
 
 def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    expect_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
-    data = expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
-    expect_success(
+    check_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    data = check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    check_success(
         call_tool(
             "update_proposal", proposal=proposal, action="comment", text="Hm.", file="api.md", slug="tasks"
         )
@@ -162,12 +166,12 @@ def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
     tree = repo.git("rev-parse", f"{branch}^{{tree}}").strip()
     rewritten_commit = repo.git("commit-tree", tree, "-p", "main", "-m", "Rewritten").strip()
     repo.git("update-ref", f"refs/heads/{branch}", rewritten_commit, data["commit"])
-    view = expect_success(call_tool("view_proposal", proposal=proposal))
+    view = check_success(call_tool("view_proposal", proposal=proposal))
     assert "was rewritten" in view["hints"][0]
     assert [thread["now"] for thread in view["comments"]] == ["here"]
     repo.git("update-ref", "-d", f"refs/heads/{branch}")
     view_after_deletion = call_tool("view_proposal", proposal=proposal)
-    assert expect_success(view_after_deletion)["state"] == "gone"
+    assert check_success(view_after_deletion)["state"] == "gone"
     assert "was deleted" in view_after_deletion.data["hints"][0]
     assert [thread["text"] for thread in view_after_deletion.data["comments"]] == ["Hm."]
     call_next_step(call_tool, view_after_deletion)
@@ -176,7 +180,7 @@ def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
 
 def test_markdown_in_title_and_description_is_escaped(call_tool: CallTool) -> None:
     title = "# Nothing\n\n## Merge requirements `x` [a](b)"
-    expect_success(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
+    check_success(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
     answer = call_tool("view_proposal", proposal=call_tool("view_proposal").data["proposals"][0]["proposal"])
     lines = str(answer.text).split("\n")
     assert lines[0].startswith("# \\# Nothing ")
@@ -187,7 +191,7 @@ def test_markdown_in_title_and_description_is_escaped(call_tool: CallTool) -> No
 
 def test_comments_are_paged(call_tool: CallTool, proposal: str) -> None:
     for number in range(7):
-        expect_success(
+        check_success(
             call_tool("update_proposal", proposal=proposal, action="comment", text=f"Remark {number}")
         )
     view = call_tool("view_proposal", proposal=proposal)
@@ -197,7 +201,7 @@ def test_comments_are_paged(call_tool: CallTool, proposal: str) -> None:
     assert [thread["text"] for answer in (page, second_page) for thread in answer.data["comments"]] == [
         f"Remark {number}" for number in range(7)
     ]
-    assert next_call(second_page)[1]["reply_to"] == second_page.data["comments"][-1]["comment"]
+    assert parse_next_call(second_page)[1]["reply_to"] == second_page.data["comments"][-1]["comment"]
 
 
 @pytest.mark.parametrize("invalid_fields", [{"limit": 1000}, {"cursor": "xx"}, {"state": "opne"}])
@@ -211,7 +215,7 @@ def test_invalid_list_arguments_return_working_example(
 
 def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace: Workspace) -> None:
     proposal = create_proposal(call_tool, "Empty")
-    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     view = call_tool("view_proposal", proposal=proposal)
     assert [block["code"] for block in view.data["missing"]] == ["NOTHING_PROPOSED"]
     assert view.data["next_step"].startswith("Write to the proposal, for example with edit_document")
@@ -230,16 +234,16 @@ def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace
 
 def test_only_own_commits_are_listed_after_refresh_and_merge(call_tool: CallTool, repo: Repo) -> None:
     proposal = create_proposal(call_tool, "Mine")
-    expect_success(
+    check_success(
         call_tool("edit_document", operation="add_section", file="api.md", title="Mine", proposal=proposal)
     )
     repo.commit({"other.md": "# Other\n"})
-    expect_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
 
     def list_refresh_flags() -> list[bool]:
         commits = call_tool("view_proposal", proposal=proposal).data["commits"]
         return ["refresh" in commit for commit in commits]
 
     assert list_refresh_flags() == [True, False]
-    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert list_refresh_flags() == [True, False]

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import approve_as_person, call_next_step, create_proposal, expect_success
+from tests.tools.proposals.conftest import approve_as_person, call_next_step, check_success, create_proposal
 from tools.registry import Toolbox
 from tools.tool import NextStep, call
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
@@ -38,24 +38,24 @@ def test_every_writing_tool_accepts_a_proposal() -> None:
 
 
 def test_writes_to_proposal_do_not_change_target(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
+    head_before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
     proposal = create_proposal(call_tool, "After that")
     call_tool("view_document", file="notes/plain.md", slug="_preamble")
     # The restored document comes first, as it is removed later.
     for tool in sorted(WRITES, key=lambda name: name != "restore_document"):
         answer = call_tool(tool, **WRITES[tool], proposal=proposal)
-        assert expect_success(answer)["proposal"] == proposal
+        assert check_success(answer)["proposal"] == proposal
         assert answer.data["overlaps"] == []
         tip = answer.data["commit"]
         assert repo.git("rev-parse", f"proposals/{proposal}-after-that").strip() == tip
         assert f"Docyard-Proposal: {proposal}" in repo.git("log", "-1", "--format=%B", tip)
         assert proposal in answer.data["next_step"]
-    assert repo.head() == before
+    assert repo.head() == head_before
     assert repo.status() == repo.fsck() == ""
 
 
 def test_next_step_of_write_names_the_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    before = repo.head()
+    head_before = repo.head()
     answer = call_tool(
         "edit_document", operation="add_section", file="api.md", title="Empty", proposal=proposal
     )
@@ -63,7 +63,7 @@ def test_next_step_of_write_names_the_proposal(call_tool: CallTool, repo: Repo, 
     assert result.data["proposal"] == proposal
     view = call_next_step(call_tool, result)
     assert view.data["commit"] == result.data["commit"]
-    assert repo.head() == before
+    assert repo.head() == head_before
 
 
 def test_usage_call_returns_calls_with_the_proposal(call_tool: CallTool, proposal: str) -> None:
@@ -95,86 +95,86 @@ def test_missing_or_ended_proposal_returns_error(call_tool: CallTool, repo: Repo
     example = answer.data["example"]
     assert example["proposal"] == proposal
     assert example["dry_run"] is True
-    before = repo.git("for-each-ref")
+    refs_before = repo.git("for-each-ref")
     assert not call_tool("edit_document", **example).is_error
-    assert repo.git("for-each-ref") == before
-    expect_success(call_tool("update_proposal", proposal=proposal, action="close"))
+    assert repo.git("for-each-ref") == refs_before
+    check_success(call_tool("update_proposal", proposal=proposal, action="close"))
     answer = call_tool("edit_document", **SECTION, proposal=proposal)
     assert (answer.data["code"], answer.data["state"]) == ("PROPOSAL_ENDED", "closed")
 
 
 def test_error_in_proposal_has_working_example(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
-    before = repo.head()
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    head_before = repo.head()
     edit = {"operation": "append_content", "file": "api.md", "slug": "quota", "content": "x"}
     answer = call_tool("edit_document", **edit, proposal=proposal)
     assert answer.data["code"] == "SECTION_NOT_FOUND"
     assert answer.data["example"]["slug"] == "quotas"  # a document that only the proposal has
     unknown_section_answer = call_tool("edit_document", **{**edit, "slug": "zzzz"}, proposal=proposal)
     assert f'"ref": "{proposal}"' in unknown_section_answer.data["fix"]
-    assert expect_success(call_tool("edit_document", **answer.data["example"]))["proposal"] == proposal
-    assert repo.head() == before
+    assert check_success(call_tool("edit_document", **answer.data["example"]))["proposal"] == proposal
+    assert repo.head() == head_before
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
 def test_direct_write_to_protected_path_becomes_proposal(
     call_tool: CallTool, repo: Repo, is_batch: bool
 ) -> None:
-    before = repo.head()
+    head_before = repo.head()
     fields: dict[str, Any] = {"operations": [SPEC, SECTION]} if is_batch else SPEC
     answer = call_tool("edit_document", **fields)
-    data = expect_success(answer)
+    data = check_success(answer)
     assert data["protected"] == ["specs/limits.md"]
     assert "main has not changed" in data["note"]
-    assert repo.head() == before
+    assert repo.head() == head_before
     assert repo.git("rev-parse", data["branch"]).strip() == data["commit"]
-    changed_paths = repo.git("diff", "--name-only", before, data["commit"]).split()
+    changed_paths = repo.git("diff", "--name-only", head_before, data["commit"]).split()
     assert changed_paths == (["api.md", "specs/limits.md"] if is_batch else ["specs/limits.md"])
     assert call_next_step(call_tool, answer).data["state"] == "open"
 
 
 def test_write_to_unprotected_path_is_committed_directly(call_tool: CallTool, repo: Repo) -> None:
-    data = expect_success(call_tool("edit_document", **SECTION))
+    data = check_success(call_tool("edit_document", **SECTION))
     assert "proposal" not in data
     assert data["commit"] == repo.head()
 
 
 def test_dry_run_reports_redirect_to_proposal(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.git("for-each-ref")
-    data = expect_success(call_tool("edit_document", **SPEC, dry_run=True))
+    refs_before = repo.git("for-each-ref")
+    data = check_success(call_tool("edit_document", **SPEC, dry_run=True))
     assert data["protected"] == ["specs/limits.md"]
     assert "becomes a proposal" in data["note"]
     assert "+Or less." in data["diff"]
-    assert repo.git("for-each-ref") == before
-    assert "protected" not in expect_success(call_tool("edit_document", **SECTION, dry_run=True))
+    assert repo.git("for-each-ref") == refs_before
+    assert "protected" not in check_success(call_tool("edit_document", **SECTION, dry_run=True))
 
 
 def test_removal_move_and_rule_changes_are_protected(call_tool: CallTool, repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     call_tool("view_document", file="specs/limits.md", slug="_preamble", include_subsections=True)
     for tool, fields in (
         ("remove_document", {"path": "specs/limits.md"}),
         ("edit_document", {"operation": "move_document", "file": "specs/limits.md", "new_path": "free.md"}),
         ("edit_document", {"operation": "move_document", "file": "api.md", "new_path": "specs/api.md"}),
     ):
-        assert expect_success(call_tool(tool, **fields))["proposal"]
-    assert repo.head() == before
+        assert check_success(call_tool(tool, **fields))["proposal"]
+    assert repo.head() == head_before
 
 
 def test_retry_of_redirected_write_returns_merged_proposal(
     call_tool: CallTool, repo: Repo, workspace: Workspace
 ) -> None:
-    first = expect_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
-    retry = expect_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    first_result = check_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    retry = check_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
     assert retry["repeated"] is True
-    assert (retry["proposal"], retry["commit"]) == (first["proposal"], first["commit"])
+    assert (retry["proposal"], retry["commit"]) == (first_result["proposal"], first_result["commit"])
     assert len(call_tool("view_proposal").data["proposals"]) == 1
     refusal = call_tool("edit_document", **{**SPEC, "content": "Other."}, idempotency_key="key")
     assert refusal.data["code"] == "IDEMPOTENCY_KEY_REUSED"
-    approve_as_person(workspace, first["proposal"])
-    repo.git("merge", "-q", "--no-edit", first["branch"])
-    retry_after_merge = expect_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
-    assert (retry_after_merge["proposal"], retry_after_merge["repeated"]) == (first["proposal"], True)
+    approve_as_person(workspace, first_result["proposal"])
+    repo.git("merge", "-q", "--no-edit", first_result["branch"])
+    retry_after_merge = check_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    assert (retry_after_merge["proposal"], retry_after_merge["repeated"]) == (first_result["proposal"], True)
     assert repo.git("show", "HEAD:specs/limits.md").count("Or less.") == 1
 
 
@@ -187,18 +187,18 @@ def test_answer_without_proposal_tools_names_commands(repo: Repo) -> None:
 
 
 def test_write_to_proposal_reports_overlaps(call_tool: CallTool, proposal: str) -> None:
-    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
-    expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
     other_proposal = create_proposal(call_tool, "Other")
-    data = expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other_proposal))
+    data = check_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other_proposal))
     assert data["overlaps"] == [{"proposal": proposal, "title": "Rate limits", "addresses": ["api.md#tasks"]}]
-    assert "overlaps" not in expect_success(call_tool("tag_document", file="api.md", tags=["x"]))
+    assert "overlaps" not in check_success(call_tool("tag_document", file="api.md", tags=["x"]))
 
 
 def test_title_of_direct_write_is_not_cut(call_tool: CallTool) -> None:
-    title = "How many calls a client may make in a second, and what becomes of those that are more"
+    title = "How many calls a client may make in a second, and the response to calls over the limit"
     change = {"operation": "add_section", "file": "specs/limits.md", "title": title, "content": "Ten."}
-    proposal = expect_success(call_tool("edit_document", **change))["proposal"]
-    data = expect_success(call_tool("view_proposal", proposal=proposal))
+    proposal = check_success(call_tool("edit_document", **change))["proposal"]
+    data = check_success(call_tool("view_proposal", proposal=proposal))
     assert len(data["title"]) > 72
     assert "…" not in data["title"] + data["description"]

@@ -8,8 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from index.service import SearchIndex
-from tests.repositories import Repo, normal
-from tests.tools.conftest import CallTool, make_client, next_call
+from tests.repositories import Repo, create_repository
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
@@ -25,7 +25,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 @pytest.fixture
@@ -39,7 +39,9 @@ def test_addresses_are_listed_in_order_with_titles(call_tool: CallTool, repo: Re
     assert data["sections"] == ["_preamble", "endpoints", "endpoints/search", "add", "errors"]
     assert (data["count"], data["type"], data["path"]) == (5, "toc", "api.md")
     assert data["commit"] == repo.head()
-    assert [(item["title"], item["level"], item["number"], item["lines"]) for item in data["outline"]] == [
+    assert [
+        (entry["title"], entry["level"], entry["number"], entry["lines"]) for entry in data["outline"]
+    ] == [
         ("API", 1, "", [1, 4]),
         ("Endpoints", 2, "1", [5, 10]),
         ("Search", 3, "1.1", [7, 8]),
@@ -61,7 +63,7 @@ def test_pages_list_all_sections(call_tool: CallTool) -> None:
         assert answer.data["count"] == SECTION_COUNT + 1
         assert f"of {SECTION_COUNT + 1:,}" in answer.data["note"]
         addresses += answer.data["sections"]
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         if "cursor" not in answer.data:
             break
         assert tool == "list_sections"
@@ -83,7 +85,7 @@ def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> N
 @pytest.mark.parametrize("file", list(FILES))
 def test_next_step_succeeds(call_tool: CallTool, file: str) -> None:
     answer = call_tool("list_sections", file_path=file)
-    tool, arguments = next_call(answer)
+    tool, arguments = parse_next_call(answer)
     assert not call_tool(tool, **arguments).is_error
     assert answer.data["count"] >= 1
 
@@ -119,9 +121,9 @@ def test_list_agrees_with_parser_on_every_heading(call_tool: CallTool, repo: Rep
     outline = call_tool("list_sections", file_path="tricky.md").data["outline"]
     # The first heading, if it is an H1, is the title and belongs to the preamble.
     assert (outline[0]["address"], outline[0]["title"]) == ("_preamble", "Title one")
-    assert [(item["level"], item["lines"][0]) for item in outline[1:]] == parsed_headings[1:]
+    assert [(entry["level"], entry["lines"][0]) for entry in outline[1:]] == parsed_headings[1:]
     titles = ["Setext x", "Closed", "Interrupts", "Two lines", "", "Deep"]
-    assert [item["title"] for item in outline[1:]] == titles
+    assert [entry["title"] for entry in outline[1:]] == titles
 
 
 def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> None:
@@ -132,7 +134,7 @@ def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> 
     assert len(str(answer.data)) < 200_000
     addresses = answer.data["sections"]
     while "cursor" in answer.data:
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         answer = call_tool(tool, **arguments)
         addresses += answer.data["sections"]
     assert len(addresses) == answer.data["count"] == 202

@@ -26,7 +26,7 @@ def test_lists_are_read_page_by_page(call_tool: CallTool, repo: Repo) -> None:
     cursor = None
     while True:
         page = call_tool("list_documents", path="many", limit=3, cursor=cursor)
-        paths += [item["path"] for item in page.data["documents"]]
+        paths += [entry["path"] for entry in page.data["documents"]]
         assert page.data["total"] == 7
         cursor = page.data["next_cursor"]
         if cursor is None:
@@ -44,7 +44,7 @@ def test_cursor_of_another_list_or_commit_is_refused(call_tool: CallTool, repo: 
 
 def test_lists_are_filtered(call_tool: CallTool) -> None:
     def list_paths(**filters: object) -> list[str]:
-        return [item["path"] for item in call_tool("list_documents", **filters).data["documents"]]
+        return [entry["path"] for entry in call_tool("list_documents", **filters).data["documents"]]
 
     assert list_paths() == ["api.md", "notes/plain.md"]
     assert (
@@ -114,9 +114,9 @@ def test_fitting_prefix_respects_token_limit(text: str, tokens: int) -> None:
         size = count_fitting_characters(text, offset, tokens)
         assert 1 <= size <= len(text) - offset
         assert count_tokens(text[offset : offset + size]) <= tokens
-        longer = text[offset : offset + size + size // 5 + 1]
+        longer_text = text[offset : offset + size + size // 5 + 1]
         if size < len(text) - offset:
-            assert count_tokens(longer) > tokens or size == tokens * 32
+            assert count_tokens(longer_text) > tokens or size == tokens * 32
 
 
 def test_text_is_cut_between_blocks() -> None:
@@ -154,7 +154,7 @@ def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> No
 def test_next_step_names_offered_tools_only(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
     toolbox = Toolbox(workspace, SearchIndex(workspace), None, True)
-    offered = {tool["name"] for tool in toolbox.definitions()}
+    offered_tools = {tool["name"] for tool in toolbox.definitions()}
     for tool, arguments in (
         ("list_documents", {}),
         ("view_document", {"file": "api.md"}),
@@ -166,7 +166,7 @@ def test_next_step_names_offered_tools_only(repo: Repo) -> None:
         ("get_doc", {"chunk_id": "api.md", "context": 5}),
     ):
         step = toolbox.call(tool, arguments, client="tester").data["next_step"]
-        assert not {name for name in TOOL_NAMES - offered if re.search(rf"\b{name}\b", step)}, step
+        assert not {name for name in TOOL_NAMES - offered_tools if re.search(rf"\b{name}\b", step)}, step
 
 
 def test_section_is_read_with_its_subsections(call_tool: CallTool) -> None:

@@ -35,21 +35,23 @@ def test_parts_join_to_whole_text(lines: list[str], ending: str, limit: int) -> 
         assert count_tokens(part.text) <= limit
         parts.append(part.text)
         complete_entries += part.complete_sections
-        stop = offset + len(part.text)
-        later_entries = [entry for entry in outline.entries if len(text.text(0, entry.start)) >= stop]
+        part_end = offset + len(part.text)
+        later_entries = [entry for entry in outline.entries if len(text.text(0, entry.start)) >= part_end]
         assert list(part.later_sections) == later_entries
         if part.next_offset is None:
             break
         assert part.next_offset == offset + len(part.text) > offset
         offset = part.next_offset
-    whole = text.text()
-    assert "".join(parts) == whole
+    full_text = text.text()
+    assert "".join(parts) == full_text
     assert len(set(complete_entries)) == len(complete_entries)
-    cuts = [len("".join(parts[:number])) for number in range(len(parts) + 1)]
+    cut_offsets = [len("".join(parts[:number])) for number in range(len(parts) + 1)]
     for entry in outline.entries:
-        begin = len(text.text(0, entry.start))
-        end = len(text.text(0, entry.end))
-        is_complete = any(start <= begin and end <= stop for start, stop in pairwise(cuts))
+        entry_start = len(text.text(0, entry.start))
+        entry_end = len(text.text(0, entry.end))
+        is_complete = any(
+            start <= entry_start and entry_end <= part_end for start, part_end in pairwise(cut_offsets)
+        )
         assert (entry in complete_entries) == is_complete
 
 
@@ -60,17 +62,17 @@ def test_text_is_cut_at_section_start() -> None:
     part = cut_part(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
     assert part.next_offset == source.index("## B")
     assert [entry.title for entry in part.complete_sections] == ["A"]
-    rest = cut_part(text, read_outline(text).entries, 0, len(text.data), part.next_offset, tokens=tokens)
-    assert rest.text == source[source.index("## B") :]
-    assert [entry.title for entry in rest.complete_sections] == ["B"]
+    rest_part = cut_part(text, read_outline(text).entries, 0, len(text.data), part.next_offset, tokens=tokens)
+    assert rest_part.text == source[source.index("## B") :]
+    assert [entry.title for entry in rest_part.complete_sections] == ["B"]
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.data())
 def test_lines_are_counted_with_all_line_ends(lines: list[str], ending: str, data: st.DataObject) -> None:
-    first = data.draw(st.integers(0, len(lines)))
-    last = data.draw(st.integers(first, len(lines)))
-    earlier_text = "".join(line + ending for line in lines[:first])
-    shown_text = "".join(line + ending for line in lines[first:last])
+    first_line = data.draw(st.integers(0, len(lines)))
+    last_line = data.draw(st.integers(first_line, len(lines)))
+    earlier_text = "".join(line + ending for line in lines[:first_line])
+    shown_text = "".join(line + ending for line in lines[first_line:last_line])
     start, end = number_shown_lines(1, earlier_text, shown_text)
-    assert start == first + 1
-    assert end == max(last, first + 1)
+    assert start == first_line + 1
+    assert end == max(last_line, first_line + 1)

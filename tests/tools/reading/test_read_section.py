@@ -10,8 +10,8 @@ import pytest
 
 from index.service import SearchIndex
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
-from tests.tools.conftest import CallTool, make_client, next_call
+from tests.repositories import Repo, create_repository
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tools.registry import Toolbox
 from tools.tool import Answer
 from workspace.config.config import Limits
@@ -36,7 +36,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 @pytest.fixture
@@ -59,12 +59,12 @@ def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None
     assert listing["sections"]
     for entry in listing["outline"]:
         answer = read_section(call_tool, entry["address"], file).data
-        first, last = answer["start_line"], answer["end_line"]
-        assert answer["content"].removeprefix("\ufeff") == "".join(lines[first - 1 : last]).removeprefix(
-            "\ufeff"
-        )
+        first_line, last_line = answer["start_line"], answer["end_line"]
+        assert answer["content"].removeprefix("\ufeff") == "".join(
+            lines[first_line - 1 : last_line]
+        ).removeprefix("\ufeff")
         assert (answer["section"], answer["tokens"]) == (entry["address"], entry["tokens"])
-        assert answer["lines"] == entry["lines"] == [first, last]
+        assert answer["lines"] == entry["lines"] == [first_line, last_line]
         assert answer["heading_level"] == entry["level"]
 
 
@@ -104,8 +104,11 @@ def test_ambiguous_heading_returns_candidates_with_lines(call_tool: CallTool) ->
     assert answer.is_error
     assert answer.data["code"] in ("AMBIGUOUS_SECTION", "AMBIGUOUS_ADDRESS")
     assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", "Notes")
-    assert {item["slug"] for item in answer.data["candidates"]} == {"notes", "2-methods-again/notes"}
-    assert all(item["line"] for item in answer.data["candidates"])
+    assert {candidate["slug"] for candidate in answer.data["candidates"]} == {
+        "notes",
+        "2-methods-again/notes",
+    }
+    assert all(candidate["line"] for candidate in answer.data["candidates"])
     assert not read_section(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
 
 
@@ -143,7 +146,7 @@ def test_section_at_ref_is_of_that_commit(call_tool: CallTool, repo: Repo) -> No
     answer = read_section(call_tool, "2.1", ref=old_commit[:10])
     assert (answer.data["commit"], answer.data["ref"]) == (old_commit, old_commit[:10])
     assert "Numbers." in answer.data["content"]
-    tool, arguments = next_call(answer)
+    tool, arguments = parse_next_call(answer)
     assert arguments["ref"] == old_commit[:10]
     assert call_tool(tool, **arguments).data["commit"] == old_commit
     assert "Other" in read_section(call_tool, "2.1").data["content"]
@@ -179,7 +182,7 @@ def test_long_section_is_cut_between_subsections(call_tool: CallTool, repo: Repo
         assert data["lines"] == [3, 3 + 2 + 40 * 4 - 1]
         assert data["start_line"] == 3 + sum(part.count("\n") for part in parts)
         parts.append(data["content"])
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         if "truncated" not in data:
             break
         assert arguments["offset"] == data["offset"] == sum(map(len, parts))
@@ -196,10 +199,10 @@ def test_offset_after_end_returns_error(call_tool: CallTool) -> None:
 def test_only_read_sections_may_be_overwritten(call_tool: CallTool, repo: Repo) -> None:
     read_section(call_tool, "2.1")
 
-    def write(slug: str) -> Answer:
+    def overwrite(slug: str) -> Answer:
         return call_tool(
             "edit_document", operation="update_content", file="paper.md", slug=slug, content="New."
         )
 
-    assert not write("2-methods/21-data").is_error
-    assert write("results").is_error
+    assert not overwrite("2-methods/21-data").is_error
+    assert overwrite("results").is_error

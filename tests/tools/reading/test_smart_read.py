@@ -10,7 +10,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -41,7 +41,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 @pytest.fixture

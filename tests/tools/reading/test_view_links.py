@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool
 
 FILES = {
@@ -24,7 +24,7 @@ FILES = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", FILES)
+    return create_repository(tmp_path / "docs", FILES)
 
 
 def view_links(call_tool: CallTool, **arguments: Any) -> dict[str, Any]:
@@ -58,8 +58,8 @@ def test_document_has_links_and_backlinks(call_tool: CallTool) -> None:
 
 def test_section_has_own_links_or_also_links_of_subsections(call_tool: CallTool) -> None:
     own_links = view_links(call_tool, file="api.md", slug="limits")
-    assert [item["line"] for item in own_links["outgoing"]] == [7, 7, 7]
-    assert [item["from"] for item in own_links["backlinks"]] == [
+    assert [link["line"] for link in own_links["outgoing"]] == [7, 7, 7]
+    assert [link["from"] for link in own_links["backlinks"]] == [
         "api.md#limits/daily",
         "guides/setup.md#install",
     ]
@@ -69,7 +69,7 @@ def test_section_has_own_links_or_also_links_of_subsections(call_tool: CallTool)
 
 def test_links_to_document_count_for_preamble(call_tool: CallTool) -> None:
     assert [
-        item["from"] for item in view_links(call_tool, file="guides/setup.md", slug="_preamble")["backlinks"]
+        link["from"] for link in view_links(call_tool, file="guides/setup.md", slug="_preamble")["backlinks"]
     ] == ["api.md#limits"]
 
 

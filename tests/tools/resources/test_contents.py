@@ -1,4 +1,4 @@
-"""A URI reads the exact text, also of moved documents; an invalid URI is refused with the nearest one."""
+"""A URI reads the exact text, also of moved documents; an invalid URI is refused with the nearest URI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API
 from tests.tools.resources.test_list import open_context
 from tools.registry import Toolbox
@@ -98,13 +98,13 @@ def test_unreadable_resource_is_refused(
         }
     )
     repo.write({"new.md": "# New\n"})
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         read_resource(toolbox.context(), uri)
-    assert caught.value.code == code
-    assert caught.value.fix
-    assert str(repo.path) not in caught.value.message + caught.value.fix
+    assert error_info.value.code == code
+    assert error_info.value.fix
+    assert str(repo.path) not in error_info.value.message + error_info.value.fix
     if nearest:
-        assert caught.value.details["nearest"][: len(nearest)] == nearest  # type: ignore[index]
+        assert error_info.value.details["nearest"][: len(nearest)] == nearest  # type: ignore[index]
 
 
 @settings(
@@ -113,10 +113,15 @@ def test_unreadable_resource_is_refused(
     deadline=None,
 )
 @given(st.text(max_size=60))
-def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, rest: str) -> None:
+def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, random_text: str) -> None:
     context = toolbox.context()
     fixes: list[str] = []
-    for uri in (rest, f"doc:///{rest}", f"doc:///api.md#{rest}", f"doc:///api.md?ref={rest}"):
+    for uri in (
+        random_text,
+        f"doc:///{random_text}",
+        f"doc:///api.md#{random_text}",
+        f"doc:///api.md?ref={random_text}",
+    ):
         try:
             assert read_resource(context, uri).text in API
         except WorkspaceError as error:
@@ -136,7 +141,7 @@ def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, rest: str) 
     ids=["one line", "lines", "blocks", "no break", "sections"],
 )
 def test_too_long_resource_is_cut(tmp_path: Path, text: str, end: str | None) -> None:
-    context = open_context(normal(tmp_path / "docs", {"long.md": text}))
+    context = open_context(create_repository(tmp_path / "docs", {"long.md": text}))
     source = read_resource(context, "doc:///long.md")
     assert source.is_cut
     assert text.startswith(source.text)

@@ -8,7 +8,7 @@ import pytest
 
 from index.cursors import InvalidCursor, StaleCursor
 from index.service import SearchIndex
-from tests.repositories import Repo, normal, unborn
+from tests.repositories import Repo, create_empty_repository, create_repository
 from tests.tools.conftest import API
 from tools.registry import Toolbox
 from tools.resources.contents import read_resource
@@ -35,7 +35,7 @@ def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
 
 def test_pages_contain_each_document_once(tmp_path: Path) -> None:
     names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE_SIZE + 1)]
-    context = open_context(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
+    context = open_context(create_repository(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
     paths: list[str] = []
     sizes: list[int] = []
     cursor = None
@@ -52,7 +52,7 @@ def test_pages_contain_each_document_once(tmp_path: Path) -> None:
 
 def test_full_last_page_has_no_cursor(tmp_path: Path) -> None:
     context = open_context(
-        normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
+        create_repository(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
     )
     page = list_resources(context, None)
     assert len(page.resources) == PAGE_SIZE
@@ -70,7 +70,7 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
         "pointer.md": LFS_POINTER,
         "large.md": "# Large\n\n" + "word " * 30_000,
     }
-    repo = normal(tmp_path / "docs", files)
+    repo = create_repository(tmp_path / "docs", files)
     (repo.path / "link.md").symlink_to("plain.md")
     repo.git("add", "-A")
     repo.git("commit", "-q", "-m", "A link")
@@ -98,6 +98,6 @@ def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> N
 
 
 def test_unborn_branch_lists_no_resources(tmp_path: Path) -> None:
-    page = list_resources(open_context(unborn(tmp_path / "docs")), None)
+    page = list_resources(open_context(create_empty_repository(tmp_path / "docs")), None)
     assert page.resources == ()
     assert page.next_cursor is None

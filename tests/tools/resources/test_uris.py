@@ -91,10 +91,10 @@ def test_uris_expanded_by_hosts_are_parsed(uri: str, target: UriTarget) -> None:
     ],
 )
 def test_invalid_uri_is_refused(uri: str) -> None:
-    with pytest.raises(InvalidUri) as caught:
+    with pytest.raises(InvalidUri) as error_info:
         read_uri(uri, {"a.md"})
-    assert caught.value.fix
-    assert len(caught.value.message) < 100
+    assert error_info.value.fix
+    assert len(error_info.value.message) < 100
 
 
 @loop_over("template", TEMPLATES, ids=lambda template: template.name)

@@ -94,11 +94,11 @@ def test_list_change_is_notified_for_new_and_removed_documents(
 
 def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> None:
     watch = ResourceWatch(toolbox.context)
-    before = toolbox.context().snapshot()
+    snapshot_before = toolbox.context().snapshot()
     repo.commit({"new.md": "# New\n"})
     watch.add(DOCUMENT)
     watch.find_changes()
-    watch.record_list(before)
+    watch.record_list(snapshot_before)
     assert watch.find_changes().is_list_changed
 
 

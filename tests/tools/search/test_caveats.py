@@ -1,4 +1,4 @@
-"""Both search tools report it when their results do not cover the whole branch."""
+"""Both search tools report results that do not cover the whole branch."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_write_that_is_not_indexed_yet_is_reported(
     assert "hints" not in data
 
 
-@loop_over("partial", [True, False])
-def test_partial_search_is_reported(partial: bool) -> None:
-    page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, is_partial=partial)
-    assert describe_search_caveats(page) == ({"partial": True} if partial else {})
+@loop_over("is_partial", [True, False])
+def test_partial_search_is_reported(is_partial: bool) -> None:
+    page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, is_partial=is_partial)
+    assert describe_search_caveats(page) == ({"partial": True} if is_partial else {})

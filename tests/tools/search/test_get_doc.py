@@ -8,7 +8,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import CallTool, make_client, next_call
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tools.registry import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
@@ -24,7 +24,7 @@ def test_old_chunk_id_returns_new_one(call_tool: CallTool, repo: Repo) -> None:
     assert answer.data["moved_to"] == {"chunk_id": "reference.md#endpoints/search", "commit": moving_commit}
     assert answer.data["commit"] == repo.head()
     assert answer.data["next_step"].startswith("Use 'reference.md#endpoints/search' from now on")
-    tool, arguments = next_call(call_tool("get_doc", chunk_id="api.md#endpoints"))
+    tool, arguments = parse_next_call(call_tool("get_doc", chunk_id="api.md#endpoints"))
     assert not call_tool(tool, **arguments).is_error
     assert answer.text is not None
     assert answer.text.count("--- Chunk: reference.md#") == 3
@@ -91,12 +91,12 @@ def test_rest_of_long_chunk_starts_at_the_cut(call_tool: CallTool, repo: Repo) -
     section = f"## One\n\n{BLOCK * 4_000}"
     read_commit = repo.commit({"long.md": f"# Long\n\n{section}"})
     answer = call_tool("get_doc", chunk_id="long.md#one")
-    tool, arguments = next_call(answer)
+    tool, arguments = parse_next_call(answer)
     assert (tool, arguments["ref"]) == ("get_doc", read_commit)
     repo.commit({"long.md": "# Long\n\n## One\n\nChanged meanwhile.\n"})
-    rest = call_tool(tool, **arguments)
-    assert rest.data["chunks"][0]["start"] == arguments["offset"]
-    joined_text = answer.data["chunks"][0]["text"] + rest.data["chunks"][0]["text"]
+    rest_answer = call_tool(tool, **arguments)
+    assert rest_answer.data["chunks"][0]["start"] == arguments["offset"]
+    joined_text = answer.data["chunks"][0]["text"] + rest_answer.data["chunks"][0]["text"]
     assert section.startswith(joined_text)
     assert count_tokens(joined_text) > Limits().text_tokens
 
@@ -105,7 +105,7 @@ def test_chunk_read_in_parts_does_not_count_as_read(call_tool: CallTool, repo: R
     repo.commit({"long.md": f"# Long\n\n## One\n\n{BLOCK * 4_000}"})
     answer = call_tool("get_doc", chunk_id="long.md#one")
     while answer.data.get("truncated"):
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         answer = call_tool(tool, **arguments)
     assert call_tool("remove_document", file="long.md", slug="one").data["code"] == "READ_FIRST"
 
@@ -116,6 +116,6 @@ def test_next_step_without_view_tools_names_offered_tools(repo: Repo) -> None:
     call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), ("search",), True))
     for context in (0, 1):
         answer = call_tool("get_doc", chunk_id="long.md#one", context=context)
-        tool, arguments = next_call(answer)
+        tool, arguments = parse_next_call(answer)
         assert tool == "get_doc"
         assert not call_tool(tool, **arguments).is_error

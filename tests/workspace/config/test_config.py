@@ -1,4 +1,4 @@
-"""Settings, and the files that they select as documents."""
+"""Settings of a workspace, and the files that the settings select as documents."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_settings_are_read_from_toml() -> None:
     ],
 )
 def test_invalid_setting_is_an_error_that_names_its_field(data: bytes, field: str | None) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(data)
-    assert caught.value.details.get("field") == field
-    assert caught.value.fix
-    assert len(caught.value.message) < 300
+    assert error_info.value.details.get("field") == field
+    assert error_info.value.fix
+    assert len(error_info.value.message) < 300
 
 
 @loop_over(
@@ -90,7 +90,7 @@ def test_invalid_setting_is_an_error_that_names_its_field(data: bytes, field: st
         ("x" * 3_998 + ".md", False),
     ],
 )
-def test_documents_are_selected_by_name_and_exclude(path: str, is_document: bool) -> None:
+def test_documents_are_selected_by_name_and_excluded_globs(path: str, is_document: bool) -> None:
     config = WorkspaceConfig(exclude=("drafts/", "*.tmp.md", "node_modules"))
     assert config.is_document(path) is is_document
 
@@ -120,7 +120,7 @@ def build_key_tables(count: int) -> bytes:
     return b"".join(b"[taxonomy.key%d]\n" % number for number in range(count))
 
 
-def test_maximum_of_taxonomy_keys_and_characters_is_accepted() -> None:
+def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
     assert len(WorkspaceConfig.read(build_key_tables(64)).taxonomy) == 64
     assert len(WorkspaceConfig.read(b"[taxonomy.%b]" % (b"k" * 64)).taxonomy) == 1
 
@@ -152,11 +152,11 @@ def test_maximum_of_taxonomy_keys_and_characters_is_accepted() -> None:
     ],
 )
 def test_invalid_taxonomy_key_is_an_error_that_names_it(data: bytes, field: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(data)
-    assert caught.value.details["field"] == field
-    assert caught.value.message.isprintable()
-    assert len(caught.value.message) < 300
+    assert error_info.value.details["field"] == field
+    assert error_info.value.message.isprintable()
+    assert len(error_info.value.message) < 300
 
 
 @loop_over(

@@ -39,9 +39,9 @@ def read_manifest_text(text: str, path: str = PATH) -> Manifest:
 
 
 def read_error(text: str | bytes) -> InvalidManifest:
-    with pytest.raises(InvalidManifest) as caught:
+    with pytest.raises(InvalidManifest) as error_info:
         read_manifest(text if isinstance(text, bytes) else text.encode(), PATH, KEYS)
-    error = caught.value
+    error = error_info.value
     assert error.message.startswith(f"{PATH}, line {error.details['line']}") or not error.details["key"]
     assert error.fix
     assert error.message.isprintable()

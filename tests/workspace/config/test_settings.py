@@ -63,11 +63,11 @@ def test_rule_with_all_settings_is_read() -> None:
     ],
 )
 def test_invalid_rule_is_an_error_that_names_its_field(rule: str, field: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(f"[[protect]]\n{rule}\n".encode())
-    assert caught.value.details["field"] == field
-    assert len(caught.value.message) < 300
-    assert caught.value.message.isprintable()
+    assert error_info.value.details["field"] == field
+    assert len(error_info.value.message) < 300
+    assert error_info.value.message.isprintable()
 
 
 def test_single_table_error_states_the_list_syntax() -> None:
@@ -76,9 +76,9 @@ def test_single_table_error_states_the_list_syntax() -> None:
 
 
 def test_unknown_setting_of_a_rule_error_lists_the_known_settings() -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(b'[[protect]]\npath = ["specs"]\n')
-    assert "Known settings: paths, types, approvers, approvals, merge, checks." in caught.value.fix
+    assert "Known settings: paths, types, approvers, approvals, merge, checks." in error_info.value.fix
 
 
 def test_more_than_five_hundred_rules_are_refused() -> None:

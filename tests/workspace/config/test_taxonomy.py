@@ -1,4 +1,4 @@
-"""Values of a document: from its front matter, else from the nearest manifest."""
+"""Values of a document: from its front matter, or from the nearest manifest if it has none."""
 
 from __future__ import annotations
 

@@ -69,12 +69,12 @@ def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
     ],
 )
 def test_invalid_validation_setting_error_names_the_problem(text: str, message: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         read_settings(text)
-    assert message in caught.value.message
+    assert message in error_info.value.message
 
 
 def test_unknown_setting_error_lists_the_names_of_the_file() -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         read_settings("validation = {}\n")
-    assert ", validate" in caught.value.fix
+    assert ", validate" in error_info.value.fix

@@ -1,4 +1,4 @@
-"""Time: large and adversarial documents are compared in linear time."""
+"""Large and adversarial documents are compared in linear time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workspace.errors import WorkspaceError
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
+@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_time_grows_with_size(build_document: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):
-            old_document = Document.parse(make(size))
-            new_document = Document.parse(make(size + size // 10).replace(b"a", b"c", size // 3))
+            old_document = Document.parse(build_document(size))
+            new_document = Document.parse(build_document(size + size // 10).replace(b"a", b"c", size // 3))
             start = time.process_time()
             change = compare_document(old_document, new_document)
             if change is not None:
@@ -36,12 +36,12 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     assert find_excessive_growth(measure, 2000) is None
 
 
-@loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_adversarial_documents_are_compared_in_time(make: Callable[[int], bytes]) -> None:
+@loop_over("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_adversarial_documents_are_compared_in_time(build_document: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old_document, new_document = (
-            Document.parse(make(60)),
-            Document.parse(make(70).replace(b"a", b"c", 20)),
+            Document.parse(build_document(60)),
+            Document.parse(build_document(70).replace(b"a", b"c", 20)),
         )
         change = compare_document(old_document, new_document)
         if change is not None:

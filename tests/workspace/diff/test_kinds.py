@@ -1,4 +1,4 @@
-"""Change kinds: each operation is reported as its own kind of change, and as no other."""
+"""Change kinds: each operation is reported as one kind of change."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ _WORD = re.compile(r"[^ \t\r\n]+")
 )
 def test_operation_has_the_expected_change_kind(operation: DocumentOperation, expected: list[str]) -> None:
     assert [
-        summarize_change(item) for item in compare_documents(DOCUMENT, revise_document(DOCUMENT, operation))
+        summarize_change(change)
+        for change in compare_documents(DOCUMENT, revise_document(DOCUMENT, operation))
     ] == expected
 
 
@@ -96,7 +97,10 @@ def test_every_difference_is_reported_once_and_shown(old: Document, new: Documen
     assert (change is None) == (old.data == new.data)
     if change is None:
         return
-    changes = [(item.kind, item.before, item.after, item.field) for item in change.sections]
+    changes = [
+        (section_change.kind, section_change.before, section_change.after, section_change.field)
+        for section_change in change.sections
+    ]
     assert len(set(changes)) == len(changes)
     if split_words(old.data.removeprefix(BOM)) != split_words(new.data.removeprefix(BOM)):
         assert changes
@@ -119,7 +123,7 @@ def test_unreported_text_is_in_both_versions(old: Document, new: Document) -> No
 @settings(max_examples=scale_examples(50))
 @given(documents, st.data())
 def test_reordered_sections_lose_no_text(old: Document, data: st.DataObject) -> None:
-    sources = [old.source(item) for item in old.sections]
+    sources = [old.source(section) for section in old.sections]
     check_unreported_text_is_equal(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
 
 
@@ -129,10 +133,10 @@ def split_words(data: bytes) -> list[str]:
 
 
 def check_unreported_text_is_equal(old: Document, new: Document) -> None:
-    changes = [item for item in compare_documents(old, new) if item.kind is not ChangeKind.METADATA]
-    text_changes = {item for item in changes if item.kind in TEXT_KINDS and item.field is None}
-    old_addresses = {item.before.address for item in changes if item.before}
-    new_addresses = {item.after.address for item in changes if item.after}
+    changes = [change for change in compare_documents(old, new) if change.kind is not ChangeKind.METADATA]
+    text_changes = {change for change in changes if change.kind in TEXT_KINDS and change.field is None}
+    old_addresses = {change.before.address for change in changes if change.before}
+    new_addresses = {change.after.address for change in changes if change.after}
     assert count_unreported_sections(old, old_addresses) == count_unreported_sections(new, new_addresses)
     old_text_sections = {item.before.address for item in text_changes if item.before}
     new_text_sections = {item.after.address for item in text_changes if item.after}
@@ -144,11 +148,11 @@ def check_unreported_text_is_equal(old: Document, new: Document) -> None:
 def count_unreported_sections(document: Document, reported_addresses: set[str]) -> Counter[tuple[str, ...]]:
     """Count titles and words of the unreported sections, without their tasks."""
     counts: Counter[tuple[str, ...]] = Counter()
-    for item in document.sections:
-        if item.key not in reported_addresses:
-            task_ranges = [(task.start, task.end) for task in document.tasks(item)]
-            words = split_words(read_raw_text(document, item, task_ranges))
-            counts["" if item.is_preamble else item.title, *words] += 1
+    for section in document.sections:
+        if section.key not in reported_addresses:
+            task_ranges = [(task.start, task.end) for task in document.tasks(section)]
+            words = split_words(read_raw_text(document, section, task_ranges))
+            counts["" if section.is_preamble else section.title, *words] += 1
     return counts
 
 
@@ -157,8 +161,11 @@ def count_unreported_tasks(
 ) -> Counter[tuple[str, bool]]:
     """Count titles and boxes of unreported tasks, without those in reported texts."""
     counts: Counter[tuple[str, bool]] = Counter()
-    for item in document.sections:
-        for task in document.tasks(item):
-            if item.key not in text_sections and format_task_address(item, task) not in reported_addresses:
+    for section in document.sections:
+        for task in document.tasks(section):
+            if (
+                section.key not in text_sections
+                and format_task_address(section, task) not in reported_addresses
+            ):
                 counts[task.title, task.is_done] += 1
     return counts

@@ -22,27 +22,27 @@ pytestmark = pytest.mark.smoke
 def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     expected = [line.split(" -> ") for line in case.fences["carried"].splitlines()]
-    mapped = []
+    mapped_addresses = []
     for address, _ in expected:
         try:
-            mapped.append([address, map_address(old, new, address) or "none"])
+            mapped_addresses.append([address, map_address(old, new, address) or "none"])
         except WorkspaceError as error:
-            mapped.append([address, error.code if error.fix else "no fix"])
-    assert mapped == expected
+            mapped_addresses.append([address, error.code if error.fix else "no fix"])
+    assert mapped_addresses == expected
 
 
 def test_conflict_lists_the_candidates() -> None:
     old_document = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
     new_document = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
-    with pytest.raises(ConcurrentChange) as caught:
+    with pytest.raises(ConcurrentChange) as error_info:
         map_address(old_document, new_document, "tasks[0]")
-    assert caught.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
-    assert "Write" not in caught.value.message
+    assert error_info.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
+    assert "Write" not in error_info.value.message
 
 
 @given(documents, st.data(), st.sampled_from(Evidence))
 def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidence: Evidence) -> None:
-    sources = [old.source(item) for item in old.sections]
+    sources = [old.source(section) for section in old.sections]
     new_sources = data.draw(st.permutations(sources)) if sources else []
     new_document = Document.parse(b"".join(new_sources), "doc.md")
     match = SectionMatch(old, new_document, evidence)

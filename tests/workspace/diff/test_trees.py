@@ -32,7 +32,7 @@ def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
     changes = compare_commits(
         repo, old, repo.commit({"new.md": "# New\n\nText of its own.\n\n## Part\n\nOf it.\n"})
     )
-    assert [(item.kind, item.path, item.old_path) for item in changes] == [
+    assert [(change.kind, change.path, change.old_path) for change in changes] == [
         (DocumentKind.REMOVED, "guide.md", "guide.md"),
         (DocumentKind.ADDED, "new.md", None),
     ]
@@ -46,10 +46,10 @@ def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
     old = commit_documents(repo)
     (repo.path / "api.md").unlink()
     changes = compare_commits(repo, old, repo.commit({"docs/api.md": API.replace("in order of", "by")}))
-    assert [(item.kind, item.path, item.old_path) for item in changes] == [
+    assert [(change.kind, change.path, change.old_path) for change in changes] == [
         (DocumentKind.RENAMED, "docs/api.md", "api.md")
     ]
-    assert [summarize_change(item) for item in changes[0].sections] == ["changed search"]
+    assert [summarize_change(section_change) for section_change in changes[0].sections] == ["changed search"]
     assert [format_plain_line(line) for line in format_lines(changes)][:2] == [
         "docs/api.md",
         "  Renamed from api.md.",
@@ -58,12 +58,14 @@ def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
 
 def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> None:
     old = commit_documents(repo)
-    rest, section = API.split("## Search")
+    remaining_text, section = API.split("## Search")
     moved_section = "### Search {#search}" + section.replace("### Errors", "#### Errors")
     changes = compare_commits(
-        repo, old, repo.commit({"api.md": rest, "guide.md": GUIDE + "\n" + moved_section})
+        repo, old, repo.commit({"api.md": remaining_text, "guide.md": GUIDE + "\n" + moved_section})
     )
-    assert [[summarize_change(item) for item in document.sections] for document in changes] == [
+    assert [
+        [summarize_change(section_change) for section_change in document.sections] for document in changes
+    ] == [
         ["moved search"],
         ["moved search"],
     ]
@@ -82,11 +84,13 @@ def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> No
 
 def test_moved_section_with_changed_subsections_is_reported(repo: Repo) -> None:
     old = commit_documents(repo)
-    rest, section = API.split("## Search")
+    remaining_text, section = API.split("## Search")
     changes = compare_commits(
         repo,
         old,
-        repo.commit({"api.md": rest, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}),
+        repo.commit(
+            {"api.md": remaining_text, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}
+        ),
     )
     assert [(item.kind, [summarize_change(change) for change in item.sections]) for item in changes] == [
         (DocumentKind.CHANGED, ["moved search"]),
@@ -111,13 +115,17 @@ def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
     for name in ("a/one.md", "b/two.md"):
         (repo.path / name).unlink()
     changes = compare_commits(repo, old, repo.commit({"three.md": GUIDE}))
-    assert [item.kind for item in changes] == [DocumentKind.REMOVED, DocumentKind.REMOVED, DocumentKind.ADDED]
+    assert [change.kind for change in changes] == [
+        DocumentKind.REMOVED,
+        DocumentKind.REMOVED,
+        DocumentKind.ADDED,
+    ]
 
 
 def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     old_commit = commit_documents(repo)
-    rest, section = API.split("## Search")
-    new_commit = repo.commit({"api.md": rest, "guide.md": GUIDE + "\n## Search" + section})
+    remaining_text, section = API.split("## Search")
+    new_commit = repo.commit({"api.md": remaining_text, "guide.md": GUIDE + "\n## Search" + section})
     monkeypatch.setattr(trees, "_MAX_DOCUMENTS", 1)
     monkeypatch.setattr(trees, "_MAX_PAIRS", 0)
     assert [
@@ -128,14 +136,16 @@ def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.
     ]
     (repo.path / "guide.md").unlink()
     later_commit = repo.commit({"moved.md": GUIDE + "\n## Search" + section})
-    assert [item.kind for item in compare_commits(repo, new_commit, later_commit)] == [DocumentKind.RENAMED]
+    assert [change.kind for change in compare_commits(repo, new_commit, later_commit)] == [
+        DocumentKind.RENAMED
+    ]
 
 
 def test_unreadable_document_has_an_error_code(repo: Repo) -> None:
     old = commit_documents(repo)
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     changes = compare_commits(repo, old, repo.commit({"api.md": pointer}))
-    assert [(item.unread, item.sections) for item in changes] == [("NOT_A_DOCUMENT", ())]
+    assert [(change.unread, change.sections) for change in changes] == [("NOT_A_DOCUMENT", ())]
     assert "cannot be read (NOT_A_DOCUMENT)" in format_markdown(changes)
     assert format_data(changes)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
 
@@ -145,4 +155,4 @@ def test_diff_from_empty_tree_and_of_equal_commits(repo: Repo) -> None:
     git = GitReader(repo.path)
     assert list(compare_trees(Snapshot(git, commit), Snapshot(git, commit))) == []
     changes = list(compare_trees(Snapshot(git, None), Snapshot(git, commit)))
-    assert {item.kind for item in changes} == {DocumentKind.ADDED}
+    assert {change.kind for change in changes} == {DocumentKind.ADDED}

@@ -80,28 +80,28 @@ def test_slug_resolves_to_its_section(slug: str, line: int) -> None:
 
 
 def test_ambiguous_slug_is_an_error_with_candidates() -> None:
-    with pytest.raises(AmbiguousAddress) as caught:
+    with pytest.raises(AmbiguousAddress) as error_info:
         resolve_section(GUIDE, "errors")
-    assert caught.value.details["candidates"] == [
+    assert error_info.value.details["candidates"] == [
         {"slug": "setup/errors", "title": "Errors", "line": 8, "parent": "setup"},
         {"slug": "usage/errors", "title": "Errors", "line": 12, "parent": "usage"},
     ]
-    with pytest.raises(AmbiguousAddress) as caught:
+    with pytest.raises(AmbiguousAddress) as error_info:
         resolve_section(GUIDE, "same")
-    candidates = caught.value.details["candidates"]
+    candidates = error_info.value.details["candidates"]
     assert isinstance(candidates, list)
-    assert [resolve_section(GUIDE, item["slug"]).line for item in candidates] == [20, 22]
-    assert "'same~1'" in caught.value.fix
-    assert "anchor" in caught.value.fix
+    assert [resolve_section(GUIDE, candidate["slug"]).line for candidate in candidates] == [20, 22]
+    assert "'same~1'" in error_info.value.fix
+    assert "anchor" in error_info.value.fix
 
 
 def test_unknown_slug_error_suggests_the_nearest_slug() -> None:
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         resolve_section(GUIDE, "setup/erors")
-    assert caught.value.fix == "Did you mean 'setup/errors'?"
-    with pytest.raises(SectionNotFound) as caught:
+    assert error_info.value.fix == "Did you mean 'setup/errors'?"
+    with pytest.raises(SectionNotFound) as error_info:
         resolve_section(GUIDE, "x" * 5000)
-    assert len(caught.value.message) < 300
+    assert len(error_info.value.message) < 300
     with pytest.raises(SectionNotFound):
         resolve_section(Document.parse(b"", "empty.md"), "_preamble")
     with pytest.raises(SectionNotFound):
@@ -162,7 +162,7 @@ def test_unknown_slug_error_suggests_the_section_with_that_title() -> None:
         b"# T\n\n## Get {#get}\n\n### Errors {#get/errors}\n\n"
         b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n"
     )
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         resolve_section(document, "withdraw/errors")
-    assert caught.value.details["candidates"] == ["cancel/errors"]
-    assert caught.value.fix == "Use 'cancel/errors': the section with that title has this address."
+    assert error_info.value.details["candidates"] == ["cancel/errors"]
+    assert error_info.value.fix == "Use 'cancel/errors': the section with that title has this address."

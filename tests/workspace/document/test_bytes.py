@@ -1,4 +1,4 @@
-"""Unusual bytes, and addresses, in any document."""
+"""Edits of documents with unusual bytes, and addresses of sections in any document."""
 
 from __future__ import annotations
 
@@ -98,9 +98,11 @@ def test_edit_preserves_addresses_and_bytes_of_other_sections(
 
 @given(documents)
 def test_every_form_of_an_address_resolves_to_its_section(document: Document) -> None:
-    slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
-    names = Counter(name for item in document.sections for name in {*item.aliases, item.anchor} if name)
-    keys = {item.key for item in document.sections} | {item.address for item in document.sections}
+    slugs = Counter(section.slug for section in document.sections if not section.is_preamble)
+    names = Counter(
+        name for section in document.sections for name in {*section.aliases, section.anchor} if name
+    )
+    keys = {section.key for section in document.sections} | {section.address for section in document.sections}
     for section in document.sections:
         for form in (section.key, f"#{section.key}", f" {section.key} "):
             assert resolve_section(document, form) is section
@@ -116,17 +118,21 @@ def test_every_form_of_an_address_resolves_to_its_section(document: Document) ->
 
 @given(documents)
 def test_slug_of_several_headings_is_ambiguous(document: Document) -> None:
-    slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
+    slugs = Counter(section.slug for section in document.sections if not section.is_preamble)
     names = {
-        name for item in document.sections for name in (item.key, item.address, item.anchor, *item.aliases)
+        name
+        for section in document.sections
+        for name in (section.key, section.address, section.anchor, *section.aliases)
     }
     for slug, count in slugs.items():
         if count > 1 and slug not in names and slug != PREAMBLE:
-            with pytest.raises(AmbiguousAddress) as caught:
+            with pytest.raises(AmbiguousAddress) as error_info:
                 resolve_section(document, slug)
-            candidates = caught.value.details["candidates"]
+            candidates = error_info.value.details["candidates"]
             assert isinstance(candidates, list)
-            assert [resolve_section(document, item["slug"]).slug for item in candidates] == [slug] * count
+            assert [resolve_section(document, candidate["slug"]).slug for candidate in candidates] == [
+                slug
+            ] * count
 
 
 TYPE = next(iter(builtin_types().values()))
@@ -156,11 +162,11 @@ def overlay(repo: Repo) -> Overlay:
 def test_invalid_character_is_refused_with_line_and_column(
     overlay: Overlay, build_operation: Callable[[str], Operation], character: str
 ) -> None:
-    with pytest.raises(InvalidContent) as caught:
+    with pytest.raises(InvalidContent) as error_info:
         build_operation(f"a {character} b").apply(overlay, EDIT_CONTEXT)
-    assert "line 1, column 3" in caught.value.message
-    assert (caught.value.details["line"], caught.value.details["column"]) == (1, 3)
-    caught.value.message.encode()
+    assert "line 1, column 3" in error_info.value.message
+    assert (error_info.value.details["line"], error_info.value.details["column"]) == (1, 3)
+    error_info.value.message.encode()
     assert overlay.changes() == {}
 
 
@@ -170,9 +176,9 @@ def test_invalid_character_is_refused_with_line_and_column(
     ids=ascii,
 )
 def test_error_line_is_counted_as_in_markdown(overlay: Overlay, text: str, line: int, column: int) -> None:
-    with pytest.raises(InvalidContent) as caught:
+    with pytest.raises(InvalidContent) as error_info:
         OPERATION_BUILDERS["update_content content"](text).apply(overlay, EDIT_CONTEXT)
-    assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
+    assert (error_info.value.details["line"], error_info.value.details["column"]) == (line, column)
 
 
 @loop_over("text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"])

@@ -76,7 +76,7 @@ def measure_use(run: Callable[[Document], object], document: Document) -> float:
 
 
 def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | None:
-    """Return a message if the time grows more than linearly between `size` and twice `size`, else None."""
+    """Return a message if the time from `size` to twice `size` grows more than linearly, otherwise None."""
     # Other load on the machine only makes a run longer, so the shortest runs are compared.
     single = double = math.inf
     for _ in range(12):
@@ -87,10 +87,10 @@ def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | N
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_parse_time_is_linear_in_size(make: Callable[[int], bytes]) -> None:
-    measure_parse(make(10))
-    assert find_excessive_growth(lambda size: measure_parse(make(size)), 4000) is None
+@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_parse_time_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
+    measure_parse(build_document(10))
+    assert find_excessive_growth(lambda size: measure_parse(build_document(size)), 4000) is None
 
 
 def find_last_key(document: Document) -> str:
@@ -137,12 +137,12 @@ EDIT_BUILDERS: dict[str, Callable[[Document], DocumentOperation]] = {
 }
 
 
-def build_edit(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
-    return lambda document: make(document).revise(document, EDIT_CONTEXT)
+def build_edit(build_operation: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
+    return lambda document: build_operation(document).revise(document, EDIT_CONTEXT)
 
 
 USES: dict[str, Callable[[Document], object]] = {
-    **{name: build_edit(make) for name, make in EDIT_BUILDERS.items()},
+    **{name: build_edit(build_operation) for name, build_operation in EDIT_BUILDERS.items()},
     "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=decode_text(d)).revise(
         Document.parse(b"# T\n", FILE), EDIT_CONTEXT
     ),
@@ -154,12 +154,12 @@ USES: dict[str, Callable[[Document], object]] = {
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_time_of_every_use_is_linear_in_size(make: Callable[[int], bytes]) -> None:
+@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_time_of_every_use_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     problems = {}
     for name, run_use in USES.items():
         problem = find_excessive_growth(
-            lambda size, run_use=run_use: measure_use(run_use, Document.parse(make(size), FILE)),  # type: ignore[misc]
+            lambda size, run_use=run_use: measure_use(run_use, Document.parse(build_document(size), FILE)),  # type: ignore[misc]
             1000,
         )
         if problem:

@@ -70,12 +70,14 @@ def test_every_key_is_unique_and_resolves_to_its_section(document: Document) -> 
         assert document.section_by_key(section.key) is section
         assert resolve_section(document, section.key) is section
         if count[section.address] > 1:
-            with pytest.raises(AmbiguousAddress) as caught:
+            with pytest.raises(AmbiguousAddress) as error_info:
                 resolve_section(document, section.address)
-            candidates = caught.value.details["candidates"]
+            candidates = error_info.value.details["candidates"]
             assert isinstance(candidates, list)
             same_address = [item.position for item in document.sections if item.address == section.address]
-            assert [resolve_section(document, item["slug"]).position for item in candidates] == same_address
+            assert [
+                resolve_section(document, candidate["slug"]).position for candidate in candidates
+            ] == same_address
 
 
 @given(documents)
@@ -96,13 +98,13 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
         for start in (section.start, section.body):
             text = document.text(start, section.end)
             assume("\0" not in text)
-            update = UpdateContent(file=FILE, slug=section.key, content=text)
-            assert revise_document(document, update).data == document.data
+            operation = UpdateContent(file=FILE, slug=section.key, content=text)
+            assert revise_document(document, operation).data == document.data
 
 
 @given(documents, st.data())
 def test_removing_an_added_section_restores_the_bytes(document: Document, data: st.DataObject) -> None:
-    sections = [item for item in document.sections if not item.is_preamble]
+    sections = [section for section in document.sections if not section.is_preamble]
     neighbor = data.draw(st.sampled_from([None, *sections]))
     field = data.draw(st.sampled_from(["parent_slug", "before", "after"]))
     content = data.draw(st.sampled_from([None, "Text.", "- item", "### Deeper\n\n<b>"]))
@@ -132,8 +134,10 @@ def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> No
             _, completed_task = resolve_task(new_document, slug)
             assert completed_task.is_done
             assert completed_task.field("completed") == "2000-01-02"
-            reopened = revise_document(new_document, ReopenTask(file=FILE, slug=slug))
-            assert reopened.data == document.data or has_one_blank_line_more(reopened, document)
+            reopened_document = revise_document(new_document, ReopenTask(file=FILE, slug=slug))
+            assert reopened_document.data == document.data or has_one_blank_line_more(
+                reopened_document, document
+            )
 
 
 def is_utf8(data: bytes) -> bool:
@@ -212,14 +216,21 @@ def test_edit_preserves_bytes_of_all_other_sections(document: Document, data: st
     except WorkspaceError:
         return
     edited_positions = {section.position, *(item.position for item in document.descendants(section))}
-    other_sections = [item for item in document.sections if item.position not in edited_positions]
-    new_texts = [new_document.source(item).strip() for item in new_document.sections]
-    for item in other_sections:
-        text = document.source(item).strip()
+    other_sections = [section for section in document.sections if section.position not in edited_positions]
+    new_texts = [new_document.source(section).strip() for section in new_document.sections]
+    for other_section in other_sections:
+        text = document.source(other_section).strip()
         assert (
-            text in new_texts or (not item.has_heading and not text) or isinstance(operation, RenameSection)
+            text in new_texts
+            or (not other_section.has_heading and not text)
+            or isinstance(operation, RenameSection)
         )
-    lines = [line for item in other_sections for line in document.source(item).splitlines() if line.strip()]
+    lines = [
+        line
+        for other_section in other_sections
+        for line in document.source(other_section).splitlines()
+        if line.strip()
+    ]
     assert [line for line in lines if line not in new_document.data] == []
 
 

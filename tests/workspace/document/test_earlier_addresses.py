@@ -13,7 +13,7 @@ from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
 from workspace.links.fragments import find_names, find_target
 
-# Documents, each with the line of the section for each address of 0.1.0.
+# Documents, each with its addresses in version 0.1.0 and the lines of their sections.
 DOCUMENTS_OF_0_1_0 = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT
 from tests.workspace.validation.fixes.in_memory import build_fix_finder
 from workspace.config.tables import Dialect
@@ -41,16 +41,16 @@ DOCUMENTS = [Document.parse(make_text(number).encode(), make_path(number)) for n
 @pytest.fixture(scope="module")
 def published_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return the documentation in a repository, which no test changes."""
-    return normal(tmp_path_factory.mktemp("published") / "repo", make_documentation())
+    return create_repository(tmp_path_factory.mktemp("published") / "repo", make_documentation())
 
 
 @pytest.fixture
 def small_repo(tmp_path: Path) -> Repo:
     """Return four files of the documentation in a repository."""
-    return normal(tmp_path / "repo", {make_path(number): make_text(number) for number in range(4)})
+    return create_repository(tmp_path / "repo", {make_path(number): make_text(number) for number in range(4)})
 
 
-def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
+def write_operations(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
     workspace = Workspace.open(repo.path, durable=False)
     result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
     assert [step.error for step in result.steps if step.error] == []
@@ -58,11 +58,11 @@ def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteR
 
 
 def derive_earlier_addresses(number: int) -> dict[str, str]:
-    """Return the address that 0.1.0 derived for each published id that it did not read, by the id."""
+    """Return the derived addresses, by published id, of the headings whose ids version 0.1.0 did not read."""
     addresses: dict[str, str] = {}
     parent_address = ""
     for heading in make_headings(number):
-        has_line_below = heading.line.count("\n")
+        has_line_below = heading.source.count("\n")
         words = heading.title if has_line_below else f"{heading.title} {heading.attributes}"
         slug = make_heading_slug(to_plain_text(words))
         is_read = heading.attributes.startswith("{#") and "{b}" not in heading.attributes
@@ -79,9 +79,11 @@ def test_titles_are_clean_and_ids_are_addresses(published_repo: Repo) -> None:
     assert len(snapshot.documents) == FILE_COUNT
     for number in range(FILE_COUNT):
         document = snapshot.document(make_path(number))
-        expected = [(to_plain_text(item.title), item.id, item.level) for item in make_headings(number)]
+        expected = [
+            (to_plain_text(heading.title), heading.id, heading.level) for heading in make_headings(number)
+        ]
         *sections, last_section = document.sections[1:]
-        assert [(item.title, item.address, item.level) for item in sections] == expected
+        assert [(section.title, section.address, section.level) for section in sections] == expected
         assert (last_section.title, last_section.address) == ("A set { a, b }", "a-set--a-b-")
         assert "{" not in document.title
         assert resolve_section(document, f"page-{number:03}").is_preamble
@@ -111,10 +113,10 @@ def test_rename_preserves_every_list(name_kind: str) -> None:
             )
             new_document, edit = rename.revise(new_document, EDIT_CONTEXT)
             assert edit.result["slug"] == heading.id
-            text = text.replace(heading.line, heading._replace(title=f"New {number}").line)
+            text = text.replace(heading.source, heading._replace(title=f"New {number}").source)
         assert new_document.data.decode() == text
-        assert [item.address for item in new_document.sections] == [
-            item.address for item in document.sections
+        assert [section.address for section in new_document.sections] == [
+            section.address for section in document.sections
         ]
 
 
@@ -147,13 +149,15 @@ def test_moves_preserve_ids_and_update_links(published_repo: Repo) -> None:
         assert resolve_section(target, f"install-{number:03}").title == "Install it"
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in target.data
         assert not find_sections_by_name(result.overlay.document(make_path(number)), f"install-{number:03}")
-        assert [item.address for item in target.sections if item.address == "first-steps"]
+        assert [section.address for section in target.sections if section.address == "first-steps"]
         # The link to the section names its new document.
-        linking = next(
+        linking_number = next(
             candidate for candidate in range(FILE_COUNT) if (candidate * 7 + 1) % FILE_COUNT == number
         )
         name = make_path(number + 1).rpartition("/")[2]
-        assert f"{name}#install-{number:03})".encode() in result.overlay.document(make_path(linking)).data
+        assert (
+            f"{name}#install-{number:03})".encode() in result.overlay.document(make_path(linking_number)).data
+        )
 
 
 def test_move_to_a_document_with_the_same_id_renames_it() -> None:
@@ -185,26 +189,28 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
 def test_removed_section_is_restored_with_its_list(small_repo: Repo) -> None:
     path, head_before, text = make_path(1), small_repo.head(), make_text(1)
     ids = ["install-001", "größe", "options", "faq", "in-mdx"]
-    write(small_repo, *(RemoveSection(file=path, slug=slug) for slug in ids), base=head_before)
+    write_operations(small_repo, *(RemoveSection(file=path, slug=slug) for slug in ids), base=head_before)
     assert "größe }" not in (small_repo.path / path).read_text()
-    write(small_repo, *(RestoreSection(file=path, slug=slug, commit=head_before) for slug in ids))
+    write_operations(small_repo, *(RestoreSection(file=path, slug=slug, commit=head_before) for slug in ids))
     assert (small_repo.path / path).read_text() == text
-    write(small_repo, UpdateContent(file=path, slug="faq", content="Gone."), base=head_before)
-    write(small_repo, RestoreDocument(file=path, commit=head_before), base=small_repo.head())
+    write_operations(small_repo, UpdateContent(file=path, slug="faq", content="Gone."), base=head_before)
+    write_operations(small_repo, RestoreDocument(file=path, commit=head_before), base=small_repo.head())
     assert (small_repo.path / path).read_text() == text
 
 
 def test_renamed_section_is_restored_by_its_earlier_address(small_repo: Repo) -> None:
     path, head_before = make_path(2), small_repo.head()
-    write(small_repo, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going"))
+    write_operations(
+        small_repo, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going")
+    )
     assert "## Getting going { #first-steps }\n" in (small_repo.path / path).read_text()
-    write(small_repo, RestoreSection(file=path, slug="first-steps", commit=head_before))
+    write_operations(small_repo, RestoreSection(file=path, slug="first-steps", commit=head_before))
     assert (small_repo.path / path).read_text() == make_text(2)
 
 
 def test_first_version_address_is_followed_through_a_rename(small_repo: Repo) -> None:
     path = make_path(2)
-    write(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
+    write_operations(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     workspace = Workspace.open(small_repo.path)
     tip = workspace.snapshot()
     assert not find_sections_by_name(tip.document(path), "first-steps--first-steps-")
@@ -216,7 +222,7 @@ def test_first_version_address_is_followed_through_a_rename(small_repo: Repo) ->
 def test_link_by_a_first_version_address_follows_a_rename(small_repo: Repo) -> None:
     path = make_path(2)
     small_repo.commit({"notes.md": f"# Notes\n\n[a]({path}#first-steps--first-steps-)\n"})
-    write(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
+    write_operations(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     assert (small_repo.path / "notes.md").read_text() == f"# Notes\n\n[a]({path}#first-steps)\n"
 
 
@@ -232,9 +238,11 @@ def test_merge_preserves_every_list() -> None:
         result = merge_documents(base, our_document, their_document)
         assert result.conflicts == ()
         document = Document.parse(result.data, base.path)
-        assert [item.address for item in document.sections] == [item.address for item in base.sections]
+        assert [section.address for section in document.sections] == [
+            section.address for section in base.sections
+        ]
         for heading in make_headings(number):
-            assert heading._replace(title=f"New {heading.title}").line.encode() in document.data
+            assert heading._replace(title=f"New {heading.title}").source.encode() in document.data
         assert document.data.count(b"Theirs.") == len(make_headings(number))
 
 
@@ -264,14 +272,14 @@ def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
     for number, document in enumerate(DOCUMENTS):
         text, addresses = document.data.decode(), derive_earlier_addresses(number)
         for heading in make_headings(number):
-            if heading.id in addresses and "\n" not in heading.line:
-                text = text.replace(heading.line, f"{heading.line} {{#{addresses[heading.id]}}}")
+            if heading.id in addresses and "\n" not in heading.source:
+                text = text.replace(heading.source, f"{heading.source} {{#{addresses[heading.id]}}}")
         document_with_anchors = Document.parse(text.encode(), document.path)
-        assert [item.title for item in document_with_anchors.sections] == [
-            item.title for item in document.sections
+        assert [section.title for section in document_with_anchors.sections] == [
+            section.title for section in document.sections
         ]
-        assert [item.address for item in document_with_anchors.sections] == [
-            item.address for item in document.sections
+        assert [section.address for section in document_with_anchors.sections] == [
+            section.address for section in document.sections
         ]
         result = fix_document(
             document_with_anchors,

@@ -35,7 +35,9 @@ def create_document(overlay: Overlay, title: str, content: str = "", folder: str
     )
     document = overlay.document(outcome.path)
     assert outcome.result["path"] == outcome.path == document.path
-    assert outcome.result["sections"] == [item.address for item in document.sections if not item.is_preamble]
+    assert outcome.result["sections"] == [
+        section.address for section in document.sections if not section.is_preamble
+    ]
     assert all(section.anchor for section in document.sections)
     return document
 
@@ -125,11 +127,11 @@ def test_title_with_yaml_and_markdown_marks_is_preserved(overlay: Overlay) -> No
 def test_invalid_document_is_refused(
     overlay: Overlay, title: str, content: str, folder: str, code: str
 ) -> None:
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         create_document(overlay, title, content, folder)
-    assert caught.value.code == code
-    assert caught.value.fix
-    assert len(caught.value.message) < 400
+    assert error_info.value.code == code
+    assert error_info.value.fix
+    assert len(error_info.value.message) < 400
     assert dict(overlay.changes()) == {}
 
 

@@ -47,10 +47,12 @@ def perform_operation(case: Case) -> tuple[bytes, dict[str, object]]:
 def test_operation_has_the_result_of_its_example(case: Case) -> None:
     if "error" in case.fences:
         code, _, message_part = case.fences["error"].strip().partition(": ")
-        with pytest.raises(WorkspaceError) as caught:
+        with pytest.raises(WorkspaceError) as error_info:
             perform_operation(case)
-        assert (caught.value.code, message_part in caught.value.message) == (code, True), caught.value.message
-        assert caught.value.fix
+        assert (error_info.value.code, message_part in error_info.value.message) == (code, True), (
+            error_info.value.message
+        )
+        assert error_info.value.fix
         return
     data, result = perform_operation(case)
     expected = case.data("before" if "after" not in case.fences else "after")

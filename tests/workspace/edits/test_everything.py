@@ -14,7 +14,7 @@ from workspace.edits import CreateDocument, RemoveDocument
 CASES = read_cases("everything.md")
 # These operations do not have a document both before and after.
 OPERATIONS_WITHOUT_CASE = {CreateDocument.name, RemoveDocument.name}
-SHAPES = {
+REQUIRED_BLOCKS = {
     "a setext heading": r"^\w+\n-+$",
     "a list of tasks": r"^- \[x\] ",
     "a numbered list": r"^1\. ",
@@ -56,8 +56,10 @@ def test_every_operation_has_a_case() -> None:
     ) - OPERATIONS_WITHOUT_CASE
 
 
-def test_document_of_each_case_has_every_shape() -> None:
+def test_document_of_each_case_has_every_kind_of_block() -> None:
     for case in CASES:
         text = case.values[0].fences["before doc.md"]
-        missing_shapes = [name for name, shape in SHAPES.items() if not re.search(shape, text, re.MULTILINE)]
-        assert not missing_shapes, case.id
+        missing_blocks = [
+            name for name, pattern in REQUIRED_BLOCKS.items() if not re.search(pattern, text, re.MULTILINE)
+        ]
+        assert not missing_blocks, case.id

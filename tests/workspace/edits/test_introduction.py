@@ -29,14 +29,14 @@ DOCUMENTS = {
     "a section": f"{FRONT_MATTER}\n\n## Nodes\n\nText.\n",
     "text and a section": f"{FRONT_MATTER}\nAn introduction.\n\n## Nodes\n\nText.\n",
 }
-documents = pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
+parametrize_documents = pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
 
 
 def apply_operation(document: Document, operation: DocumentOperation) -> Document:
     return apply_edit(document, operation.edit(document, EDIT_CONTEXT))
 
 
-@documents
+@parametrize_documents
 def test_removing_an_added_section_restores_the_bytes(text: str) -> None:
     document = Document.parse(text.encode(), "a.md")
     new_document = apply_operation(document, AddSection(file="a.md", title="Control plane"))
@@ -46,7 +46,7 @@ def test_removing_an_added_section_restores_the_bytes(text: str) -> None:
     )
 
 
-@documents
+@parametrize_documents
 @pytest.mark.parametrize("operation", [UpdateContent, AppendContent])
 def test_text_is_written_into_the_introduction(
     text: str, operation: type[UpdateContent] | type[AppendContent]
@@ -59,7 +59,7 @@ def test_text_is_written_into_the_introduction(
     assert len(new_document.sections) == len(document.sections)
 
 
-@documents
+@parametrize_documents
 def test_rename_of_the_introduction_changes_the_title(text: str) -> None:
     document = Document.parse(text.encode(), "a.md")
     assert (

@@ -1,4 +1,4 @@
-"""Moves of documents, and effects of renames and removals, by `tests/cases/move_document.md`."""
+"""Moves of documents, and effects of renames and removals, by the examples of `move_document.md`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_move_rename_and_removal_have_the_results_of_the_examples(case: Case, tm
     result = plan_case(case, tmp_path / "repo")
     errors = [f"{step.error.code}: {step.error.message}" for step in result.steps if step.error]
     assert errors == case.fences.get("error", "").splitlines()
-    deletions = dict.fromkeys(case.fences.get("gone", "").splitlines())
+    removed_paths = dict.fromkeys(case.fences.get("gone", "").splitlines())
     new_texts = {path: data.decode() for path, data in read_files(case, "after").items()}
     changes = {path: None if data is None else data.decode() for path, data in result.changes.items()}
-    assert changes == {**new_texts, **deletions}
+    assert changes == {**new_texts, **removed_paths}
     outcome = result.steps[-1].outcome
     if "answer" in case.fences:
         assert outcome is not None
@@ -190,7 +190,9 @@ def test_text_read_before_a_move_may_be_overwritten_after_it(
 
 @loop_over("new_path", ["readme.md", "new/place.md"])
 def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
-    repo = repositories.normal(tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"})
+    repo = repositories.create_repository(
+        tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"}
+    )
     workspace = Workspace.open(repo.path)
     head_before = repo.head()
     operation = MoveDocument(file="README.md", new_path=new_path)

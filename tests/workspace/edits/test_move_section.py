@@ -132,11 +132,11 @@ def move_if_needed(
 
 
 def list_movable_sections(document: Document) -> list[Section]:
-    return [item for item in document.sections if not item.is_preamble]
+    return [section for section in document.sections if not section.is_preamble]
 
 
 def draw_position(draw: Callable[..., Any], target: Document, section: Section | None) -> TargetPosition:
-    keys: list[str] = [item.key for item in list_movable_sections(target)]
+    keys: list[str] = [section.key for section in list_movable_sections(target)]
     anchor_kind = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
     key = draw(st.sampled_from(keys)) if keys else ""
     parent, before, after = (key if anchor_kind == name else None for name in ("parent", "before", "after"))
@@ -167,15 +167,17 @@ def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
     keys: list[str | None] = [None, None, None]
     if neighbor:
         path, offset = move_result.offset_map.map_offset(source.path, neighbor.heading_start) or ("", 0)
-        new_home = move_result.target if path == move_result.target.path else move_result.source
+        new_neighbor_document = move_result.target if path == move_result.target.path else move_result.source
         key_index = 0 if neighbor is parent else 1 if index + 1 < len(siblings) else 2
-        keys[key_index] = next(item.key for item in new_home.sections if item.heading_start == offset)
+        keys[key_index] = next(
+            section.key for section in new_neighbor_document.sections if section.heading_start == offset
+        )
     new_source = move_result.target if target is source else move_result.source
-    back_position = find_target_position(
+    original_position = find_target_position(
         new_source, keys[0], keys[1], keys[2], move_result.section if target is source else None
     )
     returned_result = move_section(
-        move_result.target, move_result.section, new_source, back_position, FORMS, RULES
+        move_result.target, move_result.section, new_source, original_position, FORMS, RULES
     )
     assert remove_anchors(returned_result.target) == source.data
     if target is not source:

@@ -37,16 +37,16 @@ Use apt.
 
 def list_headings(document: Document) -> list[tuple[str, int]]:
     """Return address and level of every section with a heading."""
-    return [(item.address, item.level) for item in document.sections if item.has_heading]
+    return [(section.address, section.level) for section in document.sections if section.has_heading]
 
 
 def find_match_error(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
     """Return the error for a text that does not occur as often as requested."""
-    with pytest.raises(MatchCount) as caught:
+    with pytest.raises(MatchCount) as error_info:
         revise_document(
             Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields)
         )  # type: ignore[arg-type]
-    return caught.value
+    return error_info.value
 
 
 @given(documents, st.data())

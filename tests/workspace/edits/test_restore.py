@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.loops import loop_over
-from tests.repositories import Repo, normal, unborn
+from tests.repositories import Repo, create_empty_repository, create_repository
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
@@ -48,7 +48,7 @@ def read_work_tree(repo: Repo) -> dict[str, str]:
 
 @loop_over("case", read_cases("restore.md"))
 def test_restore_has_the_result_of_its_example(case: Case, tmp_path: Path) -> None:
-    repo = unborn(tmp_path / "repo")
+    repo = create_empty_repository(tmp_path / "repo")
     commits = {
         name: repo.commit({DOCUMENT_PATH: case.data(name)})
         for name in ("then", "meanwhile", "now")
@@ -88,7 +88,7 @@ GUIDE = "# Guide\n\nWelcome to all of it.\n\n## Setup\n\nSteps in order.\n\n## U
 
 def test_removed_document_is_restored_byte_for_byte(tmp_path: Path) -> None:
     text = "---\r\nkey: v\r\n---\r\n\r\n# A\r\n\r\nText."
-    repo = normal(tmp_path / "repo", {"folder/a.md": text, "b.md": "# B\n"})
+    repo = create_repository(tmp_path / "repo", {"folder/a.md": text, "b.md": "# B\n"})
     old_commit = repo.head()
     repo.git("rm", "-q", "folder/a.md")
     repo.commit({})
@@ -98,7 +98,7 @@ def test_removed_document_is_restored_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_renamed_document_is_restored_at_its_current_path(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
@@ -110,7 +110,7 @@ def test_renamed_document_is_restored_at_its_current_path(tmp_path: Path) -> Non
 
 
 def test_restore_at_the_old_path_after_a_rename_is_refused(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
@@ -121,7 +121,7 @@ def test_restore_at_the_old_path_after_a_rename_is_refused(tmp_path: Path) -> No
 
 
 def test_restore_does_not_overwrite_another_document_at_the_path(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
@@ -133,7 +133,7 @@ def test_restore_does_not_overwrite_another_document_at_the_path(tmp_path: Path)
 
 
 def test_restore_over_unread_text_is_refused(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
+    repo = create_repository(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
     old_commit = repo.head()
     repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Unread steps")})
     restore_document, restore_section = (
@@ -154,7 +154,7 @@ def test_restore_over_unread_text_is_refused(tmp_path: Path) -> None:
 
 def test_section_is_restored_from_its_earlier_document(tmp_path: Path) -> None:
     section_text = "## Setup\n\nSteps in order.\n\n"
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n## Last\n\nEnd.\n"})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n## Last\n\nEnd.\n"})
     old_commit = repo.head()
     repo.commit({"a.md": GUIDE.replace(section_text, ""), "b.md": f"# B\n\n{section_text}## Last\n\nEnd.\n"})
     repo.commit({"b.md": f"# B\n\n{section_text.replace('in order', 'changed')}## Last\n\nEnd.\n"})
@@ -167,7 +167,7 @@ def test_section_is_restored_from_its_earlier_document(tmp_path: Path) -> None:
 
 
 def test_removed_section_of_a_renamed_document_is_restored(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
@@ -179,7 +179,7 @@ def test_removed_section_of_a_renamed_document_is_restored(tmp_path: Path) -> No
 
 def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> None:
     """A commit during the plan of an undo is preserved, and the undo is planned again."""
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
+    repo = create_repository(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
     change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
     their_update = UpdateContent(file=DOCUMENT_PATH, slug="usage", content="Do not run it.")
     step = write_operations(repo, Interrupted(_make_writer(repo, their_update)), Undo(commit=change_commit))
@@ -188,7 +188,7 @@ def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> N
 
 
 def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
+    repo = create_repository(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
     old_commit = repo.head()
     change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
     their_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs.")
@@ -223,7 +223,7 @@ def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
 
 
 def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n[setup](a.md#setup)\n"})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n[setup](a.md#setup)\n"})
     repo.git("mv", "a.md", "c.md")
     move_commit = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
     repo.commit({"c.md": GUIDE.replace("Run it", "Run it twice"), "d.md": "# D\n\n[usage](c.md#usage)\n"})
@@ -237,7 +237,7 @@ def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
 
 
 def test_undo_applies_to_a_later_renamed_document(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     change_commit = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
@@ -249,7 +249,9 @@ def test_undo_applies_to_a_later_renamed_document(tmp_path: Path) -> None:
 def test_move_between_documents_is_undone_in_both_or_neither(tmp_path: Path) -> None:
     section_text = "## Setup\n\nSteps in order.\n\n"
     other_text = "# B\n\nText.\n\n"
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{other_text}## End\n", "c.md": "# C\n"})
+    repo = create_repository(
+        tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{other_text}## End\n", "c.md": "# C\n"}
+    )
     move_commit = repo.commit(
         {
             "a.md": GUIDE.replace(section_text, ""),
@@ -270,13 +272,16 @@ def test_move_between_documents_is_undone_in_both_or_neither(tmp_path: Path) -> 
     }
     conflicts = step.outcome.result["conflicts"]
     assert isinstance(conflicts, list)
-    assert {(item["file"], item["slug"]) for item in conflicts} == {("a.md", "setup"), ("b.md", "setup")}
-    assert later_commit in [commit for item in conflicts for commit in item.get("commits", ())]
+    assert {(conflict["file"], conflict["slug"]) for conflict in conflicts} == {
+        ("a.md", "setup"),
+        ("b.md", "setup"),
+    }
+    assert later_commit in [commit for conflict in conflicts for commit in conflict.get("commits", ())]
 
 
 def test_dependent_moves_are_undone_in_order(tmp_path: Path) -> None:
     other_text = GUIDE.replace("that", "which").replace("Guide", "Other")
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": other_text})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE, "b.md": other_text})
     repo.git("mv", "b.md", "c.md")
     repo.git("mv", "a.md", "b.md")
     move_commit = repo.commit({"a.md": "# New\n\nNothing alike.\n"})
@@ -286,7 +291,7 @@ def test_dependent_moves_are_undone_in_order(tmp_path: Path) -> None:
 
 
 def test_undo_of_the_first_commit_removes_its_documents(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "run.sh": "echo\n"})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE, "run.sh": "echo\n"})
     first_commit = repo.head()
     repo.commit({"b.md": "# B\n"})
     step = write_operations(repo, Undo(commit=first_commit))
@@ -296,7 +301,7 @@ def test_undo_of_the_first_commit_removes_its_documents(tmp_path: Path) -> None:
 
 
 def test_undo_of_a_merge_commit_is_refused(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     repo.git("switch", "-qc", "side")
     repo.commit({"b.md": "# B\n"})
     repo.git("switch", "-q", "main")
@@ -308,7 +313,7 @@ def test_undo_of_a_merge_commit_is_refused(tmp_path: Path) -> None:
 
 
 def test_undo_of_a_commit_of_another_branch_is_refused(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "repo", {"a.md": GUIDE})
     repo.git("switch", "-qc", "side")
     side_commit = repo.commit({"b.md": "# B\n"})
     repo.git("switch", "-q", "main")
@@ -321,7 +326,7 @@ def test_undo_of_a_commit_of_another_branch_is_refused(tmp_path: Path) -> None:
 
 
 def test_undo_of_the_oldest_shallow_commit_is_refused(tmp_path: Path) -> None:
-    source = normal(tmp_path / "source", {"a.md": GUIDE})
+    source = create_repository(tmp_path / "source", {"a.md": GUIDE})
     source.commit({"b.md": "# B\n"})
     source.git("clone", "-q", "--depth", "1", f"file://{source.path}", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
@@ -343,7 +348,7 @@ LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1
     ids=["a pointer of Git LFS", "over the limit"],
 )
 def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, old_text: str, code: str) -> None:
-    repo = normal(
+    repo = create_repository(
         tmp_path / "repo", {DOCUMENT_PATH: old_text, "docyard.toml": "[limits]\ndocument_bytes = 1000\n"}
     )
     old_commit = repo.head()
@@ -358,7 +363,7 @@ def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, old_text: s
 
 
 def test_restore_of_a_former_link_or_folder_is_refused(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"a.md/x.txt": "x", "b.txt": "b"})
+    repo = create_repository(tmp_path / "repo", {"a.md/x.txt": "x", "b.txt": "b"})
     (repo.path / "c.md").symlink_to("b.txt")
     old_commit = repo.commit({})
     repo.git("rm", "-rq", "a.md", "c.md")
@@ -370,7 +375,9 @@ def test_restore_of_a_former_link_or_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_restore_uses_current_settings(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE, "docyard.toml": 'exclude = ["doc.md"]\n'})
+    repo = create_repository(
+        tmp_path / "repo", {DOCUMENT_PATH: GUIDE, "docyard.toml": 'exclude = ["doc.md"]\n'}
+    )
     old_commit = repo.head()
     repo.commit({DOCUMENT_PATH: "# Other\n", "docyard.toml": ""})
     step = write_operations(repo, RestoreDocument(file=DOCUMENT_PATH, commit=old_commit), base=repo.head())

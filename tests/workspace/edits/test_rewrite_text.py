@@ -88,9 +88,9 @@ def test_open_fence_is_refused() -> None:
 
 def test_concurrent_change_is_a_conflict_with_all_three_texts() -> None:
     document = Document.parse(b"# T\n\n## A\n\nTheirs.\n", FILE)
-    with pytest.raises(ConcurrentChange) as caught:
+    with pytest.raises(ConcurrentChange) as error_info:
         revise_document(document, RewriteText(file=FILE, slug="a", seen="Before.", text="Ours."))
-    assert caught.value.details == {"base": "Before.", "theirs": "Theirs.", "ours": "Ours."}
+    assert error_info.value.details == {"base": "Before.", "theirs": "Theirs.", "ours": "Ours."}
 
 
 @loop_over("text", ["", " \n\t\n"], ids=["nothing", "blank lines"])

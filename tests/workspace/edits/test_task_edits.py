@@ -21,7 +21,7 @@ from workspace.markdown.lines import BOM
 
 pytestmark = pytest.mark.smoke
 
-_MARK = re.compile(rb"^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
+_LINE_PREFIX = re.compile(rb"^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
 
 TaskContent = tuple[str, bool, tuple[tuple[str, str], ...]]
 
@@ -35,12 +35,12 @@ def list_addresses(document: Document) -> list[str]:
     ]
 
 
-def read_task_contents(document: Document, without: Task | None = None) -> list[TaskContent]:
-    """Return the contents of every task, except `without` and its subtasks."""
+def read_task_contents(document: Document, excluded_task: Task | None = None) -> list[TaskContent]:
+    """Return the contents of every task, except `excluded_task` and its subtasks."""
     return [
         (task.title, task.is_done, tuple((field.name, field.value) for field in task.fields))
         for task in document.all_tasks
-        if without is None or not without.start <= task.start < without.end
+        if excluded_task is None or not excluded_task.start <= task.start < excluded_task.end
     ]
 
 
@@ -51,7 +51,7 @@ def read_words(data: bytes) -> list[bytes]:
 
 def count_lines(data: bytes) -> Counter[bytes]:
     """Count the lines with text, without their indentation and list marks."""
-    lines = (_MARK.sub(b"", line) for line in data.removeprefix(BOM).splitlines())
+    lines = (_LINE_PREFIX.sub(b"", line) for line in data.removeprefix(BOM).splitlines())
     return Counter(line for line in lines if line)
 
 
@@ -186,7 +186,7 @@ def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st
         new_document, edit = move.revise(document, EDIT_CONTEXT)
     except InvalidAddress:  # the target is a subtask of the task
         return
-    titles = {item.index: item.title for item in document.tasks(section)}
+    titles = {task.index: task.title for task in document.tasks(section)}
     parent_index, _, position = task.index.rpartition(".")
     next_title = titles.get(f"{parent_index}.{int(position) + 1}" if parent_index else str(int(position) + 1))
     new_addresses = dict(

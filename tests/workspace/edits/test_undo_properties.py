@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from templates import builtin_types
 from tests.example_counts import scale_examples
-from tests.repositories import normal
+from tests.repositories import create_repository
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -99,17 +99,17 @@ def operations(draw: st.DrawFn) -> Operation:
 
 @pytest.fixture(scope="module")
 def repo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return normal(tmp_path_factory.mktemp("undo") / "repo", FILES).path
+    return create_repository(tmp_path_factory.mktemp("undo") / "repo", FILES).path
 
 
-def open_copies(repo_path: Path) -> Iterator[Workspace]:
+def open_copy(repo_path: Path) -> Iterator[Workspace]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "repo"
         shutil.copytree(repo_path, path)
         yield Workspace.open(path, durable=False)
 
 
-def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
+def write_batch(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
     """Return the commit of a batch; None if it changed nothing."""
     result = workspace.write(
         operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
@@ -138,9 +138,9 @@ def read_tree_files(workspace: Workspace) -> dict[str, bytes]:
 @settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6))
 def test_undo_restores_the_tree_before_any_batch(repo_path: Path, batch: Sequence[Operation]) -> None:
-    for workspace in open_copies(repo_path):
+    for workspace in open_copy(repo_path):
         files_before = read_tree_files(workspace)
-        commit = write(workspace, *batch)
+        commit = write_batch(workspace, *batch)
         assume(commit)
         files_after = read_tree_files(workspace)
         undo_commit(workspace, str(commit))
@@ -159,20 +159,20 @@ def test_undo_restores_the_tree_before_any_batch(repo_path: Path, batch: Sequenc
 def test_undo_preserves_later_edits_of_other_sections(
     repo_path: Path, batch: Sequence[Operation], file: str, is_append: bool
 ) -> None:
-    assume(not any(isinstance(item, RemoveDocument | MoveDocument) for item in batch))
+    assume(not any(isinstance(operation, RemoveDocument | MoveDocument) for operation in batch))
 
     def build_edit() -> Operation:
         if is_append:
             return AppendContent(file=file, slug="unrelated", content="And more.")
         return UpdateContent(file=file, slug="unrelated", content="Other\n\nwords.")
 
-    for workspace in open_copies(repo_path):
-        write(workspace, build_edit())
+    for workspace in open_copy(repo_path):
+        write_batch(workspace, build_edit())
         expected = read_tree_files(workspace)
-    for workspace in open_copies(repo_path):
-        commit = write(workspace, *batch)
+    for workspace in open_copy(repo_path):
+        commit = write_batch(workspace, *batch)
         assume(commit)
-        assert write(workspace, build_edit())
+        assert write_batch(workspace, build_edit())
         undo_commit(workspace, str(commit))
         assert read_tree_files(workspace) == expected
 
@@ -182,9 +182,9 @@ def test_undo_preserves_later_edits_of_other_sections(
 def test_partial_undo_removes_only_lines_of_the_commit(
     repo_path: Path, batch: Sequence[Operation], later_batch: Sequence[Operation]
 ) -> None:
-    for workspace in open_copies(repo_path):
+    for workspace in open_copy(repo_path):
         files_before = read_tree_files(workspace)
-        commit = write(workspace, *batch)
+        commit = write_batch(workspace, *batch)
         assume(commit)
         files_after = read_tree_files(workspace)
         written_lines = {
@@ -192,7 +192,7 @@ def test_partial_undo_removes_only_lines_of_the_commit(
             for path in files_after
             for line in read_lines(files_after[path]) - read_lines(files_before.get(path, b""))
         }
-        write(workspace, *later_batch)
+        write_batch(workspace, *later_batch)
         files_now = read_tree_files(workspace)
         undo_operation = Undo(commit=str(commit), is_partial=True)
         workspace.write([undo_operation], mode=Mode.EACH, tool="restore_document", client="b")

@@ -77,8 +77,8 @@ def test_set_keys_are_read_back_and_other_lines_unchanged(
     if expected:
         assert [line for line in text.splitlines(keepends=True) if line in comments] == comments
     assert text.endswith("# D\n\nText.\n")
-    repeated, edit = SetMetadata(file=FILE, metadata=metadata).revise(new_document, EDIT_CONTEXT)
-    assert repeated.data == new_document.data
+    repeated_document, edit = SetMetadata(file=FILE, metadata=metadata).revise(new_document, EDIT_CONTEXT)
+    assert repeated_document.data == new_document.data
     assert (edit.result["keys_set"], edit.result["keys_removed"]) == ([], [])
 
 
@@ -154,17 +154,17 @@ def nest_lists(depth: int) -> list[Any]:
 )
 def test_metadata_that_front_matter_cannot_represent_is_refused(metadata: dict[str, Any]) -> None:
     document = Document.parse(b"# D\n", FILE)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         revise_document(document, SetMetadata(file=FILE, metadata=metadata))
-    assert caught.value.code in ("INVALID_METADATA", "INVALID_CONTENT")
-    assert caught.value.fix
+    assert error_info.value.code in ("INVALID_METADATA", "INVALID_CONTENT")
+    assert error_info.value.fix
 
 
 def test_too_large_front_matter_is_refused() -> None:
     document = Document.parse(b"---\na: " + b"x" * (MAX_FRONT_MATTER_LENGTH - 100) + b"\n---\n", FILE)
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         revise_document(document, SetMetadata(file=FILE, metadata={"b": "x" * 200}))
-    assert caught.value.code == "INVALID_FRONT_MATTER"
+    assert error_info.value.code == "INVALID_FRONT_MATTER"
 
 
 def test_setting_a_title_that_the_h1_overrides_gives_a_hint() -> None:
@@ -246,15 +246,15 @@ def test_edit_inside_value_changes_no_other_line(
     assert are_equal_typed(parse_front_matter(new_source)["v"], value)
     new_lines = new_source.split(ending)
     assert len(new_lines) == len(new_source.splitlines()) + 1
-    unchanged = [line for line in lines if line in new_lines]
+    unchanged_lines = [line for line in lines if line in new_lines]
     if change == "set":
         expected = [*lines[:number], new_lines[number], *lines[number + 1 :]]
         assert new_lines[:-1] == expected
         assert new_lines[number].endswith(lines[number].rpartition("   # of")[2])
     elif change == "add":
-        assert len(unchanged) >= len(lines) - 1  # a list in brackets grows on its own line
+        assert len(unchanged_lines) >= len(lines) - 1  # a list in brackets grows on its own line
     else:
-        assert len(unchanged) >= len(lines) - 2  # the next key may move to the line of the dash
+        assert len(unchanged_lines) >= len(lines) - 2  # the next key may move to the line of the dash
 
 
 @pytest.mark.parametrize(
@@ -316,10 +316,10 @@ def test_key_of_another_yaml_type_is_refused() -> None:
     "line", ["k: *x #" + " " * 60_000 + "y", '"' + "*" * 60_000 + '": *x y', "k: *x " + "# " * 30_000]
 )
 def test_long_line_of_alias_is_read_in_one_pass(line: str) -> None:
-    started = perf_counter()
+    start = perf_counter()
     with suppress(InvalidFrontMatter):
         set_keys(f"a: &x 1\n{line}\n", {"b": 1}, "\n")
-    assert perf_counter() - started < 3
+    assert perf_counter() - start < 3
 
 
 def test_comment_after_an_alias_is_not_part_of_its_value() -> None:

@@ -1,4 +1,4 @@
-"""Commits and trees read as bytes are compared with parsed objects; walks are compared with git."""
+"""Commits and trees read from bytes equal parsed objects; history walks equal those of git."""
 
 from __future__ import annotations
 

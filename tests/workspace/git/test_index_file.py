@@ -1,4 +1,4 @@
-"""Changes to Git's index by splicing; git reads the result as its own."""
+"""Changes to Git's index by splices; git reads the changed index."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHANGES = st.dictionaries(
 
 @pytest.fixture(scope="module", params=[2, 3, 4])
 def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    repo = repositories.normal(tmp_path_factory.mktemp("repo"), FILES)
+    repo = repositories.create_repository(tmp_path_factory.mktemp("repo"), FILES)
     repo.git("update-index", f"--index-version={request.param}")
     if request.param == 3:
         repo.git("update-index", "--skip-worktree", "a/f1.md")
@@ -109,7 +109,7 @@ def test_file_and_folder_of_same_name_are_refused(repo: Repo) -> None:
 
 
 def test_tree_cache_invalidates_only_changed_folders(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path, {**FILES, "foo": "foo\n"})
+    repo = repositories.create_repository(tmp_path, {**FILES, "foo": "foo\n"})
     tree = repo.git("write-tree")
     file = repo.path / ".git" / "index"
     index = IndexFile.read(file)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.repositories import unborn
+from tests.repositories import create_empty_repository
 from workspace.git import packs
 from workspace.git.objects import FILE_MODE, TreeEntry, encode_tree, hash_object
 from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
@@ -26,7 +26,7 @@ def read_objects(folder: Path) -> dict[str, bytes]:
 
 
 def test_git_verifies_a_pack_of_blobs_and_a_tree(tmp_path: Path) -> None:
-    repo = unborn(tmp_path / "repo")
+    repo = create_empty_repository(tmp_path / "repo")
     blobs = [
         build_blob(bytes([byte]) * size) for byte, size in enumerate((0, 1, 15, 16, 2047, 2048, 300_000))
     ]
@@ -47,8 +47,8 @@ def test_every_packed_object_is_read_back(
     folder.mkdir()
     objects = [build_blob(data) for data in contents]
     name = write_pack(folder, objects, len(objects))
-    assert read_objects(folder) == {item.id: item.data for item in objects}
-    assert read_packed_ids(folder / f"{name}.idx") == {item.id for item in objects}
+    assert read_objects(folder) == {git_object.id: git_object.data for git_object in objects}
+    assert read_packed_ids(folder / f"{name}.idx") == {git_object.id for git_object in objects}
 
 
 def test_offset_over_two_gigabytes_is_in_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,10 +67,10 @@ def test_same_objects_make_same_pack(tmp_path: Path) -> None:
 
 
 def test_changed_object_bytes_are_not_packed(tmp_path: Path) -> None:
-    changed_object = PackedObject("blob", hash_object("blob", b"as it was listed"), b"as it was read")
-    with pytest.raises(ObjectChanged) as caught:
+    changed_object = PackedObject("blob", hash_object("blob", b"old bytes"), b"new bytes")
+    with pytest.raises(ObjectChanged) as error_info:
         write_pack(tmp_path, [build_blob(b"fine"), changed_object], 2)
-    assert caught.value.id == changed_object.id
+    assert error_info.value.id == changed_object.id
     assert list(tmp_path.iterdir()) == []
 
 

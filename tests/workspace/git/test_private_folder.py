@@ -39,7 +39,7 @@ requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can beco
 
 def publish_readme(repo: Repo, text: bytes = b"# Example\n\nOther words.\n") -> str:
     store = GitStore(repo.path)
-    batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.signature())
+    batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.make_signature())
     return publish(store, batch, durable=False)
 
 
@@ -65,7 +65,7 @@ def build_expected_modes(*, folder: int, lock: int) -> Mapping[str, int]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "repo")
+    return repositories.create_repository(tmp_path / "repo")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def public_repo() -> Iterator[Repo]:
     """Return a repository that every user of the machine can read."""
     folder = Path(tempfile.mkdtemp(prefix="docyard-public-"))
     folder.chmod(0o755)
-    yield repositories.normal(folder / "repo")
+    yield repositories.create_repository(folder / "repo")
     shutil.rmtree(folder)
 
 
@@ -169,7 +169,7 @@ def test_sharing_setting_without_value_shares_with_group(repo: Repo) -> None:
     assert read_modes(repo)[""] == 0o2770
 
 
-def test_link_in_place_of_folder_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+def test_symlink_at_path_of_private_folder_is_not_followed(repo: Repo, tmp_path: Path) -> None:
     outside_folder = tmp_path / "elsewhere"
     outside_folder.mkdir(mode=0o755)
     (repo.path / ".git" / "docyard").symlink_to(outside_folder)
@@ -182,11 +182,15 @@ def test_link_in_place_of_folder_is_not_followed(repo: Repo, tmp_path: Path) -> 
 def test_doctor_makes_readable_folder_private(repo: Repo) -> None:
     common_dir = repo.path / ".git"
     make_private_folder(common_dir).chmod(0o755)
-    [finding] = [item for item in check_environment(common_dir, None) if "other users" in item.message]
+    [finding] = [
+        finding for finding in check_environment(common_dir, None) if "other users" in finding.message
+    ]
     assert finding.apply_fix is not None
     assert finding.apply_fix() is not None
     assert read_modes(repo)[""] == 0o700
-    assert not [item for item in check_environment(common_dir, None) if "other users" in item.message]
+    assert not [
+        finding for finding in check_environment(common_dir, None) if "other users" in finding.message
+    ]
 
 
 def hold_locks(common_dir: Path) -> list[str]:

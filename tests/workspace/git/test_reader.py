@@ -35,7 +35,7 @@ SIGNATURE = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
 
 
 def test_normal_repository_is_read(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     git = GitReader(repo.path)
     assert git.head() == Head("main", repo.head())
     assert git.worktree == repo.path
@@ -46,12 +46,12 @@ def test_normal_repository_is_read(tmp_path: Path) -> None:
 
 
 def test_subfolder_opens_its_repository(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     assert GitReader(repo.path / "guides" / "deep").worktree == repo.path
 
 
 def test_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
-    git = GitReader(repositories.bare(tmp_path / "repo.git").path)
+    git = GitReader(repositories.create_bare_repository(tmp_path / "repo.git").path)
     assert git.is_bare
     assert git.worktree is None
     assert git.head().branch == "main"
@@ -59,20 +59,20 @@ def test_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
 
 
 def test_unborn_repository_has_no_tip(tmp_path: Path) -> None:
-    git = GitReader(repositories.unborn(tmp_path).path)
+    git = GitReader(repositories.create_empty_repository(tmp_path).path)
     assert git.head() == Head("main", None)
     assert git.tip("main") is None
 
 
 def test_detached_head_has_no_branch(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path)
+    repo = repositories.create_detached_repository(tmp_path)
     git = GitReader(repo.path)
     assert git.head() == Head(None, repo.head())
     assert git.worktrees_of("main") == ()
 
 
 def test_symbolic_head_resolves_to_branch(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     repo.git("symbolic-ref", "refs/heads/master", "refs/heads/main")
     repo.git("symbolic-ref", "HEAD", "refs/heads/master")
     git = GitReader(repo.path)
@@ -84,7 +84,7 @@ def test_symbolic_head_resolves_to_branch(tmp_path: Path) -> None:
 
 
 def test_cyclic_symbolic_refs_have_no_commit(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     for name, target in (("one", "two"), ("two", "one")):
         (tmp_path / ".git" / "refs" / "heads" / name).write_text(f"ref: refs/heads/{target}\n")
     repo.write({".git/HEAD": "ref: refs/heads/one\n"})
@@ -96,7 +96,7 @@ def test_cyclic_symbolic_refs_have_no_commit(tmp_path: Path) -> None:
 @loop_over("text", ["", "garbage\n", "ref: \n"])
 @loop_over("file", ["HEAD", "refs/heads/main"])
 def test_damaged_ref_raises_damaged_repository(tmp_path: Path, file: str, text: str) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     git = GitReader(repo.path)
     repo.write({f".git/{file}": text})
     with pytest.raises(DamagedRepository, match=file):
@@ -106,21 +106,21 @@ def test_damaged_ref_raises_damaged_repository(tmp_path: Path, file: str, text: 
 def test_unreadable_index_raises_error_without_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     repo.git("update-index", "--split-index")
     with pytest.raises(SplitIndex):
         IndexFile.read(tmp_path / ".git" / "index")
     repo.write({".git/index": b"junk"})
-    with pytest.raises(DamagedRepository) as caught:
+    with pytest.raises(DamagedRepository) as error_info:
         IndexFile.read(tmp_path / ".git" / "index")
-    assert not isinstance(caught.value, SplitIndex)
+    assert not isinstance(error_info.value, SplitIndex)
     gc.collect()
     assert capsys.readouterr().err == ""
 
 
 def test_linked_work_trees_have_own_heads(tmp_path: Path) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo = repositories.create_repository(tmp_path / "main")
+    linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     for git in (GitReader(main_repo.path), GitReader(linked_repo.path)):
         assert git.common_dir == main_repo.path / ".git"
         [topic_worktree] = git.worktrees_of("topic")
@@ -134,14 +134,14 @@ def test_linked_work_trees_have_own_heads(tmp_path: Path) -> None:
     shutil.rmtree(linked_repo.path)
     assert GitReader(main_repo.path).worktrees_of("topic") == ()
     main_repo.git("worktree", "prune")
-    second_linked_repo = repositories.linked(main_repo, tmp_path / "again", "other")
+    second_linked_repo = repositories.add_work_tree(main_repo, tmp_path / "again", "other")
     main_repo.git("worktree", "lock", str(second_linked_repo.path))
     shutil.rmtree(second_linked_repo.path)
     assert GitReader(main_repo.path).worktrees_of("other") != ()
 
 
 def test_branch_being_rebased_belongs_to_work_tree(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit({"README.md": "theirs\n"})
     repo.git("checkout", "-q", "main")
@@ -173,7 +173,7 @@ def test_folder_without_repository_is_refused(tmp_path: Path, name: str) -> None
 def test_unsupported_kinds_are_refused(
     tmp_path: Path, options: list[str], settings: dict[str, str], reason: str
 ) -> None:
-    repo = repositories.unborn(tmp_path, *options)
+    repo = repositories.create_empty_repository(tmp_path, *options)
     for name, value in {"core.repositoryFormatVersion": "1", **settings}.items():
         # Git itself refuses these extensions, so the file is written directly.
         section, _, key = name.rpartition(".")
@@ -189,7 +189,7 @@ def test_unsupported_kinds_are_refused(
 
 
 def test_broken_git_configuration_is_refused(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     with (tmp_path / ".git/config").open("a") as file:
         file.write("[broken\n")
     with pytest.raises(UnsupportedRepository, match="configuration"):
@@ -198,7 +198,7 @@ def test_broken_git_configuration_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_repository_of_other_owner_is_refused(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     for path in (repo.path, repo.path / ".git"):
         os.chown(path, 65534, 65534)
     with pytest.raises(UnsupportedRepository, match="another user"):
@@ -211,7 +211,7 @@ def test_unknown_refusal_is_reported_as_damaged(tmp_path: Path) -> None:
 
 
 def test_tip_is_read_again_after_commit(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     git = GitReader(repo.path)
     for number in range(6):
         commit = repo.commit({"README.md": f"{number}\n"})
@@ -225,7 +225,7 @@ def test_tip_is_read_again_after_commit(tmp_path: Path) -> None:
 
 
 def test_symbolic_branch_has_no_tip(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     git = GitReader(repo.path)
     assert git.tip("alias") is None
@@ -238,14 +238,14 @@ def test_symbolic_branch_has_no_tip(tmp_path: Path) -> None:
 
 
 def test_torn_ref_raises_damaged_repository(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     (tmp_path / ".git/refs/heads/main").write_bytes(b"")
     with pytest.raises(DamagedRepository):
         GitReader(repo.path).tip("main")
 
 
 def test_written_objects_equal_those_of_git(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     git = GitStore(repo.path)
     blob = git.put_blob(b"a\0b")
     assert git.blob(blob) == b"a\0b"
@@ -269,7 +269,7 @@ def test_written_objects_equal_those_of_git(tmp_path: Path) -> None:
 @loop_over("is_packed", [False, True])
 @loop_over("data", [b"", b"a", b"text " * 1000, random.Random(1).randbytes(5000)])
 def test_blob_over_size_limit_is_not_read(tmp_path: Path, data: bytes, is_packed: bool) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     repo.commit({"large": data})
     if is_packed:
         repo.git("repack", "-adq")
@@ -283,7 +283,7 @@ def test_blob_over_size_limit_is_not_read(tmp_path: Path, data: bytes, is_packed
 
 
 def test_large_blob_is_not_loaded_to_check_size(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     blob = GitStore(repo.path).put_blob(b"\0" * 50_000_000)
     tracemalloc.start()
     try:
@@ -294,14 +294,14 @@ def test_large_blob_is_not_loaded_to_check_size(tmp_path: Path) -> None:
 
 
 def test_commits_in_other_encodings_are_read(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     repo.write({"../message": "Grüße\n".encode("latin-1")})
     repo.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "--allow-empty", "-qF", "../message")
     assert GitReader(repo.path).commit(repo.head()).message == "Grüße\n"
 
 
 def test_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     git = GitReader(repo.path)
     missing_id = "0" * 40
     assert git.has_object(repo.head())
@@ -316,7 +316,7 @@ def test_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
 
 
 def test_configuration_values_are_read(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     git = GitReader(repo.path)
     assert git.config("core.bare") == "false"
     assert git.config("docyard.nothing") is None
@@ -329,7 +329,7 @@ def test_configuration_values_are_read(tmp_path: Path) -> None:
 
 
 def test_many_threads_read_without_errors(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     git = GitStore(repo.path)
     errors: list[BaseException] = []
 
@@ -352,11 +352,11 @@ def test_many_threads_read_without_errors(tmp_path: Path) -> None:
 
 
 def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No space left on device") as caught, translate_write_errors():
+    with pytest.raises(OSError, match="No space left on device") as error_info, translate_write_errors():
         raise pygit2.GitError(f"failed to write out file '{tmp_path}': No space left on device")
-    assert caught.value.errno == errno.ENOSPC
-    assert str(tmp_path) not in str(caught.value)
-    repo = repositories.normal(tmp_path / "repo")
+    assert error_info.value.errno == errno.ENOSPC
+    assert str(tmp_path) not in str(error_info.value)
+    repo = repositories.create_repository(tmp_path / "repo")
     store = GitStore(repo.path)
     shutil.rmtree(repo.path)
     with pytest.raises(OSError, match=r"error|No such file"):
@@ -364,7 +364,7 @@ def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
 
 
 def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     first_commit = repo.head()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "light")
@@ -396,7 +396,7 @@ def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
 
 
 def test_unknown_object_name_returns_none(tmp_path: Path) -> None:
-    git = GitReader(repositories.normal(tmp_path / "repo").path)
+    git = GitReader(repositories.create_repository(tmp_path / "repo").path)
     for name in (
         "",
         "/",
@@ -414,7 +414,7 @@ def test_unknown_object_name_returns_none(tmp_path: Path) -> None:
 
 
 def test_tag_of_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     repo.git("tag", "-a", "noted", "-m", "Noted", "HEAD:README.md")
     blob = repo.git("rev-parse", "HEAD:README.md").strip()
     git = GitReader(repo.path)
@@ -427,7 +427,7 @@ def test_tag_of_missing_object_raises_damaged_repository(tmp_path: Path) -> None
 
 
 def test_uncommitted_paths_are_listed(tmp_path: Path) -> None:
-    repo = repositories.normal(
+    repo = repositories.create_repository(
         tmp_path / "repo", {"a.md": "# A\n", "b.md": "# B\n", ".gitignore": "ignored.md\n"}
     )
     assert GitReader(repo.path).list_uncommitted() == ()
@@ -437,4 +437,4 @@ def test_uncommitted_paths_are_listed(tmp_path: Path) -> None:
     repo.git("add", "c.md")
     (repo.path / "b.md").unlink()
     assert GitReader(repo.path).list_uncommitted() == ("a.md", "b.md", "c.md", "deep/new.md")
-    assert GitReader(repositories.bare(tmp_path / "bare").path).list_uncommitted() == ()
+    assert GitReader(repositories.create_bare_repository(tmp_path / "bare").path).list_uncommitted() == ()

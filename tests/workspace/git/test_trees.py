@@ -17,7 +17,7 @@ from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, TreeEnt
 from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, WholeEntry
 
-SIGNATURE = repositories.signature()
+SIGNATURE = repositories.make_signature()
 # Few names, some of them prefixes of others, so that Git's sort order of folders matters.
 PATHS = st.lists(st.sampled_from(["a", "a.md", "a-b", "b", "ä"]), min_size=1, max_size=3).map("/".join)
 FILES = st.dictionaries(PATHS, st.sampled_from([b"", b"one", b"two"]), max_size=8)
@@ -26,7 +26,7 @@ FILES = st.dictionaries(PATHS, st.sampled_from([b"", b"one", b"two"]), max_size=
 @pytest.fixture(scope="module")
 def store() -> Iterator[GitStore]:
     with tempfile.TemporaryDirectory() as folder:
-        yield GitStore(repositories.unborn(Path(folder)).path)
+        yield GitStore(repositories.create_empty_repository(Path(folder)).path)
 
 
 def remove_path_conflicts(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -64,7 +64,7 @@ def test_rewritten_tree_differs_by_exactly_its_changes(
 
 
 def test_git_fsck_accepts_rewritten_trees(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path, {"a-b": "1", "a/x": "2", "a.md": "3", "a0": "4"})
+    repo = repositories.create_repository(tmp_path, {"a-b": "1", "a/x": "2", "a.md": "3", "a0": "4"})
     store = GitStore(repo.path)
     tree = store.commit(repo.head()).tree
     new_tree = trees.rewrite_tree(store, tree, {"a/y": store.put_blob(b"5"), "a-b": None})

@@ -24,7 +24,10 @@ class PlannedCommit(NamedTuple):
 
 
 def write_history(path: Path, commits: Sequence[PlannedCommit]) -> tuple[Repo, list[str]]:
-    """Write a bare repository of commits, one hour apart; `main` is at the last. Return the commit ids."""
+    """Write a bare repository of commits, one hour apart, with `main` at the last commit.
+
+    Return the repository and the commit ids.
+    """
     path.mkdir(parents=True)
     repo = Repo(path)
     repo.git("init", "-q", "--bare", "-b", "main")

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
 from workspace.document.addresses import SectionNotFound
 from workspace.history.blame import BlamedLine
@@ -24,20 +24,20 @@ def read_blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLi
 def run_git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
     """Return the commit of each line, and the number of the line in that commit."""
     output = repo.git("blame", "--line-porcelain", "main", "--", file).split("\n")
-    heads = [line.split(" ") for line in output if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
-    return [(head[0], int(head[1])) for head in heads]
+    headers = [line.split(" ") for line in output if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
+    return [(header[0], int(header[1])) for header in headers]
 
 
 @loop_over("seed", range(8))
 def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
     """All lines are distinct, because the blame of equal lines is ambiguous."""
-    random = Random(seed)
+    rng = Random(seed)
     lines = [f"Line {number} as it was." for number in range(30)]
     versions: list[Mapping[str, bytes]] = []
     for version in range(30):
-        for _ in range(random.randrange(1, 4)):
-            position = random.randrange(len(lines))
-            match random.randrange(3):
+        for _ in range(rng.randrange(1, 4)):
+            position = rng.randrange(len(lines))
+            match rng.randrange(3):
                 case 0:
                     lines[position] = f"Changed in {version} at {position}."
                 case 1:
@@ -46,21 +46,21 @@ def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
                     del lines[position]
         versions.append({"a.md": ("\n".join(lines) + ("\n" if version % 3 else "")).encode()})
     repo, _ = write_history(tmp_path / "repo", build_linear_commits(versions))
-    blamed = [(line.commit, line.original_line) for line in read_blame(repo.path, "a.md")]
-    assert blamed == run_git_blame(repo, "a.md")
+    blamed_lines = [(line.commit, line.original_line) for line in read_blame(repo.path, "a.md")]
+    assert blamed_lines == run_git_blame(repo, "a.md")
 
 
 @loop_over("seed", range(8))
 def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
-    random = Random(seed)
+    rng = Random(seed)
     base = [f"Line {number} as it was." for number in range(20)]
     sides = [list(base), list(base)]
     commits = [PlannedCommit({"a.md": "\n".join(base).encode() + b"\n"})]
     tips = [0, 0]
     for number in range(1, 9):
-        side = random.randrange(2)
+        side = rng.randrange(2)
         # Each side edits its own half, so that the merge contains both halves.
-        position = random.randrange(10) + 10 * side
+        position = rng.randrange(10) + 10 * side
         sides[side][position] = f"Changed in {number} at {position}."
         commits.append(PlannedCommit({"a.md": "\n".join(sides[side]).encode() + b"\n"}, [tips[side]]))
         tips[side] = number
@@ -75,7 +75,7 @@ def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
 
 def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
     text = "".join(f"Line {number}.\n" for number in range(6))
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{text}", "z.md": "# Z\n"})
+    repo = create_repository(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{text}", "z.md": "# Z\n"})
     first_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     second_commit = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
@@ -90,7 +90,7 @@ def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
 
 
 def test_line_endings_are_preserved(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
+    repo = create_repository(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
     first_commit = repo.head()
     second_commit = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
     lines = read_blame(tmp_path, "a.md")
@@ -99,7 +99,7 @@ def test_line_endings_are_preserved(tmp_path: Path) -> None:
 
 
 def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> None:
-    source = normal(tmp_path / "source", {"a.md": "# A\n\nOne.\n"})
+    source = create_repository(tmp_path / "source", {"a.md": "# A\n\nOne.\n"})
     oldest_commit = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n"})
     newest_commit = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n\nThree.\n"})
     source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
@@ -109,19 +109,19 @@ def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> No
 
 
 def test_empty_document_has_no_lines(tmp_path: Path) -> None:
-    normal(tmp_path, {"a.md": ""})
+    create_repository(tmp_path, {"a.md": ""})
     assert read_blame(tmp_path, "a.md") == ()
 
 
 def test_missing_document_is_not_blamed(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
+    repo = create_repository(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
     repo.commit({"a.md": "# A\n"})
     with pytest.raises(SectionNotFound):
         read_blame(tmp_path, "a.md", "gone")
 
 
 def test_blame_is_cached(tmp_path: Path) -> None:
-    normal(tmp_path, {"a.md": "# A\n"})
+    create_repository(tmp_path, {"a.md": "# A\n"})
     workspace = Workspace.open(tmp_path, durable=False)
     history, snapshot = workspace.history(), workspace.snapshot()
     assert history.blame(snapshot, "a.md") is history.blame(snapshot, "a.md")

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
 from workspace.archive import Archive
 from workspace.document.addresses import AmbiguousAddress, SectionNotFound
@@ -39,7 +39,7 @@ def read_texts(change: CommitChange) -> tuple[bytes | None, bytes | None]:
 
 
 def test_history_of_a_section_has_only_its_commits(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"guide.md": GUIDE})
+    repo = create_repository(tmp_path, {"guide.md": GUIDE})
     repo.commit({"guide.md": GUIDE.replace("Call it", "Call it twice")}, "Use")
     setup_commit = repo.commit({"guide.md": GUIDE.replace("Install", "Unpack")}, "Setup")
     repo.commit({"other.md": "# Other\n"}, "Other")
@@ -60,7 +60,7 @@ def test_history_of_a_section_has_only_its_commits(tmp_path: Path) -> None:
 
 
 def test_page_continues_after_the_previous_page(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"guide.md": GUIDE})
+    repo = create_repository(tmp_path, {"guide.md": GUIDE})
     for number in range(6):
         repo.commit({"other.md": f"# Other {number}\n"})
     workspace = Workspace.open(tmp_path, durable=False)
@@ -76,7 +76,9 @@ def test_page_continues_after_the_previous_page(tmp_path: Path) -> None:
 
 def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> None:
     """The document is renamed twice, the section once, and then the section is moved."""
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
+    repo = create_repository(
+        tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}\n## Rest\n\nText.\n", "z.md": "# Z\n"}
+    )
     repo.git("mv", "a.md", "b.md")
     repo.git("commit", "-qm", "One")
     repo.commit({"b.md": f"# A\n\n## Remarks\n\n{LONG_TEXT}\n## Rest\n\nText.\n"}, "Two")
@@ -100,7 +102,7 @@ def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> N
 
 
 def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}", "z.md": "# Z\n\nText.\n"})
+    repo = create_repository(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}", "z.md": "# Z\n\nText.\n"})
     edited_lines = LONG_TEXT.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
     repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited_lines}"}, "Move")
     assert list_changes(read_changes(tmp_path, "z.md", "notes")) == [
@@ -110,7 +112,7 @@ def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
 
 
 def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}"})
+    repo = create_repository(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}"})
     repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG_TEXT.replace('Line 3', 'Row 3')}"}, "Retitle")
     assert list_changes(read_changes(tmp_path, "a.md", "remarks")) == [
         ("renamed", "a.md", "remarks"),
@@ -119,13 +121,15 @@ def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Pa
 
 
 def test_section_below_other_parent_is_reported_as_moved(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG_TEXT}\n## Two\n\nText.\n"})
+    repo = create_repository(
+        tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG_TEXT}\n## Two\n\nText.\n"}
+    )
     repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG_TEXT}"}, "Move")
     assert list_changes(read_changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
 
 
 def test_history_of_a_removed_section_begins_with_its_removal(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
+    repo = create_repository(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
     repo.commit({"a.md": GUIDE.replace("Install", "Unpack")}, "Change")
     repo.commit({"a.md": "# Guide\n\nWelcome.\n"}, "Cut")
     repo.git("rm", "-q", "b.md")
@@ -141,7 +145,7 @@ def test_history_of_a_removed_section_begins_with_its_removal(tmp_path: Path) ->
 
 
 def test_restored_section_has_its_earlier_history(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
+    repo = create_repository(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
     repo.git("rm", "-q", "a.md")
     repo.git("commit", "-qm", "Gone")
     repo.commit({"a.md": GUIDE}, "Back")
@@ -198,30 +202,28 @@ def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
 
     In half of them the clocks are wrong by up to a day.
     """
-    random = Random(seed)
+    rng = Random(seed)
     commits: list[PlannedCommit] = []
     for number in range(40):
-        parents = random.sample(range(max(0, number - 4), number), min(number, random.choice((1, 1, 1, 2))))
-        files = dict(commits[random.choice(parents)].files) if parents else {}
-        name = random.choice(("a.md", "folder/b.md"))
-        if random.random() < 0.2:
+        parents = rng.sample(range(max(0, number - 4), number), min(number, rng.choice((1, 1, 1, 2))))
+        files = dict(commits[rng.choice(parents)].files) if parents else {}
+        name = rng.choice(("a.md", "folder/b.md"))
+        if rng.random() < 0.2:
             files.pop(name, None)
-        elif random.random() < 0.6:
-            files[name] = b"# %b\n\nState %d\n" % (name.encode(), random.randrange(4))
+        elif rng.random() < 0.6:
+            files[name] = b"# %b\n\nState %d\n" % (name.encode(), rng.randrange(4))
         files["root.md"] = b"# Root\n"
-        commits.append(
-            PlannedCommit(files, parents, clock_error_s=random.randrange(86_400) if seed % 2 else 0)
-        )
+        commits.append(PlannedCommit(files, parents, clock_error_s=rng.randrange(86_400) if seed % 2 else 0))
     repo, _ = write_history(tmp_path / "repo", commits)
     for file in ("a.md", "folder/b.md"):
         expected = repo.git("log", "--format=%H", "main", "--", file).split()
         workspace = Workspace.open(repo.path, durable=False)
         if not expected:
             continue
-        changed_by = [
+        commits_of_page = [
             c.commit for c in workspace.history().changes(workspace.snapshot(), file, limit=100).entries
         ]
-        assert changed_by == expected
+        assert commits_of_page == expected
 
 
 @pytest.mark.parametrize(
@@ -229,19 +231,19 @@ def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
 )
 def test_section_history_equals_that_of_parsed_versions(tmp_path: Path, seed: int) -> None:
     """The expected result parses every version; the history skips unchanged versions."""
-    random = Random(seed)
+    rng = Random(seed)
     names = ["one", "two", "three", "four"]
     bodies = {name: [f"Text of {name}, line {line}." for line in range(4)] for name in names}
     versions: list[Mapping[str, bytes]] = []
     for _ in range(60):
-        lines = bodies[random.choice(names)]
-        edit = random.choice(("change", "add", "cut", "below"))
+        lines = bodies[rng.choice(names)]
+        edit = rng.choice(("change", "add", "cut", "below"))
         if edit == "cut" and len(lines) > 2:
-            lines.pop(random.randrange(len(lines)))
+            lines.pop(rng.randrange(len(lines)))
         elif edit == "below":
-            lines += ["", f"### Part {random.randrange(1000)}", "", "Text."]
+            lines += ["", f"### Part {rng.randrange(1000)}", "", "Text."]
         else:
-            lines.insert(random.randrange(len(lines) + 1), random.choice(("Same.", "- item", "", "More.")))
+            lines.insert(rng.randrange(len(lines) + 1), rng.choice(("Same.", "- item", "", "More.")))
         text = "# T\n\n" + "".join(f"## {name}\n\n" + "\n".join(bodies[name]) + "\n\n" for name in names)
         versions.append({"t.md": text.encode()})
     repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
@@ -281,13 +283,13 @@ def test_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.
     repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
     page = read_changes(repo.path, "a.md")
     assert (page.entries, page.is_complete) == ((), False)
-    pages = 1
+    page_count = 1
     while page.next is not None:
         page = read_changes(repo.path, "a.md", after=page.next)
-        pages += 1
+        page_count += 1
     assert [change.commit for change in page.entries] == ids[:1]
     assert page.is_complete
-    assert pages == 3
+    assert page_count == 3
 
 
 def test_author_and_trailers_are_read_from_the_commit(tmp_path: Path) -> None:
@@ -307,7 +309,7 @@ def test_author_and_trailers_are_read_from_the_commit(tmp_path: Path) -> None:
 
 
 def test_shallow_clone_has_a_note(tmp_path: Path) -> None:
-    source = normal(tmp_path / "source", {"a.md": GUIDE})
+    source = create_repository(tmp_path / "source", {"a.md": GUIDE})
     for number in range(4):
         source.commit({"a.md": GUIDE.replace("Install", f"Install {number}")})
     source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
@@ -318,7 +320,7 @@ def test_shallow_clone_has_a_note(tmp_path: Path) -> None:
 
 
 def test_damaged_commit_ends_history_with_note(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": GUIDE})
+    repo = create_repository(tmp_path, {"a.md": GUIDE})
     middle_commit = repo.commit({"a.md": GUIDE + "One.\n"})
     repo.commit({"a.md": GUIDE + "Two.\n"})
     repo.commit({"a.md": GUIDE + "Three.\n"})
@@ -329,7 +331,7 @@ def test_damaged_commit_ends_history_with_note(tmp_path: Path) -> None:
 
 
 def test_new_commits_are_in_the_history(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": GUIDE})
+    repo = create_repository(tmp_path, {"a.md": GUIDE})
     workspace = Workspace.open(tmp_path, durable=False)
     history = workspace.history()
     assert len(history.changes(workspace.snapshot(), "a.md").entries) == 1
@@ -357,7 +359,7 @@ def test_address_that_never_existed_is_an_error(
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
     duplicate_sections = "\n## Twice {#twice}\n\n## Twice {#twice}\n"
     repo = Repo(tmp_path)
-    normal(
+    create_repository(
         tmp_path,
         {
             "a.md": GUIDE + duplicate_sections,
@@ -375,12 +377,12 @@ def test_address_that_never_existed_is_an_error(
 
 
 def test_non_latin_section_is_found_and_nearest_suggested(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": "# A\n\n## Установка\n\nTekst.\n"})
+    repo = create_repository(tmp_path, {"a.md": "# A\n\n## Установка\n\nTekst.\n"})
     repo.commit({"a.md": "# A\n\n## Установка\n\nInoy tekst.\n"})
     assert len(read_changes(tmp_path, "a.md", "установка").entries) == 2
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         read_changes(tmp_path, "a.md", "установк")
-    assert caught.value.details["candidates"]
+    assert error_info.value.details["candidates"]
 
 
 def test_unborn_branch_has_no_document(tmp_path: Path) -> None:
@@ -392,7 +394,7 @@ def test_unborn_branch_has_no_document(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_history_of_ten_thousand_sections_is_tracked(tmp_path: Path) -> None:
     text = "# Long\n" + "".join(f"\n## Section {number}\n\nText.\n" for number in range(10_000))
-    repo = normal(tmp_path, {"a.md": text})
+    repo = create_repository(tmp_path, {"a.md": text})
     repo.commit({"a.md": text.replace("Section 9000\n\nText.", "Section 9000\n\nOther.")})
     page = read_changes(tmp_path, "a.md", "section-9000")
     assert [change.kind for change in page.entries] == ["changed", "created"]
@@ -400,7 +402,7 @@ def test_history_of_ten_thousand_sections_is_tracked(tmp_path: Path) -> None:
 
 def test_versions_above_the_limit_are_skipped_with_a_note(tmp_path: Path) -> None:
     settings = "[limits]\ndocument_bytes = 1000\n"
-    repo = normal(tmp_path, {"docyard.toml": settings, "a.md": GUIDE + "Long text.\n" * 200})
+    repo = create_repository(tmp_path, {"docyard.toml": settings, "a.md": GUIDE + "Long text.\n" * 200})
     repo.commit({"a.md": GUIDE})
     page = read_changes(tmp_path, "a.md", "setup")
     assert [change.kind for change in page.entries] == ["created"]
@@ -408,12 +410,12 @@ def test_versions_above_the_limit_are_skipped_with_a_note(tmp_path: Path) -> Non
 
 
 def test_archive_has_no_history(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "docs", {"a.md": GUIDE})
+    repo = create_repository(tmp_path / "docs", {"a.md": GUIDE})
     repo.git("gc", "-q")
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    with pytest.raises(NoHistory) as caught:
+    with pytest.raises(NoHistory) as error_info:
         Archive(repo.path / ".git", tree).history()
-    assert caught.value.code == "NO_HISTORY"
+    assert error_info.value.code == "NO_HISTORY"
 
 
 def test_long_walk_reports_progress(tmp_path: Path) -> None:
@@ -433,13 +435,13 @@ def test_walk_that_reuses_an_older_walk_has_the_same_result(tmp_path: Path, seed
 
     One server may detect the end earlier; then the other server has an empty last page.
     """
-    random = Random(seed)
+    rng = Random(seed)
     commits: list[PlannedCommit] = []
     for number in range(30):
-        parents = random.sample(range(max(0, number - 3), number), min(number, random.choice((1, 1, 1, 2))))
-        text = f"Install {random.randrange(4)}" if random.random() < 0.5 else "Install"
+        parents = rng.sample(range(max(0, number - 3), number), min(number, rng.choice((1, 1, 1, 2))))
+        text = f"Install {rng.randrange(4)}" if rng.random() < 0.5 else "Install"
         files = {"a.md": GUIDE.replace("Install", text).encode(), "b.md": b"# B\n\n%d\n" % number}
-        if random.random() < 0.1:
+        if rng.random() < 0.1:
             del files["a.md"]
         commits.append(PlannedCommit(files, parents))
     repo, ids = write_history(tmp_path / "repo", commits)
@@ -471,9 +473,11 @@ def test_history_at_a_new_tip_scans_only_new_commits(tmp_path: Path) -> None:
     repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
     workspace = Workspace.open(repo.path, durable=False)
     history = workspace.history()
-    reports: list[int] = []
+    scanned_counts: list[int] = []
     for id in (ids[-2], ids[-1]):
-        reports.clear()
-        page = history.changes(workspace.at(id), "a.md", progress=lambda scanned, *_: reports.append(scanned))
+        scanned_counts.clear()
+        page = history.changes(
+            workspace.at(id), "a.md", progress=lambda scanned, *_: scanned_counts.append(scanned)
+        )
         assert [change.commit for change in page.entries] == ids[:1]
-        assert bool(reports) == (id == ids[-2])
+        assert bool(scanned_counts) == (id == ids[-2])

@@ -1,4 +1,4 @@
-"""Versions compared without a parse; the results equal the results of parsed versions."""
+"""Edits without headings, found without a parse; the results equal those of parsed versions."""
 
 from __future__ import annotations
 

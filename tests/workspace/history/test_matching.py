@@ -74,12 +74,12 @@ def test_pairs_of_long_texts_are_shared_lines_in_order(old: list[bytes], new: li
 
 @given(LINES, LINES, st.booleans(), st.booleans())
 def test_diff_applied_to_old_text_gives_new_text(
-    old: list[bytes], new: list[bytes], cuts_old: bool, cuts_new: bool
+    old: list[bytes], new: list[bytes], cuts_old_newline: bool, cuts_new_newline: bool
 ) -> None:
     """Apply a unified diff to the old text, according to its format."""
     old_text, new_text = b"".join(old), b"".join(new)
-    old_text = old_text[:-1] if cuts_old else old_text
-    new_text = new_text[:-1] if cuts_new else new_text
+    old_text = old_text[:-1] if cuts_old_newline else old_text
+    new_text = new_text[:-1] if cuts_new_newline else new_text
     diff = format_section_diff(old_text, new_text)
     assert (diff == "") == (old_text == new_text)
     assert apply_diff(old_text, diff) == new_text
@@ -117,10 +117,10 @@ def test_diff_equals_that_of_git(tmp_path: Path) -> None:
     (tmp_path / "new").write_text(new)
     command = ["git", "diff", "--no-index", "old", "new"]
     git_diff = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    hunks = [line for line in git_diff.split("\n")[4:] if line]
+    git_lines = [line for line in git_diff.split("\n")[4:] if line]
     our_lines = format_section_diff(old.encode(), new.encode()).split("\n")
     assert [line.partition(" @@ ")[0].removesuffix(" @@") for line in our_lines] == [
-        line.partition(" @@ ")[0].removesuffix(" @@") for line in hunks
+        line.partition(" @@ ")[0].removesuffix(" @@") for line in git_lines
     ]
 
 

@@ -1,4 +1,4 @@
-"""Old addresses: documents and sections are located by history; ambiguous matches are ignored."""
+"""Old addresses: history locates moved documents and sections; ambiguous matches are ignored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.repositories import Repo, normal, unborn
+from tests.repositories import Repo, create_empty_repository, create_repository
 from workspace.document.addresses import find_sections_by_name
 from workspace.document.document import Document
 from workspace.document.sections import Section
@@ -40,7 +40,7 @@ OTHER_TEXT = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
+    return create_repository(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
 
 
 def find_move(repo: Repo, path: str, fragment: str | None = None) -> Move | None:
@@ -128,7 +128,9 @@ def test_equally_similar_documents_are_ambiguous(repo: Repo) -> None:
 
 
 def test_moved_folder_distinguishes_equal_documents_by_name(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "docs", {f"{name}/index.md": "# Index\n\nA stub.\n" for name in "abc"})
+    repo = create_repository(
+        tmp_path / "docs", {f"{name}/index.md": "# Index\n\nA stub.\n" for name in "abc"}
+    )
     (repo.path / "new").mkdir()
     for name in "abc":
         repo.git("mv", name, f"new/{name}")
@@ -190,17 +192,19 @@ def test_section_with_a_removed_number_is_matched_by_its_text(repo: Repo) -> Non
 
 
 def test_section_moved_to_another_document_is_found(repo: Repo) -> None:
-    rest, heading, errors = GUIDE.partition("## Errors\n")
-    move_commit = repo.commit({"retries.md": rest, "limits.md": f"{OTHER_TEXT}\n#{heading}{errors}"})
+    remaining_text, heading, errors = GUIDE.partition("## Errors\n")
+    move_commit = repo.commit(
+        {"retries.md": remaining_text, "limits.md": f"{OTHER_TEXT}\n#{heading}{errors}"}
+    )
     assert find_move(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", move_commit)
     last_commit = rename_file(repo, "limits.md", "bounds.md")
     assert find_move(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last_commit)
 
 
 def test_text_that_existed_before_is_not_a_move(repo: Repo) -> None:
-    rest, heading, errors = GUIDE.partition("## Errors\n")
+    remaining_text, heading, errors = GUIDE.partition("## Errors\n")
     repo.commit({"copy.md": f"# Copy\n\n{heading}{errors}"})
-    repo.commit({"retries.md": rest, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
+    repo.commit({"retries.md": remaining_text, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
     assert find_move(repo, "retries.md", "errors") is None
 
 
@@ -286,7 +290,7 @@ def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
-    repo = unborn(folder)
+    repo = create_empty_repository(folder)
     texts = {
         f"{name}.md": "".join(WORDS[20 * position : 20 * position + 20])
         for position, name in enumerate("abcdef")
@@ -332,13 +336,13 @@ def _find_renames_with_git(repo: Repo, all_paths: set[str]) -> Mapping[str, str]
         )
     new_paths: dict[str, str] = {}
     for path in all_paths:
-        newest = next(
+        newest_age = next(
             (age for age, changed_paths in enumerate(commit_changes) if path in changed_paths), None
         )
-        if newest is None:
+        if newest_age is None:
             continue
         current_path: str | None = path
-        for age in range(newest, -1, -1):
+        for age in range(newest_age, -1, -1):
             current_path = commit_changes[age].get(current_path, current_path) if current_path else None
         if current_path:
             new_paths[path] = current_path
@@ -360,7 +364,7 @@ def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
-    repo = unborn(folder)
+    repo = create_empty_repository(folder)
     texts: dict[str, list[SectionSpec]] = {
         f"{name}.md": [
             (2 + position % 2, f"Part {name}{position}", f"Says {name}{position}.") for position in range(5)

@@ -1,4 +1,4 @@
-"""Each change in the history has the proposal that merged it, also a user's commit on its branch."""
+"""Each change in the history has the id of the proposal that merged the change."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Cases of several documents: `before PATH` and `after PATH` fences, the operations, and the result.
 
-A path without an `after` fence is unchanged; a path with an empty `gone PATH` fence is removed.
+A document without an `after` fence is unchanged; a document with an empty `gone PATH` fence is removed.
 `settings` is the workspace's docyard.toml, `files` lists further files.
 """
 
@@ -50,12 +50,12 @@ def make_operation(fields: dict[str, object]) -> Operation:
     return operation_type(**arguments)
 
 
-def read_files(case: Case, mark: str) -> dict[str, bytes]:
-    """Return the documents of the fences that begin with `mark`, by path."""
+def read_files(case: Case, prefix: str) -> dict[str, bytes]:
+    """Return the documents of the fences that begin with `prefix`, by path."""
     return {
-        fence.removeprefix(f"{mark} "): case.data(fence)
+        fence.removeprefix(f"{prefix} "): case.data(fence)
         for fence in case.fences
-        if fence.startswith(f"{mark} ")
+        if fence.startswith(f"{prefix} ")
     }
 
 
@@ -65,7 +65,7 @@ def plan_case(case: Case, folder: Path) -> Plan:
     files |= dict.fromkeys(case.fences.get("files", "").splitlines(), b"x")
     if "settings" in case.fences:
         files["docyard.toml"] = case.data("settings")
-    repo = repositories.normal(folder, files)
+    repo = repositories.create_repository(folder, files)
     request = case.json("json")
     operations = [make_operation(fields) for fields in (request if isinstance(request, list) else [request])]
     return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, EDIT_CONTEXT)

@@ -17,8 +17,8 @@ LinkFields = tuple[LinkKind, bool, int, int, int, int]
 _SPACES = " \t\n"
 
 
-class Library:
-    """The library's inline rules, which record the position of each link."""
+class MarkdownItReader:
+    """The inline rules of markdown-it-py, which record the position of each link."""
 
     def __init__(self) -> None:
         self._links: list[LinkFields] = []
@@ -30,14 +30,14 @@ class Library:
         rules.at("image", self._record_rule(rules_inline.image, self._image))
         rules.at("autolink", self._record_rule(rules_inline.autolink, self._autolink))
 
-    def links(self, text: str, labels: Container[str] = ()) -> list[LinkFields]:
-        """Return the links of a text; each of `labels` has a definition in another text."""
+    def read_links(self, text: str, labels: Container[str] = ()) -> list[LinkFields]:
+        """Return the links of a text, as if each of `labels` had a definition."""
         self._links.clear()
         references = {label: {"href": "x", "title": ""} for label in ("A", "B") if label in labels}
         self._parser.inline.parse(text, self._parser, {"references": references}, [])
         return sorted(self._links)
 
-    def _record_rule(self, rule: Rule, note: Callable[[StateInline, int, int], None]) -> Rule:
+    def _record_rule(self, rule: Rule, record: Callable[[StateInline, int, int], None]) -> Rule:
         def run(state: StateInline, silent: bool) -> bool:
             start, old_count = state.pos, len(self._links)
             if not rule(state, silent):
@@ -45,7 +45,7 @@ class Library:
             if not silent:
                 if rule is rules_inline.image:
                     del self._links[old_count:]
-                note(state, start, state.pos)
+                record(state, start, state.pos)
             return True
 
         return run

@@ -37,7 +37,7 @@ PATHS = (
 SOURCES = ("README.md", "top.md", "a/from.md", "a/b/from.md", "B/from.md", "a/b/über/from.md")
 
 
-class Paths:
+class PathTree:
     """A file tree that contains only paths."""
 
     def __init__(self, paths: Collection[str], rules: LinkRules) -> None:
@@ -64,7 +64,7 @@ class Paths:
         return None
 
 
-def read_targets(file_tree: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
+def read_targets(file_tree: PathTree, document: Document) -> set[tuple[LinkKind, str, str]]:
     """Return kind, destination and path of each link of a document to a file or folder."""
     targets = set()
     for link in read_cached_links(document, wiki=file_tree.rules.wiki).links:
@@ -99,7 +99,7 @@ def destinations(draw: st.DrawFn, source: str) -> str:
 
 
 def spell_character(character: str) -> st.SearchStrategy[str]:
-    """Return a strategy for spellings of a character: mostly unchanged, else escaped."""
+    """Return a strategy for spellings of a character: mostly unchanged, otherwise escaped."""
     spellings = [character] * 12 + [quote(character, safe=""), quote(character, safe="").lower()]
     spellings += [
         html.escape(character),
@@ -115,7 +115,7 @@ def spell_character(character: str) -> st.SearchStrategy[str]:
     return st.sampled_from(spellings)
 
 
-FORMS = (
+LINK_FORMS = (
     "[t]({0})",
     "[t](<{0}>)",
     "![t]( {0} 'title')",
@@ -137,7 +137,7 @@ FORMS = (
 def texts(draw: st.DrawFn, source: str) -> bytes:
     """Draw a document with one to three links."""
     blocks = [
-        draw(st.sampled_from(FORMS)).format(draw(destinations(source)))
+        draw(st.sampled_from(LINK_FORMS)).format(draw(destinations(source)))
         for _ in range(draw(st.integers(1, 3)))
     ]
     return "\n\nWords.\n\n".join(blocks).encode()

@@ -19,16 +19,25 @@ from workspace.links.link import Enclosure, Link
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, Target, resolve
 
-FORMS = {
+LINK_TEMPLATES = {
     Enclosure.BARE: '[a `b`]({} "title")',
     Enclosure.ANGLE: "![*a*](<{}> 'title')",
     Enclosure.DOUBLE: '<a title="x" href="{}">a</a>',
     Enclosure.SINGLE: "<img src='{}'>",
     Enclosure.UNQUOTED: "<a href={}>a</a>",
 }
-ADVERSARIAL = [*"ab ()%<>#?\"'&\\é数|`*[]{}=;!~:._-", "%20", "&amp;", "copy;", "%2F", "..", "&#", "\u00a0"]
+ADVERSARIAL_NAME_PARTS = [
+    *"ab ()%<>#?\"'&\\é数|`*[]{}=;!~:._-",
+    "%20",
+    "&amp;",
+    "copy;",
+    "%2F",
+    "..",
+    "&#",
+    "\u00a0",
+]
 names = (
-    st.lists(st.sampled_from(ADVERSARIAL), min_size=1, max_size=6)
+    st.lists(st.sampled_from(ADVERSARIAL_NAME_PARTS), min_size=1, max_size=6)
     .map("".join)
     .filter(lambda name: name.strip("."))
 )
@@ -62,7 +71,7 @@ def _read_link(document: Document) -> Link:
 
 @settings(max_examples=scale_examples(150))
 @given(
-    st.sampled_from(list(FORMS)),
+    st.sampled_from(list(LINK_TEMPLATES)),
     st.sampled_from(OLD_DESTINATIONS),
     st.lists(paths, min_size=2, max_size=5, unique=True),
     st.none()
@@ -95,7 +104,9 @@ def test_written_destination_resolves_to_its_target(
         escaped_destination = (
             old_destination.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old_destination
         )
-        document_before = Document.parse(FORMS[enclosure].format(escaped_destination).encode(), source)
+        document_before = Document.parse(
+            LINK_TEMPLATES[enclosure].format(escaped_destination).encode(), source
+        )
         link = _read_link(document_before)
         assert link.enclosure is enclosure
         start, end = link.destination_start, link.destination_end
@@ -175,16 +186,18 @@ def test_new_destination_preserves_the_old_style(
     assert format_destination(link, source, target, file_tree).decode() == new
 
 
-@given(st.text(alphabet="ab()<>\\&#;%? \"'`=é|*[", max_size=20), st.sampled_from(list(FORMS)))
+@given(st.text(alphabet="ab()<>\\&#;%? \"'`=é|*[", max_size=20), st.sampled_from(list(LINK_TEMPLATES)))
 def test_enclosed_destination_is_read_back(destination: str, enclosure: Enclosure) -> None:
     text = "x" + destination.replace("`", "").rstrip() + "y"
     link = _read_link(
-        Document.parse(FORMS[enclosure].format(enclose_destination(text, enclosure)).encode(), "a.md")
+        Document.parse(
+            LINK_TEMPLATES[enclosure].format(enclose_destination(text, enclosure)).encode(), "a.md"
+        )
     )
     read_destination = link.destination
-    for sign in " \"'<>":
-        read_destination = read_destination.replace(f"%{ord(sign):02X}", sign)
-        text = text.replace(f"%{ord(sign):02X}", sign)
+    for character in " \"'<>":
+        read_destination = read_destination.replace(f"%{ord(character):02X}", character)
+        text = text.replace(f"%{ord(character):02X}", character)
     assert read_destination == text
 
 

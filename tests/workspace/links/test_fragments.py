@@ -1,4 +1,4 @@
-"""Names in a document, and the numbers that renderers append to them."""
+"""Names of link targets in a document, and the numbers that renderers append to names."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_anchor_of_a_quoted_heading_is_a_name(dialect: Dialect) -> None:
 
 @loop_over("dialect", Dialect)
 @loop_over("ending", ["\n", "\r\n"])
-def test_headings_of_other_lines_change_no_names(dialect: Dialect, ending: str) -> None:
+def test_additional_heading_changes_no_other_names(dialect: Dialect, ending: str) -> None:
     text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
     names = find_names(Document.parse(text.replace("\n", ending).encode()), dialect)
     names_with_list = find_names(
@@ -181,7 +181,7 @@ def test_missing_fragment_has_no_target(fragment: str) -> None:
 
 
 @loop_over("front_matter", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"])
-def test_offsets_of_headings_at_any_depth(front_matter: bytes) -> None:
+def test_nested_headings_have_their_offsets(front_matter: bytes) -> None:
     document = Document.parse(
         front_matter + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"
     )

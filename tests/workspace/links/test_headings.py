@@ -1,4 +1,4 @@
-"""GitHub reads an anchor in braces as words: such a heading's fragment needs no parser if possible."""
+"""Fragments of headings with an anchor in braces, which GitHub reads as text."""
 
 from __future__ import annotations
 

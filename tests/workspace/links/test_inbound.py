@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.repositories import Repo, normal
-from tests.workspace.links.spellings import PATHS, SOURCES, Paths, read_targets, rules, texts
+from tests.repositories import Repo, create_repository
+from tests.workspace.links.spellings import PATHS, SOURCES, PathTree, read_targets, rules, texts
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.links.inbound import LinkPattern, ScannedInbound, may_link
@@ -28,7 +28,7 @@ source_documents = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.
 @settings(max_examples=scale_examples(150))
 def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    file_tree = Paths((*PATHS, *SOURCES), links)
+    file_tree = PathTree((*PATHS, *SOURCES), links)
     for _, destination, target in read_targets(file_tree, Document.parse(data, path)):
         pattern = LinkPattern.of(target, links.root)
         assert may_link(path, data, [pattern], wiki=links.wiki), (destination, target)
@@ -49,7 +49,7 @@ DOCUMENTS = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", DOCUMENTS)
+    return create_repository(tmp_path / "docs", DOCUMENTS)
 
 
 @pytest.mark.parametrize(

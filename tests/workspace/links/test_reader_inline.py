@@ -1,4 +1,4 @@
-"""Inline links, compared to the library, and bounded."""
+"""Inline links equal those of markdown-it-py, except where markdown-it-py differs from CommonMark."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.links.library import Library, LinkFields
+from tests.workspace.links.library import LinkFields, MarkdownItReader
 from workspace.links.inline import read_inline
 from workspace.links.link import LinkKind, LinkSpan, NameSpan
 
 pytestmark = pytest.mark.smoke
 
-LIBRARY = Library()
+LIBRARY = MarkdownItReader()
 
 MARKS = (
     *"[]()[]()<>\\`!*_|&\"'.a b\n\t",
@@ -37,7 +37,7 @@ texts = st.lists(st.sampled_from(MARKS), min_size=1, max_size=16).map("".join)
 
 
 def read_link_fields(text: str, labels: frozenset[str] = frozenset()) -> list[LinkFields]:
-    spans = [item for item in read_inline(text, 0, len(text), labels) if isinstance(item, LinkSpan)]
+    spans = [span for span in read_inline(text, 0, len(text), labels) if isinstance(span, LinkSpan)]
     return sorted(
         (span.kind, span.is_image, span.start, span.end, span.destination_start, span.destination_end)
         for span in spans
@@ -59,7 +59,7 @@ def test_reader_finds_the_same_links_as_the_library(text: str) -> None:
     # The library does not end a comment in `---->` (CommonMark §6.6), and takes a backslash before white
     # space for the end of a destination (§6.3).
     assume("--->" not in text and "\\ " not in text and "\\\n" not in text and "\\\t" not in text)
-    assert read_link_fields(text) == LIBRARY.links(text)
+    assert read_link_fields(text) == LIBRARY.read_links(text)
 
 
 @given(texts)
@@ -73,7 +73,7 @@ def test_reader_finds_the_same_references_as_the_library(text: str) -> None:
         "(" not in text and "--->" not in text and "[[" not in text and "][" not in text.replace("][a]", "")
     )
     labels = frozenset("AB")
-    assert read_link_fields(text, labels) == LIBRARY.links(text, labels)
+    assert read_link_fields(text, labels) == LIBRARY.read_links(text, labels)
 
 
 @loop_over(
@@ -107,7 +107,7 @@ def test_label_with_a_bracket_is_invalid() -> None:
     ],
 )
 def test_html_names_are_read(text: str, names: list[str]) -> None:
-    found_names = [item.name for item in read_inline(text, 0, len(text)) if isinstance(item, NameSpan)]
+    found_names = [span.name for span in read_inline(text, 0, len(text)) if isinstance(span, NameSpan)]
     assert found_names == names
 
 
@@ -123,8 +123,8 @@ def test_html_names_are_read(text: str, names: list[str]) -> None:
 )
 def test_wiki_links_are_read_if_enabled(text: str, destinations: list[str]) -> None:
     items = read_inline(text, 0, len(text), wiki=True)
-    spans = [item for item in items if isinstance(item, LinkSpan)]
+    spans = [span for span in items if isinstance(span, LinkSpan)]
     assert [text[span.destination_start : span.destination_end] for span in spans] == destinations
     assert not any(
-        item.kind is LinkKind.WIKI for item in read_inline(text, 0, len(text)) if isinstance(item, LinkSpan)
+        span.kind is LinkKind.WIKI for span in read_inline(text, 0, len(text)) if isinstance(span, LinkSpan)
     )

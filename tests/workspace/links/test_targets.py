@@ -86,9 +86,9 @@ def test_destinations_that_match_a_glob_are_ignored() -> None:
     ],
 )
 def test_invalid_link_settings_are_refused(settings: bytes, field: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(settings)
-    assert caught.value.details.get("field") == field
+    assert error_info.value.details.get("field") == field
 
 
 def test_link_settings_are_read() -> None:

@@ -35,7 +35,9 @@ def run_operation(
     folder: Path, operation: Operation, text: str = PAGE_TEXT
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the result of an operation, and its hints."""
-    repo = repositories.normal(folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"})
+    repo = repositories.create_repository(
+        folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"}
+    )
     [step] = plan(Snapshot(GitReader(repo.path), repo.head()), [operation], Mode.ALL, EDIT_CONTEXT).steps
     assert step.outcome, step.error
     return dict(step.outcome.result), step.outcome.hints

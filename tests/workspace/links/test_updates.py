@@ -1,4 +1,4 @@
-"""Link updates: after any operation, a link to an existing target still leads to that target."""
+"""Link updates: after any operation, each link still leads to its target if the target exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import repositories
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.repositories import Repo, signature
+from tests.repositories import Repo, make_signature
 from tests.workspace.links.cases import EDIT_CONTEXT
 from workspace.document.document import Document
 from workspace.edits import (
@@ -38,9 +38,9 @@ from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, plan
 
 PATHS = ("a.md", "docs/b.md", "docs/README.md", "x y/c.md")
-_LINK = re.compile(rb"\[L\d+\]")
-_MARK = re.compile(rb"mark\d+;")
-_FILE = re.compile(rb"file\d+;")
+_LINK_NUMBER = re.compile(rb"\[L\d+\]")
+_SECTION_MARK = re.compile(rb"mark\d+;")
+_FILE_MARK = re.compile(rb"file\d+;")
 
 titles = st.sampled_from(["Errors", "Errors", "A b", "`code` *x*", "Top", "errors-1", "数据"])
 anchors = st.sampled_from(["", "", "", " {#one}", ' <a id="two"></a>'])
@@ -93,7 +93,7 @@ operations = st.one_of(
 
 
 def make_operation(overlay: Snapshot, drawn_operation: object) -> Operation:
-    """Return an operation on one of all sections."""
+    """Return the drawn operation; its number selects one of all sections."""
     if isinstance(drawn_operation, Operation):
         return drawn_operation
     assert isinstance(drawn_operation, tuple)
@@ -118,7 +118,7 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
         document = overlay.find(path)
         for link in read_cached_links(document).links if document else ():
             assert document is not None
-            number = _LINK.search(document.data, link.start, link.end)
+            number = _LINK_NUMBER.search(document.data, link.start, link.end)
             resolved_link = resolve(file_tree, path, link)
             target = file_tree.document(resolved_link.path) if resolved_link.path else None
             mark = None
@@ -130,9 +130,9 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
             )
             # A link to a title leads to the document if the title has no name of its own any more.
             if target is not None and section is not None and not section.is_preamble:
-                mark = _MARK.search(target.data, section.start, section.tree_end)
+                mark = _SECTION_MARK.search(target.data, section.start, section.tree_end)
             elif target is not None:
-                mark = _FILE.search(target.data)
+                mark = _FILE_MARK.search(target.data)
             if number is not None:
                 targets[number.group()] = (resolved_link.status, mark.group() if mark else None)
     return targets
@@ -140,13 +140,13 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> GitStore:
-    return GitStore(repositories.normal(tmp_path_factory.mktemp("links") / "repo").path)
+    return GitStore(repositories.create_repository(tmp_path_factory.mktemp("links") / "repo").path)
 
 
 def commit_files(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
     """Return a snapshot of a commit with only these files, on no branch."""
     tree = rewrite_tree(store, None, {path: store.put_blob(data) for path, data in files.items()})
-    return Snapshot(store, store.put_commit(tree, [], signature(), signature(), "Some files"))
+    return Snapshot(store, store.put_commit(tree, [], make_signature(), make_signature(), "Some files"))
 
 
 @settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
@@ -157,7 +157,10 @@ def test_links_lead_to_the_same_targets_after_a_batch(
     snapshot = commit_files(store, files)
     old_targets = read_targets(Overlay(snapshot), set(PATHS))
     result = plan(
-        snapshot, [make_operation(snapshot, item) for item in drawn_operations], Mode.EACH, EDIT_CONTEXT
+        snapshot,
+        [make_operation(snapshot, operation) for operation in drawn_operations],
+        Mode.EACH,
+        EDIT_CONTEXT,
     )
     new_targets = read_targets(result.overlay, {*PATHS, *result.changes})
     all_bytes = b"".join(
@@ -202,7 +205,7 @@ def take_snapshot(repo: Repo) -> Snapshot:
 
 
 def plan_operations(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> Plan:
-    repo = repositories.normal(folder / "repo", files)
+    repo = repositories.create_repository(folder / "repo", files)
     return plan(take_snapshot(repo), operations, Mode.EACH, EDIT_CONTEXT)
 
 
@@ -292,7 +295,7 @@ def test_result_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -
 def test_links_are_searched_only_if_a_name_may_have_changed(
     tmp_path: Path, text: str, operation: Operation, is_affected: bool
 ) -> None:
-    repo = repositories.normal(tmp_path / "repo", {"a.md": text})
+    repo = repositories.create_repository(tmp_path / "repo", {"a.md": text})
     old_overlay = Overlay(take_snapshot(repo))
     new_overlay = old_overlay.copy()
     outcome = operation.apply(new_overlay, EDIT_CONTEXT)

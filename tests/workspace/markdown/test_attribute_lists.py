@@ -129,12 +129,12 @@ def test_anchor_that_the_first_version_added_is_found(
 ) -> None:
     title, name, list_text = heading
     assume(find_trailing_lists(f"x {list_text}") and not find_trailing_lists(f"x {list_text}")[0].is_plain)
-    derived = f"{parent}{make_heading_slug(to_plain_text(f'{title} {list_text}'))}{number}"
-    anchor = f" <#{derived}>" if in_angles else f" {{#{derived}}}"
+    derived_address = f"{parent}{make_heading_slug(to_plain_text(f'{title} {list_text}'))}{number}"
+    anchor = f" <#{derived_address}>" if in_angles else f" {{#{derived_address}}}"
     source = f"{title} {list_text}{anchor}"
     heading_text = read_heading(source)
-    assert (heading_text.name, derived in heading_text.aliases) == (name, derived != name)
-    assert find_derived_anchor(source) == (derived, len(source) - len(anchor), len(source))
+    assert (heading_text.name, derived_address in heading_text.aliases) == (name, derived_address != name)
+    assert find_derived_anchor(source) == (derived_address, len(source) - len(anchor), len(source))
     assert find_derived_anchor(f"{title} {list_text}") is None
 
 
@@ -151,7 +151,7 @@ def test_anchor_that_the_first_version_added_is_found(
         ]
     ),
 )  # fmt: skip
-def test_braces_that_are_text_are_no_anchor(title: str, text: str) -> None:
+def test_braces_in_text_are_not_an_anchor(title: str, text: str) -> None:
     assume("`" not in title)
     heading = read_heading(f"{title} {text}")
     assert (heading.title, heading.name, heading.prefix, heading.suffix) == (f"{title} {text}", None, "", "")
@@ -170,17 +170,17 @@ def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm,
     heading = read_heading(heading_source)
     assert heading.name == name
     assert heading.title in (title, title.replace("C #", "C \\#"))
-    suffix, inserted = plan_anchor_insertion(source, name, form)
+    suffix, insertion = plan_anchor_insertion(source, name, form)
     if form is not AnchorForm.HTML:
-        assert heading_source == source[: len(source) - len(suffix)] + inserted + suffix
-        assert heading_source.replace(inserted, "", 1) == source
+        assert heading_source == source[: len(source) - len(suffix)] + insertion + suffix
+        assert heading_source.replace(insertion, "", 1) == source
 
 
 @given(st.text(st.sampled_from("{}#.: \t\"'=\\`-a/*<>[]é\n"), max_size=40))
 def test_any_text_is_read_and_preserved(text: str) -> None:
     heading = read_heading(text)
-    preserved = f"{heading.prefix}{heading.title}{heading.suffix}"
-    assert re.sub(r"\s", "", preserved) == re.sub(r"\s", "", text) or "<a" in text
+    full_text = f"{heading.prefix}{heading.title}{heading.suffix}"
+    assert re.sub(r"\s", "", full_text) == re.sub(r"\s", "", text) or "<a" in text
     find_derived_anchor(text)
     read_attribute_line(text)
     read_attribute_line(f"{{:{text}")

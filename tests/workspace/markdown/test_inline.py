@@ -1,4 +1,4 @@
-"""Inline sources of a text have their positions."""
+"""Inline sources: each character is mapped to its position in the text."""
 
 from __future__ import annotations
 

@@ -54,13 +54,15 @@ CONTAINERS = (
     "- a", "- b", "* c", "+ d", "1. one", "2) two", "  - sub", "    - deep", "   - x", "-   wide", "-\ttab",
     "- # in", "-", "1.", "> q", "> # q", "> - a", ">", "  > q", "- > a", "> > b", "- - - c",
 )  # fmt: skip
-TEXT = (
+TEXT_LINES = (
     "text", "more text", "  text", "    text", "\ttext", "12 a", "12. a", "`x`", "*a*", "**b** c", "é", "(a)",
     "! x", "| a | b |", "\\", "[a]: b", "[a]:", "[a]: b 'c", "c'", "[a", "](b)", "...", "+++", "\ufffd",
 )  # fmt: skip
-BLANK = ("", "", "", " ", "   ", "\t", "\u00a0", "\x0c", "\x0b", "\u2028")
+BLANK_LINES = ("", "", "", " ", "   ", "\t", "\u00a0", "\x0c", "\x0b", "\u2028")
 
-lines = st.one_of(*map(st.sampled_from, (HEADINGS, UNDERLINES, FENCES, HTML, CONTAINERS, TEXT, BLANK)))
+lines = st.one_of(
+    *map(st.sampled_from, (HEADINGS, UNDERLINES, FENCES, HTML, CONTAINERS, TEXT_LINES, BLANK_LINES))
+)
 indented_lines = st.builds(
     lambda indent, line: indent + line, st.sampled_from(["", "", "", " ", "  ", "> ", "- "]), lines
 )
@@ -82,8 +84,8 @@ UNUSUAL_BYTES = (b"\xff", b"\xe2\x82", b"\r", b"\0", b"\n", b"\t", b"\xef\xbb\xb
 
 
 @st.composite
-def hard_texts(draw: st.DrawFn) -> bytes:
-    """Draw documents of lines that may hide each other, with any line ending, and unusual bytes."""
+def difficult_texts(draw: st.DrawFn) -> bytes:
+    """Draw documents whose lines may change the meaning of later lines, with unusual endings and bytes."""
     text = (
         draw(front_matter)
         + "\n".join(draw(st.lists(indented_lines, max_size=12)))
@@ -104,8 +106,8 @@ def parse_headings(data: bytes) -> ScannedHeadings:
     return ScannedHeadings(
         front_matter=(line_offsets.offset(1), line_offsets.offset(line_count - 1)) if line_count else (0, 0),
         front_matter_lines=line_count,
-        body=line_offsets.offset(line_count),
-        lines=len(line_offsets),
+        body_start=line_offsets.offset(line_count),
+        line_count=len(line_offsets),
         headings=list(read_result.headings),
         spans=[
             (line_offsets.offset(heading.line), line_offsets.offset(heading.end))
@@ -126,7 +128,7 @@ def read_contents(document: Document) -> tuple[object, ...]:
     )
 
 
-@given(hard_texts())
+@given(difficult_texts())
 @example(b"        - deep\n]]>\n-")
 @example(b"-  ~~~~\n\n   -   wide\n`x`\n---")
 @example(b"- a\n\n  ```\n# out\n  ```\n# in\n")
@@ -142,7 +144,7 @@ def test_scanner_finds_the_headings_of_the_parser(data: bytes) -> None:
     assert headings is None or headings == parse_headings(data)
 
 
-@given(st.one_of(hard_texts(), texts()))
+@given(st.one_of(difficult_texts(), texts()))
 @example(b'- a\n<a id="x"></a>\n## B\n')
 @example(b'## A\n\n<a id="x"></a>\n\n## B\n')
 def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
@@ -151,10 +153,10 @@ def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
     assert document.outline == expected.outline
 
 
-@loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_adversarial_texts_have_the_headings_of_the_parser(make: Callable[[int], bytes]) -> None:
+@loop_over("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_adversarial_texts_have_the_headings_of_the_parser(build_document: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
-        data = make(size)
+        data = build_document(size)
         headings = scan_headings(data)
         assert headings is None or headings == parse_headings(data)
 
@@ -196,7 +198,7 @@ def test_common_texts_are_scanned_without_the_parser(text: str) -> None:
         '- a\n<a id="x"></a>\n## B\n',
     ],
 )
-def test_uncertain_texts_are_left_to_the_parser(text: str) -> None:
+def test_uncertain_texts_are_not_scanned(text: str) -> None:
     assert scan_layout(text.encode()) is None
 
 

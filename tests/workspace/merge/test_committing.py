@@ -38,7 +38,7 @@ BOTH_EDITED = INSTALL_EDITED.replace("Use it.", "Use it well.")
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """Return a repository with the branches `topic` and `main`, which changed different lines."""
-    repo = repositories.normal(tmp_path / "repo", {"guide.md": GUIDE, "notes.md": "# Notes\n"})
+    repo = repositories.create_repository(tmp_path / "repo", {"guide.md": GUIDE, "notes.md": "# Notes\n"})
     commit_to_branch(repo, "topic", {"guide.md": USE_EDITED.encode()}, start="main")
     repo.commit({"guide.md": INSTALL_EDITED}, "On main")
     return repo
@@ -47,11 +47,11 @@ def repo(tmp_path: Path) -> Repo:
 def commit_to_branch(
     repo: Repo, branch: str, changes: dict[str, bytes | None], start: str | None = None
 ) -> str:
-    """Commit to a branch that is not checked out; `start` is the branch where it begins."""
+    """Commit to a branch that is not checked out; create it first at `start`, if given."""
     if start is not None:
         repo.git("branch", branch, start)
     store = GitStore(repo.path)
-    batch = Batch(branch, store.tip(branch), changes, f"On {branch}\n", repositories.signature())
+    batch = Batch(branch, store.tip(branch), changes, f"On {branch}\n", repositories.make_signature())
     return publish(store, batch, durable=False)
 
 
@@ -101,14 +101,14 @@ def test_merge_without_file_changes_is_committed(repo: Repo) -> None:
 
 def test_conflict_changes_nothing_until_resolved(repo: Repo) -> None:
     commit_to_branch(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
-    old_files = repositories.all_but_objects(repo.path)
-    with pytest.raises(MergeConflict) as caught:
+    old_files = repositories.read_repository_files(repo.path)
+    with pytest.raises(MergeConflict) as error_info:
         merge_branch(repo)
-    assert repositories.all_but_objects(repo.path) == old_files
-    (conflict,) = caught.value.conflicts
+    assert repositories.read_repository_files(repo.path) == old_files
+    (conflict,) = error_info.value.conflicts
     assert conflict.path == "guide.md"
-    assert caught.value.details["paths"] == ["guide.md"]
-    assert caught.value.tip == repo.head()
+    assert error_info.value.details["paths"] == ["guide.md"]
+    assert error_info.value.tip == repo.head()
     workspace = Workspace.open(repo.path, durable=False)
     their_commit = workspace.tip("topic")
     assert their_commit is not None

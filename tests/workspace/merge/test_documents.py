@@ -177,7 +177,7 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
 
 
 @loop_over(
-    ("choice", "expected"),
+    ("resolution", "expected"),
     [
         (Resolution(ResolutionChoice.OURS), b"- [ ] Mine\n"),
         (Resolution(ResolutionChoice.THEIRS), b"- [ ] Yours\n"),
@@ -185,12 +185,12 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
         (Resolution(ResolutionChoice.CONTENT), b""),
     ],
 )
-def test_resolution_content_replaces_unit(choice: Resolution, expected: bytes) -> None:
+def test_resolution_content_replaces_unit(resolution: Resolution, expected: bytes) -> None:
     our_data, their_data = TASKS.replace(b"Two", b"Mine"), TASKS.replace(b"Two", b"Yours")
     unit = UnitId(UnitKind.TASK, "tasks[1]")
     [conflict] = merge_texts(TASKS, our_data, their_data).conflicts
     assert conflict.unit == unit
-    result = merge_texts(TASKS, our_data, their_data, {unit: choice})
+    result = merge_texts(TASKS, our_data, their_data, {unit: resolution})
     assert result == (TASKS.replace(b"- [ ] Two\n", expected), (), (unit,))
 
 

@@ -30,7 +30,7 @@ BLOCKS = st.one_of(
     WORDS,
     WORDS,
     st.builds(
-        lambda form, one, other: form.format(one, other),
+        lambda form, first, second: form.format(first, second),
         st.sampled_from(
             [
                 "- {}\n- {}",
@@ -108,8 +108,8 @@ def versions(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
 def count_lines(data: bytes) -> Counter[bytes]:
     """Count the texts of lines, without blank lines, and without marks that a merge may rewrite."""
     text_without_anchors = re.sub(rb" \{#\w\}", b"", data)
-    marks = re.compile(rb"[ \t]*(?:#{1,6}|(?:[-*+]|\d[.])(?:[ \t]\[[ x]\])?)(?=[ \t])")
-    line_texts = (marks.sub(b"", line, count=1).strip() for line in text_without_anchors.splitlines())
+    line_prefix = re.compile(rb"[ \t]*(?:#{1,6}|(?:[-*+]|\d[.])(?:[ \t]\[[ x]\])?)(?=[ \t])")
+    line_texts = (line_prefix.sub(b"", line, count=1).strip() for line in text_without_anchors.splitlines())
     return Counter(line for line in line_texts if re.search(rb"\w", line))
 
 
@@ -147,10 +147,10 @@ REMOVED_FRONT_MATTER = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {
 def test_each_line_is_merged_removed_or_in_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
     result = merge_versions(versions)
     base, ours, theirs, merged_lines = map(count_body_lines, (*versions, result.data))
-    in_conflict = {
+    conflict_lines = {
         line for conflict in result.conflicts for text in conflict[1:] for line in count_lines(text or b"")
     }
-    for line in (base | ours | theirs | merged_lines).keys() - in_conflict:
+    for line in (base | ours | theirs | merged_lines).keys() - conflict_lines:
         combined_count = ours[line] + theirs[line] - base[line]
         lower_count, higher_count = sorted((ours[line], theirs[line]))
         if base[line] < 2 or not lower_count:

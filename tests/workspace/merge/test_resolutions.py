@@ -133,7 +133,7 @@ def test_heading_in_resolution_gets_level_of_its_position() -> None:
 def test_resolution_that_changes_structure_is_refused(kind: UnitKind, location: str, content: str) -> None:
     unit = UnitId(kind, location)
     resolutions = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
-    with pytest.raises(InvalidResolution) as caught:
+    with pytest.raises(InvalidResolution) as error_info:
         merge_edited(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
-    assert caught.value.fix
-    assert caught.value.details["unit"] == unit
+    assert error_info.value.fix
+    assert error_info.value.details["unit"] == unit

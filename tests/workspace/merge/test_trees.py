@@ -46,8 +46,8 @@ FOLDER_TO_FILE: Files = {"docs/one.md": None, "docs/two.md": None, "docs": "A fi
 OURS, THEIRS = Resolution(ResolutionChoice.OURS), Resolution(ResolutionChoice.THEIRS)
 
 
-class CommitChain:
-    """A store of commits that are on no branch."""
+class CommitGraph:
+    """Commits on no branch, in a bare repository."""
 
     def __init__(self, path: Path) -> None:
         create_repository(path, "main")
@@ -63,7 +63,7 @@ class CommitChain:
             else data
             for path, data in files.items()
         }
-        signature = repositories.signature()
+        signature = repositories.make_signature()
         return self.store.put_commit(
             rewrite_tree(self.store, tree, blobs), parents, signature, signature, "A commit\n"
         )
@@ -74,12 +74,12 @@ class CommitChain:
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> CommitChain:
-    return CommitChain(tmp_path / "repository.git")
+def history(tmp_path: Path) -> CommitGraph:
+    return CommitGraph(tmp_path / "repository.git")
 
 
 def merge_changes(
-    history: CommitChain, ours: Files, theirs: Files, resolutions: Resolutions | None = None
+    history: CommitGraph, ours: Files, theirs: Files, resolutions: Resolutions | None = None
 ) -> Merge:
     our_commit, their_commit = (history.commit(side, history.base) for side in (ours, theirs))
     return history.merge(our_commit, their_commit, resolutions)
@@ -128,14 +128,14 @@ def encode_expected(files: Files) -> dict[str, bytes | None]:
     ],
 )
 def test_separate_changes_of_both_sides_are_merged(
-    history: CommitChain, ours: Files, theirs: Files, expected: Files
+    history: CommitGraph, ours: Files, theirs: Files, expected: Files
 ) -> None:
     result = merge_changes(history, ours, theirs)
     assert result.conflicts == ()
     assert read_merged_files(result) == encode_expected(expected)
 
 
-def test_rename_in_ours_and_edit_in_theirs_are_merged(history: CommitChain) -> None:
+def test_rename_in_ours_and_edit_in_theirs_are_merged(history: CommitGraph) -> None:
     edited_guide = GUIDE.replace("Use it.", "Use it well.")
     for ours, theirs in (
         ({"guide.md": None, "manual.md": GUIDE}, {"guide.md": edited_guide}),
@@ -147,7 +147,7 @@ def test_rename_in_ours_and_edit_in_theirs_are_merged(history: CommitChain) -> N
     assert result.moved_paths == {"guide.md": "manual.md"}
 
 
-def test_same_rename_with_different_edits_is_merged(history: CommitChain) -> None:
+def test_same_rename_with_different_edits_is_merged(history: CommitGraph) -> None:
     our_guide, their_guide = (
         GUIDE.replace("Run it.", "Run it twice."),
         GUIDE.replace("Use it.", "Use it well."),
@@ -164,8 +164,8 @@ def test_same_rename_with_different_edits_is_merged(history: CommitChain) -> Non
     assert result.conflicts == ()
 
 
-def test_same_rename_is_merged_despite_low_similarity(history: CommitChain) -> None:
-    other_text = "# Manual\n\nAll is said here anew, with many words that never stood there.\n"
+def test_same_rename_is_merged_despite_low_similarity(history: CommitGraph) -> None:
+    other_text = "# Manual\n\nAll sentences of this text are new, and none was in the other text.\n"
     result = merge_changes(
         history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": other_text}
     )
@@ -173,7 +173,7 @@ def test_same_rename_is_merged_despite_low_similarity(history: CommitChain) -> N
     assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": other_text})
 
 
-def test_different_renames_are_a_path_conflict(history: CommitChain) -> None:
+def test_different_renames_are_a_path_conflict(history: CommitGraph) -> None:
     ours, theirs = {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "handbook.md": GUIDE}
     result = merge_changes(history, ours, theirs)
     assert list_conflicts(result) == [("manual.md", PATH_UNIT)]
@@ -196,7 +196,7 @@ def test_different_renames_are_a_path_conflict(history: CommitChain) -> None:
 
 
 @pytest.mark.parametrize("path", ["guide.md", "logo.png"])
-def test_removal_and_change_are_a_file_conflict(history: CommitChain, path: str) -> None:
+def test_removal_and_change_are_a_file_conflict(history: CommitGraph, path: str) -> None:
     removal, change = {path: None}, {path: "# Changed\n"}
     base_content = BASE[path]
     base = base_content.encode() if isinstance(base_content, str) else base_content
@@ -222,13 +222,13 @@ def test_removal_and_change_are_a_file_conflict(history: CommitChain, path: str)
     )
 
 
-def test_removal_and_rename_are_a_file_conflict(history: CommitChain) -> None:
+def test_removal_and_rename_are_a_file_conflict(history: CommitGraph) -> None:
     result = merge_changes(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
     assert result.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
     assert read_merged_files(result) == encode_expected({"guide.md": None})
 
 
-def test_edits_follow_files_of_moved_folder(history: CommitChain) -> None:
+def test_edits_follow_files_of_moved_folder(history: CommitGraph) -> None:
     first_page, second_page = BASE["docs/one.md"], BASE["docs/two.md"]
     edited_page = "# Two\n\nThe second page of the folder.\n\nMore.\n"
     removed_files: Files = {"docs/one.md": None, "docs/two.md": None}
@@ -241,7 +241,7 @@ def test_edits_follow_files_of_moved_folder(history: CommitChain) -> None:
     )
 
 
-def test_two_documents_at_one_path_are_a_conflict(history: CommitChain) -> None:
+def test_two_documents_at_one_path_are_a_conflict(history: CommitGraph) -> None:
     """Both sides added a document at the path, or one side added it and the other moved a document."""
     our_text, their_text = "# New\n\nOne.\n", "# New\n\nOther.\n"
     result = merge_changes(history, {"new.md": our_text}, {"new.md": their_text})
@@ -261,7 +261,7 @@ def test_two_documents_at_one_path_are_a_conflict(history: CommitChain) -> None:
     assert read_merged_files(result) == encode_expected(moved_files)
 
 
-def test_document_with_blocked_path_has_edits_of_both(history: CommitChain) -> None:
+def test_document_with_blocked_path_has_edits_of_both(history: CommitGraph) -> None:
     our_guide, their_guide = (
         GUIDE.replace("Run it.", "Run it twice."),
         GUIDE.replace("Use it.", "Use it well."),
@@ -274,7 +274,7 @@ def test_document_with_blocked_path_has_edits_of_both(history: CommitChain) -> N
     assert read_merged_files(result) == encode_expected({"guide.md": merged_guide, "new.md": "# New\n"})
 
 
-def test_file_against_folder_is_a_path_conflict(history: CommitChain) -> None:
+def test_file_against_folder_is_a_path_conflict(history: CommitGraph) -> None:
     for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
         result = merge_changes(history, ours, theirs)
         (path,) = theirs
@@ -292,14 +292,14 @@ def test_file_against_folder_is_a_path_conflict(history: CommitChain) -> None:
     [("New.md", "new.md"), ("caf\u00e9.md", "cafe\u0301.md"), ("Pages/a.md", "pages/b.md")],
 )
 def test_names_equal_after_folding_are_a_path_conflict(
-    history: CommitChain, our_name: str, their_name: str
+    history: CommitGraph, our_name: str, their_name: str
 ) -> None:
     result = merge_changes(history, {our_name: "# Here\n"}, {their_name: "# There\n"})
     assert list_conflicts(result) == [(their_name, PATH_UNIT)]
     assert read_merged_files(result) == encode_expected({our_name: "# Here\n"})
 
 
-def test_case_only_rename_is_merged(history: CommitChain) -> None:
+def test_case_only_rename_is_merged(history: CommitGraph) -> None:
     edited_guide = GUIDE.replace("Use it.", "Use it well.")
     result = merge_changes(history, {"guide.md": edited_guide}, {"guide.md": None, "Guide.md": GUIDE})
     assert result.conflicts == ()
@@ -307,7 +307,7 @@ def test_case_only_rename_is_merged(history: CommitChain) -> None:
 
 
 @pytest.mark.parametrize("path", ["logo.png", "docyard.toml", ".taxonomy.toml", "script.py"])
-def test_non_document_is_copied_whole_or_in_conflict(history: CommitChain, path: str) -> None:
+def test_non_document_is_copied_whole_or_in_conflict(history: CommitGraph, path: str) -> None:
     history.base = history.commit({path: "# base\n"}, history.base)
     our_files, their_files = {path: "# ours\n"}, {path: "# theirs\n"}
     assert merge_changes(history, {}, their_files).read(path) == b"# theirs\n"
@@ -321,7 +321,7 @@ def test_non_document_is_copied_whole_or_in_conflict(history: CommitChain, path:
     )
 
 
-def test_large_file_in_conflict_is_shown_by_id(history: CommitChain) -> None:
+def test_large_file_in_conflict_is_shown_by_id(history: CommitGraph) -> None:
     large = b"x" * 10_000_001
     result = merge_changes(history, {"logo.png": b"ours"}, {"logo.png": large})
     their_entry = result.conflicts[0].conflict.theirs
@@ -330,7 +330,7 @@ def test_large_file_in_conflict_is_shown_by_id(history: CommitChain) -> None:
     assert len(their_entry) == len("100644 ") + 40
 
 
-def test_changed_modes_links_and_submodules_are_merged(history: CommitChain) -> None:
+def test_changed_modes_links_and_submodules_are_merged(history: CommitGraph) -> None:
     blob, guide = history.store.put_blob(b"guide.md"), hash_blob(GUIDE.encode())
     link, module = (
         WholeEntry(TreeEntry("", blob, LINK_MODE)),
@@ -364,19 +364,19 @@ def test_changed_modes_links_and_submodules_are_merged(history: CommitChain) -> 
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
-def test_merge_of_path_inside_git_folder_is_refused(history: CommitChain, name: str) -> None:
+def test_merge_of_path_inside_git_folder_is_refused(history: CommitGraph, name: str) -> None:
     store = history.store
     git_folder = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
     root_tree = store.put_tree(
         [*store.tree(store.commit(history.base).tree), TreeEntry(name, git_folder, TREE_MODE)]
     )
-    signature = repositories.signature()
+    signature = repositories.make_signature()
     attack_commit = store.put_commit(root_tree, (history.base,), signature, signature, "Attack\n")
     with pytest.raises(InvalidPath):
         history.merge(history.base, attack_commit)
 
 
-def test_merged_history_is_up_to_date(history: CommitChain) -> None:
+def test_merged_history_is_up_to_date(history: CommitGraph) -> None:
     later_commit = history.commit({"guide.md": "# New\n"}, history.base)
     result = history.merge(later_commit, history.base)
     assert result.is_up_to_date
@@ -387,12 +387,12 @@ def test_merged_history_is_up_to_date(history: CommitChain) -> None:
     assert read_merged_files(result) == encode_expected({"guide.md": "# New\n"})
 
 
-def test_unrelated_histories_are_refused(history: CommitChain) -> None:
+def test_unrelated_histories_are_refused(history: CommitGraph) -> None:
     with pytest.raises(UnrelatedHistories):
         history.merge(history.base, history.commit({"guide.md": GUIDE}))
 
 
-def test_shallow_clone_without_merge_base_is_refused(history: CommitChain, tmp_path: Path) -> None:
+def test_shallow_clone_without_merge_base_is_refused(history: CommitGraph, tmp_path: Path) -> None:
     full_repo, shallow_repo = Repo(history.store.common_dir), Repo(tmp_path / "shallow")
     for name in ("ours", "theirs"):
         tip = history.base
@@ -402,18 +402,18 @@ def test_shallow_clone_without_merge_base_is_refused(history: CommitChain, tmp_p
     options = ["--bare", "--depth", "2", "--no-single-branch"]
     full_repo.git("clone", "-q", *options, full_repo.path.as_uri(), str(shallow_repo.path))
 
-    def expected() -> Merge:
+    def merge_in_clone() -> Merge:
         git = GitReader(shallow_repo.path)
         our_snapshot, their_snapshot = (Snapshot(git, git.tip(name)) for name in ("ours", "theirs"))
         return merge_commits(our_snapshot, their_snapshot)
 
     with pytest.raises(ShallowHistory):
-        expected()
+        merge_in_clone()
     shallow_repo.git("fetch", "-q", "--depth", "10", "origin", "ours:ours", "theirs:theirs")
-    assert read_merged_files(expected())["theirs2.md"] == b"# New\n"
+    assert read_merged_files(merge_in_clone())["theirs2.md"] == b"# New\n"
 
 
-def test_only_changes_agreed_by_all_bases_are_merged(history: CommitChain) -> None:
+def test_only_changes_agreed_by_all_bases_are_merged(history: CommitGraph) -> None:
     """One side reverted a change that the other preserved; the bases differ, so no base is used."""
     edited_text, new_notes = GUIDE.replace("Run it.", "Run it twice."), "# Notes\n\nOther notes.\n"
     first_base = history.commit({"guide.md": edited_text}, history.base)
@@ -437,7 +437,7 @@ def test_only_changes_agreed_by_all_bases_are_merged(history: CommitChain) -> No
     assert read_merged_files(result) == encode_expected(agreed_files)
 
 
-def test_units_equal_in_all_bases_are_merged(history: CommitChain) -> None:
+def test_units_equal_in_all_bases_are_merged(history: CommitGraph) -> None:
     """Units equal in all bases are merged, next to a heading, a key and a text that differ."""
     front_matter = "---\nowner: ada\nstate: new\n---\n\n"
     start_commit = history.commit({"guide.md": front_matter + GUIDE}, history.base)
@@ -471,7 +471,7 @@ def test_units_equal_in_all_bases_are_merged(history: CommitChain) -> None:
     assert read_merged_files(result)["guide.md"] == agreed_text.encode()
 
 
-def test_merged_file_tree_equals_that_of_merge_commit(history: CommitChain) -> None:
+def test_merged_file_tree_equals_that_of_merge_commit(history: CommitGraph) -> None:
     result = merge_changes(
         history,
         {"a.md": "# A\n", "guide.md": GUIDE + "\nMore.\n"},
@@ -532,7 +532,7 @@ def _list_parent_folders(path: str) -> set[str]:
     return {"/".join(names[: depth + 1]) for depth in range(len(names))}
 
 
-def _commit_files(history: CommitChain, files: Mapping[str, bytes], parent: str | None) -> str:
+def _commit_files(history: CommitGraph, files: Mapping[str, bytes], parent: str | None) -> str:
     removed_files: dict[str, bytes | None] = dict.fromkeys(PATHS) if parent else {}
     return history.commit({**removed_files, **files}, *([parent] if parent else []))
 
@@ -540,7 +540,7 @@ def _commit_files(history: CommitChain, files: Mapping[str, bytes], parent: str 
 @given(base=trees_of_files(), ours=trees_of_files(), theirs=trees_of_files())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_each_file_is_merged_separately(
-    history: CommitChain, base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]
+    history: CommitGraph, base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]
 ) -> None:
     base_commit = _commit_files(history, base, None)
     our_commit, their_commit = (_commit_files(history, files, base_commit) for files in (ours, theirs))
@@ -551,21 +551,23 @@ def test_each_file_is_merged_separately(
     )
     assert read_merged_files(history.merge(our_commit, our_commit)) == ours
     result = history.merge(our_commit, their_commit)
-    expected, conflicts_by_path = read_merged_files(result), dict(result.conflicts)
+    merged_files, conflicts_by_path = read_merged_files(result), dict(result.conflicts)
     for path in PATHS:
         versions = (base.get(path), ours.get(path), theirs.get(path))
         base_data, our_data, their_data = versions
         if path in conflicts_by_path:
-            assert expected.get(path) == our_data != their_data
+            assert merged_files.get(path) == our_data != their_data
             assert conflicts_by_path[path].unit == PATH_UNIT or conflicts_by_path[path] == (
                 FILE_UNIT,
                 *versions,
             )
             assert conflicts_by_path[path].unit == PATH_UNIT or base_data not in (our_data, their_data)
         else:
-            assert expected.get(path) == (our_data if their_data in (base_data, our_data) else their_data)
+            assert merged_files.get(path) == (our_data if their_data in (base_data, our_data) else their_data)
     # The merged files form a valid tree, and a merge in the other direction has the same conflicts.
-    _commit_files(history, {path: data for path, data in expected.items() if data is not None}, our_commit)
+    _commit_files(
+        history, {path: data for path, data in merged_files.items() if data is not None}, our_commit
+    )
     reverse_conflicts = {
         path
         for path, conflict in history.merge(their_commit, our_commit).conflicts
@@ -576,7 +578,7 @@ def test_each_file_is_merged_separately(
     }
 
 
-def test_every_conflict_can_be_resolved(history: CommitChain) -> None:
+def test_every_conflict_can_be_resolved(history: CommitGraph) -> None:
     """A used resolution is reported as resolved; a resolution without a conflict is not."""
     ours: Files = {"guide.md": None, "logo.png": b"ours", "new.md": "# Ours\n"}
     theirs: Files = {"guide.md": "# Theirs\n", "logo.png": b"theirs", "new.md": "# Theirs\n"}

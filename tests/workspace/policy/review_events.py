@@ -1,4 +1,4 @@
-"""People with tokens, and events of proposals, for tests of the policy."""
+"""People with tokens, and events of proposals, for tests of the review policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "ID",
     "Check",
     "MemoryKeyring",
-    "author_of",
+    "make_author",
     "make_events",
     "make_keyring",
     "make_proposal",
@@ -53,7 +53,7 @@ def make_keyring(**addresses: str) -> MemoryKeyring:
     )
 
 
-def author_of(known_person: KnownPerson) -> Author:
+def make_author(known_person: KnownPerson) -> Author:
     """Return the author of an event that a person with a token writes."""
     return Author(
         known_person.person.name, known_person.person.email, KnownBy.TOKEN, known_person.person.token

@@ -1,4 +1,4 @@
-"""The rules that govern a change: by path, by type before and after; all rules govern the settings."""
+"""The rules that govern a change: by path, by old or new type; all rules govern changes of settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return repositories.normal(tmp_path_factory.mktemp("rules") / "repo", FILES)
+    return repositories.create_repository(tmp_path_factory.mktemp("rules") / "repo", FILES)
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +102,9 @@ def test_change_is_governed_by_expected_rules(
     if not rules:
         check_direct_write(tip, changes)
         return
-    with pytest.raises(Protected) as caught:
+    with pytest.raises(Protected) as error_info:
         check_direct_write(tip, changes)
-    assert set(caught.value.paths) <= changes.keys()
+    assert set(error_info.value.paths) <= changes.keys()
 
 
 def test_whole_entries_are_governed(tip: Snapshot) -> None:
@@ -121,11 +121,11 @@ def test_whole_entries_are_governed(tip: Snapshot) -> None:
 
 
 def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
-    with pytest.raises(Protected) as caught:
+    with pytest.raises(Protected) as error_info:
         check_direct_write(
             tip, {"guides/plain.md": b"", **{f"specs/{number:03}.md": b"" for number in range(30)}}
         )
-    error = caught.value
+    error = error_info.value
     assert error.message == (
         "specs/000.md, specs/001.md, specs/002.md and 27 more can change only by a proposal that is reviewed"
     )
@@ -134,7 +134,7 @@ def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
 
 
 def test_without_rules_no_path_is_protected(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo", {"a.md": API})
+    repo = repositories.create_repository(tmp_path / "repo", {"a.md": API})
     tip = Snapshot(GitReader(repo.path), repo.head())
     check_direct_write(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
     assert find_governing_rules(tip.config, find_touched_paths(tip, {"docyard.toml": b""})) == ()

@@ -69,12 +69,12 @@ def test_unknown_secret_is_refused(tokens: Tokens) -> None:
         digest,
         "\ud800",
     ):
-        with pytest.raises(InvalidToken) as caught:
+        with pytest.raises(InvalidToken) as error_info:
             tokens.person(invalid_secret)
         assert (
             not invalid_secret
             or invalid_secret == "ana"
-            or invalid_secret not in f"{caught.value.message}{caught.value.fix}"
+            or invalid_secret not in f"{error_info.value.message}{error_info.value.fix}"
         )
 
 
@@ -93,13 +93,13 @@ def test_revoked_token_is_unknown(tokens: Tokens) -> None:
 
 def test_unknown_name_returns_nearest_name(tokens: Tokens) -> None:
     tokens.add(*ANA)
-    with pytest.raises(UnknownToken) as caught:
+    with pytest.raises(UnknownToken) as error_info:
         tokens.revoke("anna")
-    assert caught.value.details["candidates"] == ["ana"]
-    with pytest.raises(UnknownToken) as caught:
+    assert error_info.value.details["candidates"] == ["ana"]
+    with pytest.raises(UnknownToken) as error_info:
         tokens.revoke("\x1b[2J" * 10_000)
-    assert len(caught.value.message) < 400
-    assert caught.value.message.isprintable()
+    assert len(error_info.value.message) < 400
+    assert error_info.value.message.isprintable()
 
 
 def test_trusted_token_has_same_key(tokens: Tokens, folder: Path) -> None:
@@ -150,18 +150,18 @@ def test_duplicate_token_name_is_refused(tokens: Tokens) -> None:
 def test_invalid_person_is_refused(
     tokens: Tokens, folder: Path, field: str, person: tuple[str, str, str]
 ) -> None:
-    with pytest.raises(InvalidPerson) as caught:
+    with pytest.raises(InvalidPerson) as error_info:
         tokens.add(*person)
-    assert caught.value.details["field"] == field
-    assert len(caught.value.message + caught.value.fix) < 300
+    assert error_info.value.details["field"] == field
+    assert len(error_info.value.message + error_info.value.fix) < 300
     assert not (folder / TOKENS_PATH).exists()
 
 
 def test_upper_case_name_is_refused_with_suggestion(tokens: Tokens) -> None:
     tokens.add(*ANA)
-    with pytest.raises(InvalidPerson, match="name of the token is invalid") as caught:
+    with pytest.raises(InvalidPerson, match="name of the token is invalid") as error_info:
         tokens.add("Ana", "Ana", "ana@example.org")
-    assert "such as 'ana'" in caught.value.fix
+    assert "such as 'ana'" in error_info.value.fix
 
 
 def make_file_readable(folder: Path) -> None:
@@ -205,9 +205,9 @@ def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, make_unsafe: Call
         lambda: tokens.person(secret),
         lambda: Tokens(folder).person(secret),
     ):
-        with pytest.raises(UnsafeTokens) as caught:
+        with pytest.raises(UnsafeTokens) as error_info:
             call()
-        assert str(folder) not in caught.value.message + caught.value.fix
+        assert str(folder) not in error_info.value.message + error_info.value.fix
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")

@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from tests.workspace.policy.review_events import (
     ADA,
     AGENT,
-    author_of,
+    make_author,
     make_events,
     make_keyring,
     make_proposal,
@@ -43,11 +43,11 @@ def evaluate(
     *reviews: tuple[EventBody, Author],
     tip: str | None = COMMIT,
     opener: Author = AGENT,
-    own_addresses: str = "",
+    own_address: str = "",
 ) -> EffectiveReviews:
     events = make_events(*reviews, opener=opener)
     return evaluate_reviews(
-        make_proposal(events, tip), events, TOKENS, frozenset({own_addresses} if own_addresses else ())
+        make_proposal(events, tip), events, TOKENS, frozenset({own_address} if own_address else ())
     )
 
 
@@ -56,7 +56,7 @@ def list_approvers(evaluation: EffectiveReviews) -> list[str]:
 
 
 def test_sealed_approval_counts() -> None:
-    evaluation = evaluate((seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)))
+    evaluation = evaluate((seal_review(ANA), make_author(ANA)), (seal_review(BEN), make_author(BEN)))
     assert list_approvers(evaluation) == ["ana", "ben"]
     assert (evaluation.change_requesters, evaluation.void_reasons) == ((), {})
 
@@ -64,18 +64,18 @@ def test_sealed_approval_counts() -> None:
 @loop_over(
     ("review", "author", "reason"),
     [
-        (Reviewed(APPROVE, "", COMMIT), author_of(ANA), VoidReason.UNSEALED),
-        (Reviewed(APPROVE, "", COMMIT, "0" * 96), author_of(ANA), VoidReason.UNSEALED),
-        (seal_review(ANA), author_of(BEN), VoidReason.UNSEALED),
-        (seal_review(BEN, token="ana"), author_of(ANA), VoidReason.UNSEALED),
-        (seal_review(ANA, proposal="z7m2q9xb"), author_of(ANA), VoidReason.UNSEALED),
-        (seal_review(ANA, target="drafts"), author_of(ANA), VoidReason.UNSEALED),
-        (seal_review(ANA, sealed_verdict=CHANGES), author_of(ANA), VoidReason.UNSEALED),
-        (seal_review(ANA, sealed_commit=OTHER_COMMIT), author_of(ANA), VoidReason.UNSEALED),
-        (seal_review(STRANGER), author_of(STRANGER), VoidReason.UNKNOWN_TOKEN),
-        (seal_review(ANA), author_of(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
-        (seal_review(ANA), author_of(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
-        (seal_review(ANA), author_of(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
+        (Reviewed(APPROVE, "", COMMIT), make_author(ANA), VoidReason.UNSEALED),
+        (Reviewed(APPROVE, "", COMMIT, "0" * 96), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA), make_author(BEN), VoidReason.UNSEALED),
+        (seal_review(BEN, token="ana"), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, proposal="z7m2q9xb"), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, target="drafts"), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_verdict=CHANGES), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_commit=OTHER_COMMIT), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(STRANGER), make_author(STRANGER), VoidReason.UNKNOWN_TOKEN),
+        (seal_review(ANA), make_author(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
+        (seal_review(ANA), make_author(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), make_author(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
     ],
 )
 def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidReason) -> None:
@@ -85,13 +85,13 @@ def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidR
 
 
 def test_address_of_token_overrides_address_of_event() -> None:
-    author = author_of(ANA)._replace(email="other@example.org")
-    assert list_approvers(evaluate((seal_review(ANA), author), own_addresses="ana@example.org")) == []
+    author = make_author(ANA)._replace(email="other@example.org")
+    assert list_approvers(evaluate((seal_review(ANA), author), own_address="ana@example.org")) == []
 
 
 def test_approval_is_bound_to_its_commit() -> None:
-    assert list_approvers(evaluate((seal_review(ANA), author_of(ANA)), tip=OTHER_COMMIT)) == []
-    assert [*evaluate((seal_review(ANA), author_of(ANA)), tip=None).void_reasons.values()] == [
+    assert list_approvers(evaluate((seal_review(ANA), make_author(ANA)), tip=OTHER_COMMIT)) == []
+    assert [*evaluate((seal_review(ANA), make_author(ANA)), tip=None).void_reasons.values()] == [
         VoidReason.OUTDATED
     ]
 
@@ -99,15 +99,15 @@ def test_approval_is_bound_to_its_commit() -> None:
 @loop_over(
     "opener",
     [
-        author_of(ANA),
-        author_of(ANA)._replace(email="x@example.org"),
+        make_author(ANA),
+        make_author(ANA)._replace(email="x@example.org"),
         Author("Ana", "ANA@example.org", KnownBy.GIT),
-        author_of(LAPTOP),
+        make_author(LAPTOP),
     ],
 )
 def test_approval_by_opener_is_void(opener: Author) -> None:
     evaluation = evaluate(
-        (seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)), opener=opener
+        (seal_review(ANA), make_author(ANA)), (seal_review(BEN), make_author(BEN)), opener=opener
     )
     assert list_approvers(evaluation) == ["ben"]
     assert VoidReason.OWN in evaluation.void_reasons.values()
@@ -116,34 +116,34 @@ def test_approval_by_opener_is_void(opener: Author) -> None:
 def test_approval_by_commit_author_is_void() -> None:
     assert list_approvers(
         evaluate(
-            (seal_review(ANA), author_of(ANA)),
-            (seal_review(BEN), author_of(BEN)),
-            own_addresses="BEN@example.org",
+            (seal_review(ANA), make_author(ANA)),
+            (seal_review(BEN), make_author(BEN)),
+            own_address="BEN@example.org",
         )
     ) == ["ana"]
 
 
 def test_person_may_approve_proposal_of_own_client() -> None:
     agent = Author("Ana", "ana@example.org", KnownBy.CLIENT, "an agent")
-    assert list_approvers(evaluate((seal_review(ANA), author_of(ANA)), opener=agent)) == ["ana"]
+    assert list_approvers(evaluate((seal_review(ANA), make_author(ANA)), opener=agent)) == ["ana"]
 
 
 def test_last_review_of_person_counts_for_all_tokens() -> None:
     evaluation = evaluate(
-        (seal_review(ANA), author_of(ANA)), (seal_review(LAPTOP, CHANGES), author_of(LAPTOP))
+        (seal_review(ANA), make_author(ANA)), (seal_review(LAPTOP, CHANGES), make_author(LAPTOP))
     )
     assert list_approvers(evaluation) == []
     assert [*evaluation.void_reasons.values()] == [VoidReason.REPLACED]
     assert [author.label for author in evaluation.change_requesters] == ["laptop"]
     second_evaluation = evaluate(
-        (seal_review(ANA, CHANGES), author_of(ANA)), (seal_review(LAPTOP), author_of(LAPTOP))
+        (seal_review(ANA, CHANGES), make_author(ANA)), (seal_review(LAPTOP), make_author(LAPTOP))
     )
     assert (list_approvers(second_evaluation), second_evaluation.change_requesters) == (["laptop"], ())
 
 
 def test_copied_approval_is_void() -> None:
-    approval = seal_review(ANA), author_of(ANA)
-    evaluation = evaluate(approval, (seal_review(ANA, CHANGES), author_of(ANA)), approval)
+    approval = seal_review(ANA), make_author(ANA)
+    evaluation = evaluate(approval, (seal_review(ANA, CHANGES), make_author(ANA)), approval)
     assert list_approvers(evaluation) == []
     assert len(evaluation.change_requesters) == 1
     assert sorted(evaluation.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
@@ -151,20 +151,22 @@ def test_copied_approval_is_void() -> None:
 
 def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
     request, forged_approval = (
-        (seal_review(ANA, CHANGES), author_of(ANA)),
-        (Reviewed(APPROVE, "", COMMIT), author_of(ANA)),
+        (seal_review(ANA, CHANGES), make_author(ANA)),
+        (Reviewed(APPROVE, "", COMMIT), make_author(ANA)),
     )
-    evaluation = evaluate(request, (seal_review(ANA), author_of(ANA)), request, forged_approval)
+    evaluation = evaluate(request, (seal_review(ANA), make_author(ANA)), request, forged_approval)
     assert (list_approvers(evaluation), len(evaluation.change_requesters)) == ([], 1)
     assert sorted(evaluation.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
 
 
 def test_unsealed_review_does_not_replace_sealed_review() -> None:
-    forged_approval = Reviewed(APPROVE, "", COMMIT), author_of(ANA)
-    assert len(evaluate((seal_review(ANA, CHANGES), author_of(ANA)), forged_approval).change_requesters) == 1
-    forged_request = Reviewed(CHANGES, "", OTHER_COMMIT), author_of(ANA)
+    forged_approval = Reviewed(APPROVE, "", COMMIT), make_author(ANA)
+    assert (
+        len(evaluate((seal_review(ANA, CHANGES), make_author(ANA)), forged_approval).change_requesters) == 1
+    )
+    forged_request = Reviewed(CHANGES, "", OTHER_COMMIT), make_author(ANA)
     evaluation = evaluate(
-        (seal_review(ANA, CHANGES), author_of(ANA)), forged_request, (Submitted(COMMIT), AGENT)
+        (seal_review(ANA, CHANGES), make_author(ANA)), forged_request, (Submitted(COMMIT), AGENT)
     )
     assert [author.label for author in evaluation.change_requesters] == ["ana"], (
         "only the forged request was answered"
@@ -172,13 +174,13 @@ def test_unsealed_review_does_not_replace_sealed_review() -> None:
 
 
 def test_only_changed_content_answers_change_request() -> None:
-    request = seal_review(ANA, CHANGES), author_of(ANA)
+    request = seal_review(ANA, CHANGES), make_author(ANA)
     assert len(evaluate(request, (Submitted(COMMIT), AGENT)).change_requesters) == 1
     assert evaluate(request, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
     assert (
         len(
             evaluate(
-                request, (Submitted(OTHER_COMMIT), AGENT), (seal_review(ANA, CHANGES), author_of(ANA))
+                request, (Submitted(OTHER_COMMIT), AGENT), (seal_review(ANA, CHANGES), make_author(ANA))
             ).change_requesters
         )
         == 1
@@ -186,18 +188,18 @@ def test_only_changed_content_answers_change_request() -> None:
 
 
 def test_token_approval_withdraws_git_change_request() -> None:
-    git = Author("Ana", "ana@example.org", KnownBy.GIT)
-    request = Reviewed(CHANGES, "", COMMIT), git
-    assert evaluate(request).change_requesters == (git,)
-    assert evaluate(request, (seal_review(ANA), author_of(ANA))).change_requesters == ()
-    assert evaluate(request, (seal_review(BEN), author_of(BEN))).change_requesters == (git,)
-    assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git)).change_requesters == ()
+    git_author = Author("Ana", "ana@example.org", KnownBy.GIT)
+    request = Reviewed(CHANGES, "", COMMIT), git_author
+    assert evaluate(request).change_requesters == (git_author,)
+    assert evaluate(request, (seal_review(ANA), make_author(ANA))).change_requesters == ()
+    assert evaluate(request, (seal_review(BEN), make_author(BEN))).change_requesters == (git_author,)
+    assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git_author)).change_requesters == ()
 
 
 def test_comment_review_does_not_replace_decision() -> None:
-    comment_review = seal_review(ANA, ReviewDecision.COMMENT), author_of(ANA)
-    assert list_approvers(evaluate((seal_review(ANA), author_of(ANA)), comment_review)) == ["ana"]
-    assert len(evaluate((seal_review(ANA, CHANGES), author_of(ANA)), comment_review).change_requesters) == 1
+    comment_review = seal_review(ANA, ReviewDecision.COMMENT), make_author(ANA)
+    assert list_approvers(evaluate((seal_review(ANA), make_author(ANA)), comment_review)) == ["ana"]
+    assert len(evaluate((seal_review(ANA, CHANGES), make_author(ANA)), comment_review).change_requesters) == 1
 
 
 def test_seals_are_unique() -> None:
@@ -206,15 +208,15 @@ def test_seals_are_unique() -> None:
 
 
 def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
-    name, data = encode_event(ID, seal_review(ANA), author_of(ANA), NOON)
+    name, data = encode_event(ID, seal_review(ANA), make_author(ANA), NOON)
     assert decode_event(ID, name, data).body == Reviewed(
         APPROVE, "", COMMIT, json.loads(data)["words"]["seal"]
     )
-    unsealed_data = encode_event(ID, Reviewed(APPROVE, "", COMMIT), author_of(ANA), NOON)[1]
+    unsealed_data = encode_event(ID, Reviewed(APPROVE, "", COMMIT), make_author(ANA), NOON)[1]
     assert json.loads(unsealed_data)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
     for seal in ("", "0" * 64, "0" * 95 + "x", "0" * 97):
         with pytest.raises(Unreadable):
-            encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), author_of(ANA), NOON)
+            encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), make_author(ANA), NOON)
 
 
 def test_reviews_of_many_events_take_linear_time() -> None:

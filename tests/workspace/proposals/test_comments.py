@@ -40,7 +40,7 @@ OTHER_TEXT = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "repo", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
+    return repositories.create_repository(tmp_path / "repo", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
 
 
 def take_snapshot(repo: Repo) -> Snapshot:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.repositories import Repo, cloned
+from tests.repositories import Repo, clone_repository
 from tests.workspace.proposals.event_writer import (
     ADA,
     AGENT,
@@ -134,12 +134,12 @@ def test_branch_moved_by_another_program_loses_no_event(
     repo: Repo, writer: EventWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.append(make_opening())
-    publish, calls = Publication.publish, 0
+    publish, call_count = Publication.publish, 0
 
     def publish_after_other(publication: Publication, batch: object) -> str:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
+        nonlocal call_count
+        call_count += 1
+        if call_count == 1:
             tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
             other_commit = repo.git("commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "A person's").strip()
             repo.git("update-ref", f"refs/heads/{DISCUSSION_BRANCH}", other_commit)
@@ -194,7 +194,7 @@ def _append_comments(path: str, name: str) -> None:
 def test_fresh_clone_reads_all_events(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     writer.append(Commented("Why?"))
-    other_writer = EventWriter(cloned(repo, tmp_path / "clone").path)
+    other_writer = EventWriter(clone_repository(repo, tmp_path / "clone").path)
     assert other_writer.log.read().proposals == (ID,)
     assert other_writer.events() == writer.events()
 
@@ -203,7 +203,7 @@ def test_first_event_in_clone_continues_fetched_branch(
     repo: Repo, writer: EventWriter, tmp_path: Path
 ) -> None:
     writer.append(make_opening())
-    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo = clone_repository(repo, tmp_path / "clone")
     other_writer = EventWriter(clone_repo.path)
     other_writer.append(Commented("From the clone"))
     assert clone_repo.git("log", "--format=%s", DISCUSSION_BRANCH).splitlines() == format_commit_subjects(
@@ -220,7 +220,7 @@ def format_commit_subjects(id: str, *actions: str) -> list[str]:
 
 def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
-    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo = clone_repository(repo, tmp_path / "clone")
     other_writer = EventWriter(clone_repo.path, NOON.replace(hour=13))
     other_writer.append(Commented("From the clone"))
     writer.append(Commented("From here"))
@@ -231,14 +231,14 @@ def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp
     old_events = writer.events()
     tip = repo.git("rev-parse", f"refs/remotes/clone/{DISCUSSION_BRANCH}").strip()
     our_commit = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
-    merge_commit = writer.log.merge_commit(tip, repositories.signature())
+    merge_commit = writer.log.merge_commit(tip, repositories.make_signature())
     assert repo.git("log", "-1", "--format=%P", DISCUSSION_BRANCH).split() == [our_commit, tip]
     assert len(list_event_paths(repo)) == 4
     assert writer.events() == old_events  # the fetched events were read before the merge
     assert len(writer.events()) == 3
-    assert writer.log.merge_commit(tip, repositories.signature()) == merge_commit
+    assert writer.log.merge_commit(tip, repositories.make_signature()) == merge_commit
     clone_repo.git("fetch", "-q", "origin", f"{DISCUSSION_BRANCH}:refs/remotes/origin/{DISCUSSION_BRANCH}")
-    assert other_writer.log.merge_commit(merge_commit, repositories.signature()) == merge_commit, (
+    assert other_writer.log.merge_commit(merge_commit, repositories.make_signature()) == merge_commit, (
         "the merge must be a fast-forward"
     )
     assert clone_repo.git("rev-parse", DISCUSSION_BRANCH).strip() == merge_commit
@@ -248,26 +248,26 @@ def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp
 def test_unrelated_discussions_of_two_clones_are_merged(
     repo: Repo, writer: EventWriter, tmp_path: Path
 ) -> None:
-    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo = clone_repository(repo, tmp_path / "clone")
     other_writer = EventWriter(clone_repo.path)
     writer.append(make_opening())
     other_writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
-    writer.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.signature())
+    writer.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.make_signature())
     assert writer.log.read().proposals == (ID, OTHER_ID)
 
 
 def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     writer.append(Commented("Why?"))
-    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo = clone_repository(repo, tmp_path / "clone")
     clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
     first_path, second_path = list_event_paths(clone_repo)
     clone_repo.git("rm", "-q", second_path)
     clone_repo.write({first_path: "{}\n"})
     tip = clone_repo.commit({}, "Censor")
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
-    writer.log.merge_commit(tip, repositories.signature())
+    writer.log.merge_commit(tip, repositories.make_signature())
     discussion = Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()])
     assert len(discussion.events_of(ID).events) == 2
     assert discussion.events_of(ID).unreadable_count == 1
@@ -275,7 +275,7 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
 
 def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
-    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo = clone_repository(repo, tmp_path / "clone")
     clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
     (path,) = list_event_paths(clone_repo)
     clone_repo.git("rm", "-q", path)
@@ -283,9 +283,9 @@ def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWrite
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     close_result = writer.append(Closed())
     clone_repo.git("fetch", "-q", "origin", DISCUSSION_BRANCH)
-    EventWriter(clone_repo.path).log.merge_commit(close_result.commit, repositories.signature())
+    EventWriter(clone_repo.path).log.merge_commit(close_result.commit, repositories.make_signature())
     assert len(list_event_paths(clone_repo)) == 2, "a file at the path of the folder is left out"
-    writer.log.merge_commit(tip, repositories.signature())
+    writer.log.merge_commit(tip, repositories.make_signature())
     assert (
         len(Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()]).events_of(ID).events)
         == 2
@@ -295,7 +295,7 @@ def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWrite
 
 def test_manual_git_merge_preserves_all_events(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
-    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo = clone_repository(repo, tmp_path / "clone")
     EventWriter(clone_repo.path).append(Commented("From the clone"), now=lambda: NOON)
     writer.append(Commented("From here"))
     clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
@@ -305,25 +305,25 @@ def test_manual_git_merge_preserves_all_events(repo: Repo, writer: EventWriter, 
 
 def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
     """Three clones append events; all orders of merges give the same proposal."""
-    origin = repositories.normal(tmp_path / "origin")
+    origin = repositories.create_repository(tmp_path / "origin")
     EventWriter(origin.path).append(make_opening(base=COMMIT))
     bodies_by_clone: list[tuple[EventBody, ...]] = [
         (Closed(), Reopened()),
         (Edited(title="Another"), Closed()),
         (Commented("Why?"), Submitted(COMMIT)),
     ]
-    clones = [cloned(origin, tmp_path / name) for name in ("one", "two", "three")]
+    clones = [clone_repository(origin, tmp_path / name) for name in ("one", "two", "three")]
     for repo, bodies in zip(clones, bodies_by_clone, strict=True):
         EventWriter(repo.path).append(*bodies)
         origin.git("fetch", "-q", str(repo.path), f"{DISCUSSION_BRANCH}:refs/talk/{repo.path.name}")
     results = set()
     for number, order in enumerate(permutations(clones)):
-        copy_repo = cloned(origin, tmp_path / f"copy-{number}")
+        copy_repo = clone_repository(origin, tmp_path / f"copy-{number}")
         copy_repo.git("fetch", "-q", "origin", "refs/talk/*:refs/talk/*")
         writer = EventWriter(copy_repo.path)
         for repo in order:
             tip = copy_repo.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
-            writer.log.merge_commit(tip, repositories.signature())
+            writer.log.merge_commit(tip, repositories.make_signature())
         results.add(
             (
                 copy_repo.git("rev-parse", f"{DISCUSSION_BRANCH}^{{tree}}"),
@@ -385,9 +385,9 @@ def test_checked_out_discussion_branch_is_updated(repo: Repo, writer: EventWrite
 def test_event_file_is_readable_json(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening("Ünïcode 🎉"))
     (path,) = list_event_paths(repo)
-    raw = repo.git("show", f"{DISCUSSION_BRANCH}:{path}")
-    assert "Ünïcode 🎉" in raw
-    assert json.loads(raw)["words"]["title"] == "Ünïcode 🎉"
+    event_json = repo.git("show", f"{DISCUSSION_BRANCH}:{path}")
+    assert "Ünïcode 🎉" in event_json
+    assert json.loads(event_json)["words"]["title"] == "Ünïcode 🎉"
 
 
 def test_second_read_decodes_only_new_events(

@@ -49,10 +49,10 @@ def discussions(draw: st.DrawFn) -> list[Event]:
 
 
 @given(discussions(), st.randoms(use_true_random=False))
-def test_shuffled_events_have_the_same_order(events: list[Event], random: object) -> None:
+def test_shuffled_events_have_the_same_order(events: list[Event], rng: object) -> None:
     sorted_events = sort_events(events)
     shuffled_events = [*events]
-    random.shuffle(shuffled_events)  # type: ignore[attr-defined]
+    rng.shuffle(shuffled_events)  # type: ignore[attr-defined]
     assert sort_events(shuffled_events) == sort_events(sorted_events) == sorted_events
     positions = {event.id: position for position, event in enumerate(sorted_events)}
     assert len(positions) == len(events)

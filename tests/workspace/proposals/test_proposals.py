@@ -29,7 +29,7 @@ class Scene:
     """A repository with a proposal that an agent opened, and methods to change it with Git."""
 
     def __init__(self, path: Path) -> None:
-        self.repo = repositories.normal(path)
+        self.repo = repositories.create_repository(path)
         self.writer = EventWriter(self.repo.path)
         self.base = self.repo.head()
         self.repo.git("branch", BRANCH)
@@ -85,7 +85,7 @@ def test_state_changes_from_draft_to_merged(scene: Scene) -> None:
     approved_proposal = scene.find_proposal()
     assert approved_proposal.state is ProposalState.APPROVED
     assert [review.author for review in approved_proposal.approvals] == [BEA]
-    assert [item.relation for item in approved_proposal.reviews] == [
+    assert [review.relation for review in approved_proposal.reviews] == [
         CommitRelation.EDITED,
         CommitRelation.CURRENT,
     ]

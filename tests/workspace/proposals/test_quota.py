@@ -41,7 +41,7 @@ REQUEST = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 
 
 @pytest.fixture(autouse=True)
-def _small_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+def reduce_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discussion, "MAX_EVENTS", 100)
     monkeypatch.setattr(discussion, "MAX_TOTAL_BYTES", 80_000)
 
@@ -134,9 +134,9 @@ def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
     for proposal in (free_proposal, governed_proposal):
         commit_events(scene.repo, proposal.id, Commented("A planted remark, " * 20), 150)
     for proposal, actor in ((governed_proposal, scene.person()), (free_proposal, CLIENT)):
-        with pytest.raises(MergeBlocked) as caught:
+        with pytest.raises(MergeBlocked) as error_info:
             scene.proposal_actions.merge(proposal.id, actor)
-        assert caught.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
+        assert error_info.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
     assert (
         scene.proposal_actions.merge(free_proposal.id, scene.person()).proposal.state is ProposalState.MERGED
     )

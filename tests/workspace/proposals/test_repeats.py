@@ -14,7 +14,7 @@ KEY = "github comment 101"
 
 
 def test_repeated_event_of_two_clones_is_read_once_unless_answered(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "one")
+    repo = repositories.create_repository(tmp_path / "one")
     first_writer = EventWriter(repo.path)
     first_writer.append(make_opening())
     repo.git("clone", "-q", "--mirror", ".", str(tmp_path / "two"))
@@ -35,7 +35,7 @@ def test_repeated_event_of_two_clones_is_read_once_unless_answered(tmp_path: Pat
 
 
 def test_unanswered_repeat_is_read_once(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "one")
+    repo = repositories.create_repository(tmp_path / "one")
     first_writer = EventWriter(repo.path)
     first_writer.append(make_opening())
     repo.git("clone", "-q", "--mirror", ".", str(tmp_path / "two"))

@@ -116,12 +116,12 @@ def test_page_of_document_tracks_only_possible_comments(
     tip = scene.find_proposal(ID).tip
     remarks = [Commented(f"{number}", place=target, commit=tip, reply_to=None) for number in range(1_200)]
     scene.writer.append(*remarks, by=ADA, proposal=ID)
-    calls = 0
+    call_count = 0
     find_safely = find_comment_anchor_safely
 
     def count_and_find(*arguments: Any) -> CommentAnchor | None:
-        nonlocal calls
-        calls += 1
+        nonlocal call_count
+        call_count += 1
         return find_safely(*arguments)
 
     monkeypatch.setattr(module, "find_comment_anchor_safely", count_and_find)
@@ -134,11 +134,11 @@ def test_page_of_document_tracks_only_possible_comments(
     assert count_threads("other.md", None) == (0, MAX_CHECKED_THREADS), (
         "the text of the comments cannot have moved to this document"
     )
-    assert calls == 0
+    assert call_count == 0
     assert count_threads("guide.md", "use") == (0, MAX_TRACKED_TEXTS), (
         "the text may have moved: a page tracks comments up to its limit"
     )
-    assert calls == MAX_TRACKED_TEXTS
+    assert call_count == MAX_TRACKED_TEXTS
     assert count_threads("guide.md", "setup", after=1_190) == (10, None)
     scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
     assert count_threads("other.md", "setup", after=1_190) == (10, None), (

@@ -1,4 +1,4 @@
-"""An operation that runs a callback while it is planned."""
+"""An operation that runs a callback when it is planned."""
 
 from __future__ import annotations
 

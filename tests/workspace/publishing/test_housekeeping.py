@@ -41,7 +41,7 @@ from workspace.publishing.staging_folder import StagingFolder
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-SIGNATURE = repositories.signature()
+SIGNATURE = repositories.make_signature()
 REMOVE_FOLDERS_SCRIPT = """
 import os, sys
 names = [f"{sys.argv[1]}/{number:02x}" for number in range(256)]
@@ -65,15 +65,15 @@ THIRTEEN_HOURS_S = 13 * 60 * 60
 
 @pytest.fixture(params=[False, True], ids=["checked-out", "bare"])
 def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repo:
-    build = repositories.bare if request.param else repositories.normal
-    return build(tmp_path / "repo")
+    create = repositories.create_bare_repository if request.param else repositories.create_repository
+    return create(tmp_path / "repo")
 
 
 def find_git_dir(repo: Repo) -> Path:
     return Path(repo.git("rev-parse", "--absolute-git-dir").strip())
 
 
-def commit(repo: Repo, data: bytes = NEW_TEXT, store: GitStore | None = None) -> str:
+def publish_change(repo: Repo, data: bytes = NEW_TEXT, store: GitStore | None = None) -> str:
     store = store or GitStore(repo.path)
     batch = Batch("main", store.tip("main"), {"guides/setup.md": data}, "Change", SIGNATURE)
     return publish(store, batch, durable=False)
@@ -93,11 +93,11 @@ def list_keep_files(repo: Repo) -> list[Path]:
 
 def run_before_move(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], None]) -> None:
     """Run a callback right before the branch moves."""
-    move = refs.BranchRef.move
+    original_move = refs.BranchRef.move
 
     def move_after_callback(self: refs.BranchRef, name: str) -> None:
         callback()
-        move(self, name)
+        original_move(self, name)
 
     monkeypatch.setattr(refs.BranchRef, "move", move_after_callback)
 
@@ -114,55 +114,55 @@ def write_gc_lock(repo: Repo, *, pid: int | None = None, host: str | None = None
 def test_objects_pruned_before_branch_move_are_rewritten(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    pruned: list[str] = []
+    pruned_names: list[str] = []
 
     def prune() -> None:
         files_before = list_loose_files(repo)
         repo.git("pack-refs", "--all", check=False)
         repo.git(*command, check=False)
         repo.git("prune", "--expire=now")
-        pruned.extend(path.name for path in files_before - list_loose_files(repo))
+        pruned_names.extend(path.name for path in files_before - list_loose_files(repo))
 
     run_before_move(monkeypatch, prune)
-    id = commit(repo)
-    assert id[2:] in pruned
-    assert all(is_loose(find_git_dir(repo), object) for object in list_new_objects(repo, id))
+    id = publish_change(repo)
+    assert id[2:] in pruned_names
+    assert all(is_loose(find_git_dir(repo), object_id) for object_id in list_new_objects(repo, id))
     assert repo.fsck() == ""
 
 
 def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may die right after the move, and then no later check finds missing objects."""
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     files_before = list_loose_files(repo)
-    pruned: set[Path] = set()
+    pruned_paths: set[Path] = set()
     missing_sets: list[set[Path]] = []
-    apply = Checkout.apply
+    original_apply = Checkout.apply
 
     def apply_and_record(self: Checkout, journal: Journal, staging: StagingFolder) -> None:
-        apply(self, journal, staging)
-        pruned.update(list_loose_files(repo) - files_before)
+        original_apply(self, journal, staging)
+        pruned_paths.update(list_loose_files(repo) - files_before)
         repo.git("prune", "--expire=now")
 
     monkeypatch.setattr(Checkout, "apply", apply_and_record)
-    run_before_move(monkeypatch, lambda: missing_sets.append(pruned - list_loose_files(repo)))
-    id = commit(repo)
-    assert build_loose_path(find_git_dir(repo), id) in pruned
+    run_before_move(monkeypatch, lambda: missing_sets.append(pruned_paths - list_loose_files(repo)))
+    id = publish_change(repo)
+    assert build_loose_path(find_git_dir(repo), id) in pruned_paths
     assert missing_sets == [set()]
 
 
 def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     repo.git("repack", "-adq")
     lock = write_gc_lock(repo)
-    id = commit(repo)
+    id = publish_change(repo)
     [keep_file] = list_keep_files(repo)
-    for object in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
-        build_loose_path(find_git_dir(repo), object).unlink()
+    for object_id in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
+        build_loose_path(find_git_dir(repo), object_id).unlink()
     assert repo.fsck() == ""
-    second_commit = commit(repo, b"# Setup\n\nMore.\n")
+    second_commit = publish_change(repo, b"# Setup\n\nMore.\n")
     assert keep_file in list_keep_files(repo)
     assert len(list_keep_files(repo)) == 2
     lock.unlink()
-    commit(repo, b"# Setup\n\nStill more.\n")
+    publish_change(repo, b"# Setup\n\nStill more.\n")
     assert list_keep_files(repo) == []
     repo.git("gc", "--quiet", "--prune=now")
     assert len(list(keep_file.parent.glob("*.pack"))) == 1
@@ -173,10 +173,10 @@ def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
 
 def test_gc_started_before_branch_move_is_detected_after(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     run_before_move(monkeypatch, lambda: (write_gc_lock(repo), None)[1])
-    id = commit(repo)
+    id = publish_change(repo)
     assert len(list_keep_files(repo)) == 1
-    for object in list_new_objects(repo, id):
-        build_loose_path(find_git_dir(repo), object).unlink()
+    for object_id in list_new_objects(repo, id):
+        build_loose_path(find_git_dir(repo), object_id).unlink()
     assert repo.fsck() == ""
 
 
@@ -184,7 +184,7 @@ def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
     repo.git("repack", "-adq")
     [pack] = (find_git_dir(repo) / "objects" / "pack").glob("*.pack")
     pack.with_suffix(".keep").write_text("mine\n")
-    commit(repo)
+    publish_change(repo)
     assert [keep_file.read_text() for keep_file in list_keep_files(repo)] == ["mine\n"]
 
 
@@ -209,13 +209,13 @@ def test_gc_is_running_by_rules_of_git(repo: Repo, options: dict[str, object], i
 def test_torn_gc_lock_is_ignored(repo: Repo, text: str) -> None:
     (find_git_dir(repo) / "gc.pid").write_text(text)
     assert identify_running_gc(find_git_dir(repo)) is None
-    commit(repo)
+    publish_change(repo)
 
 
 def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     """The text of a reset commit is written again: `git repack` drops the pack that contains its blob."""
     base = repo.head()
-    first_commit = commit(repo)
+    first_commit = publish_change(repo)
     blob, tree = (
         repo.git("rev-parse", f"{first_commit}{suffix}").strip() for suffix in (":guides/setup.md", "^{tree}")
     )
@@ -226,7 +226,7 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     repo.git("reflog", "expire", "--expire=now", "--all")
     store = GitStore(repo.path)
     assert store.has_object(blob)
-    second_commit = commit(repo, store=store)
+    second_commit = publish_change(repo, store=store)
     assert repo.git("rev-parse", f"{second_commit}^{{tree}}").strip() == tree
     assert all(is_loose(find_git_dir(repo), id) for id in (blob, tree, second_commit))
     for file in (find_git_dir(repo) / "objects" / "pack").iterdir():
@@ -236,16 +236,16 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
 
 def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        move = refs.BranchRef.move
+        original_move = refs.BranchRef.move
 
         def die(self: refs.BranchRef, name: str) -> None:
             repo.git("prune", "--expire=now")
-            move(self, name)
+            original_move(self, name)
             raise KeyboardInterrupt
 
         patch.setattr(refs.BranchRef, "move", die)
         with pytest.raises(KeyboardInterrupt):
-            commit(repo)
+            publish_change(repo)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
     assert recover(GitStore(repo.path)).rolled_forward == 1
     assert repo.fsck() == ""
@@ -254,7 +254,7 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
 
 @pytest.mark.parametrize("writer", ["a publication", "a call"])
 def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: str) -> None:
-    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    first_commit, second_commit = publish_change(repo), publish_change(repo, b"# Setup\n\nMore.\n")
     for id in (*list_new_objects(repo, second_commit), *list_new_objects(repo, first_commit)):
         build_loose_path(find_git_dir(repo), id).unlink(missing_ok=True)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
@@ -271,19 +271,19 @@ def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: st
 
 
 def test_publication_copies_are_bounded(repo: Repo) -> None:
-    ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
+    ids = [publish_change(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
     names = sorted(path.name for path in (find_git_dir(repo) / RECENT_COPIES).iterdir())
     assert [name.partition("-")[2] for name in names] == ids[3:]
     assert set(list_new_objects(repo, ids[-1])) <= read_copied_objects(find_git_dir(repo)).keys()
 
 
 def test_copies_folder_that_is_a_link_is_ignored(repo: Repo, tmp_path: Path) -> None:
-    commit(repo)
+    publish_change(repo)
     outside_folder = tmp_path / "outside"
     shutil.move(find_git_dir(repo) / RECENT_COPIES, outside_folder)
     (find_git_dir(repo) / RECENT_COPIES).symlink_to(outside_folder)
     assert read_copied_objects(find_git_dir(repo)) == {}
-    commit(repo, b"# Setup\n\nMore.\n")
+    publish_change(repo, b"# Setup\n\nMore.\n")
     assert len(list(outside_folder.iterdir())) == 1
 
 
@@ -296,7 +296,7 @@ def test_writes_succeed_while_empty_object_folders_are_removed(repo: Repo) -> No
     )
     try:
         for number in range(60):
-            commit(repo, b"# Setup\n\n%d\n" % number, store)
+            publish_change(repo, b"# Setup\n\n%d\n" % number, store)
     finally:
         process.kill()
         process.wait()
@@ -306,8 +306,8 @@ def test_writes_succeed_while_empty_object_folders_are_removed(repo: Repo) -> No
 def test_git_reads_written_loose_object(repo: Repo) -> None:
     common_dir, data = find_git_dir(repo), b"text"
     file = pack_loose("blob", data)
-    [(id, unpacked_file, kind, unpacked)] = unpack_loose(file)
-    assert (unpacked_file, kind, unpacked) == (file, "blob", data)
+    [(id, unpacked_file, kind, unpacked_data)] = unpack_loose(file)
+    assert (unpacked_file, kind, unpacked_data) == (file, "blob", data)
     files_before = list_loose_files(repo)
     write_loose(common_dir, id, file, durable=True)
     assert repo.git("cat-file", "blob", id) == "text"
@@ -320,9 +320,9 @@ def test_truncated_loose_object_ends_unpacking(repo: Repo) -> None:
     all_files = b"".join(files)
     assert [data for *_, data in unpack_loose(all_files)] == [b"%d" % number * 100 for number in range(3)]
     for end in range(len(all_files)):
-        unpacked = [file for _, file, _, _ in unpack_loose(all_files[:end])]
-        assert unpacked == files[: len(unpacked)]
-        assert len(b"".join(unpacked)) <= end
+        unpacked_files = [file for _, file, _, _ in unpack_loose(all_files[:end])]
+        assert unpacked_files == files[: len(unpacked_files)]
+        assert len(b"".join(unpacked_files)) <= end
     assert list(unpack_loose(b"junk" + all_files)) == []
 
 
@@ -332,7 +332,7 @@ def test_reader_survives_repack_that_removes_its_packs(repo: Repo) -> None:
     first_commit = reader.commit(repo.head())
     pack = next((find_git_dir(repo) / "objects" / "pack").glob("*.pack"))
     for number in range(3):
-        commit(repo, b"# Setup\n\n%d\n" % number)
+        publish_change(repo, b"# Setup\n\n%d\n" % number)
         repo.git("repack", "-adq")
         assert reader.commit(repo.head()).parents
         assert reader.blob(repo.git("rev-parse", "HEAD:guides/setup.md").strip())
@@ -349,13 +349,13 @@ def test_missing_object_without_copy_is_an_error(repo: Repo) -> None:
 
 @pytest.mark.parametrize("object_kind", ["commit", "root", "folder", "blob"])
 def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, object_kind: str) -> None:
-    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    first_commit, second_commit = publish_change(repo), publish_change(repo, b"# Setup\n\nMore.\n")
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
     store = GitStore(repo.path)
     for id in (first_commit, second_commit):
-        object = repo.git("rev-parse", f"{id}{name}").strip()
-        store.peel(object)  # libgit2 has the object in its cache, and would report that it exists
-        build_loose_path(find_git_dir(repo), object).unlink()
+        object_id = repo.git("rev-parse", f"{id}{name}").strip()
+        store.peel(object_id)  # libgit2 has the object in its cache, and would report that it exists
+        build_loose_path(find_git_dir(repo), object_id).unlink()
     assert restore_all_pruned(store)
     assert repo.fsck() == ""
     assert restore_all_pruned(store), "another thread may have restored the objects before"
@@ -363,7 +363,7 @@ def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, object_kind
 
 @pytest.mark.parametrize("object_kind", ["commit", "root", "folder", "blob"])
 def test_publication_restores_pruned_objects_of_tip(repo: Repo, object_kind: str) -> None:
-    id = commit(repo)
+    id = publish_change(repo)
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
     build_loose_path(find_git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
     publish(
@@ -417,12 +417,12 @@ def test_gc_lock_of_process_0_is_ignored(repo: Repo) -> None:
 def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     folder = find_git_dir(repo) / "objects" / "pack"
     files_before = sorted(folder.iterdir())
-    replace = os.replace
+    replace_file = os.replace
 
     def fail(source: Path, target: Path) -> None:
         if target.suffix == suffix:
             raise OSError(errno.ENOSPC, "disk full")
-        replace(source, target)
+        replace_file(source, target)
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
@@ -433,13 +433,13 @@ def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.Monke
 def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = find_git_dir(repo) / "objects" / "pack"
     files_before = sorted(folder.iterdir())
-    write = packs._write_file
+    write_file = packs._write_file
 
     def fail(file: Path, data: bytes, durable: bool) -> None:
         if ".keep" in file.name:
-            write(file, data[:5], durable)
+            write_file(file, data[:5], durable)
             raise OSError(errno.ENOSPC, "disk full")
-        write(file, data, durable)
+        write_file(file, data, durable)
 
     monkeypatch.setattr(packs, "_write_file", fail)
     with pytest.raises(OSError, match="disk full"):
@@ -463,7 +463,7 @@ def test_keep_file_without_pack_is_removed_if_stale(
     keep_file = find_git_dir(repo) / "objects" / "pack" / "pack-1.keep"
     keep_file.write_text(text)
     os.utime(keep_file, (time.time() - age,) * 2)
-    commit(repo)
+    publish_change(repo)
     assert keep_file.exists() == is_preserved
 
 
@@ -474,13 +474,13 @@ def test_packs_of_long_gc_run_are_joined(repo: Repo) -> None:
     store = GitStore(repo.path)
     base = repo.head()
     for number in range(40):
-        commit(repo, b"# Setup\n\n%d\n" % number, store)
+        publish_change(repo, b"# Setup\n\n%d\n" % number, store)
     assert len(list_keep_files(repo)) < 20
     for id in repo.git("rev-list", "--objects", "--no-object-names", "main", f"^{base}").split():
         build_loose_path(find_git_dir(repo), id).unlink()
     assert repo.fsck() == ""
     assert len(store.blob(repo.git("rev-parse", "main~30:guides/setup.md").strip())) > 0
     lock.unlink()
-    commit(repo)
+    publish_change(repo)
     assert list_keep_files(repo) == []
     assert repo.fsck() == ""

@@ -26,13 +26,13 @@ from workspace.git.store import GitStore
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import publish
 repository, base, call, number = sys.argv[1:]
-real, left = getattr(os, call), int(number)
-def die(*arguments, **named):
-    global left
-    left -= 1
-    if not left:
+original, remaining_calls = getattr(os, call), int(number)
+def die(*arguments, **options):
+    global remaining_calls
+    remaining_calls -= 1
+    if not remaining_calls:
         os._exit(9)
-    return real(*arguments, **named)
+    return original(*arguments, **options)
 setattr(os, call, die)
 changes = {"README.md": b"# Changed\\n", "new.md": b"# New\\n"}
 publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signature()), durable=False)
@@ -57,7 +57,7 @@ LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
 def test_leftovers_of_killed_writer_are_found_and_recovered(
     tmp_path: Path, call: str, number: int, locks: tuple[str, ...], is_committed: bool
 ) -> None:
-    repo = repositories.normal(tmp_path)
+    repo = repositories.create_repository(tmp_path)
     base = repo.head()
     process = subprocess.run(
         (sys.executable, "-c", DYING_WRITER_SCRIPT, str(tmp_path), base, call, str(number)),
@@ -79,22 +79,22 @@ def test_leftovers_of_killed_writer_are_found_and_recovered(
     assert (repo.head() != base) == is_committed
     assert repo.status() == ""
     assert repo.git("reflog", "-1", "--format=%H").strip() == repo.head()
-    batch = Batch("main", repo.head(), {"README.md": b"# Again\n"}, "Agent", repositories.signature())
+    batch = Batch("main", repo.head(), {"README.md": b"# Again\n"}, "Agent", repositories.make_signature())
     publish(GitStore(tmp_path), batch, durable=False)
     assert repo.status() == ""
     assert repo.fsck() == ""
 
 
 def test_active_writer_and_foreign_locks_are_not_leftovers(tmp_path: Path) -> None:
-    repositories.normal(tmp_path)
+    repositories.create_repository(tmp_path)
     common_dir = tmp_path / ".git"
-    pending = common_dir / "docyard" / "pending" / "0123456789abcdef"
-    pending.mkdir(parents=True)
-    (pending / "index").write_bytes(b"")
+    pending_folder = common_dir / "docyard" / "pending" / "0123456789abcdef"
+    pending_folder.mkdir(parents=True)
+    (pending_folder / "index").write_bytes(b"")
     (common_dir / "index.lock").write_bytes(b"")
     assert find_leftovers(common_dir).locks == ()
     (common_dir / "index.lock").unlink()
-    os.link(pending / "index", common_dir / "index.lock")
+    os.link(pending_folder / "index", common_dir / "index.lock")
     assert find_leftovers(common_dir).locks == ("index.lock",)
     with docyard_lock(common_dir):
         assert find_leftovers(common_dir).folders == find_leftovers(common_dir).locks == ()

@@ -25,11 +25,11 @@ from workspace.publishing.locks import CannotWrite, Locked
 from workspace.publishing.publish import publish
 from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
-SIGNATURE = repositories.signature()
+SIGNATURE = repositories.make_signature()
 NEW_TEXT = b"# Changed\n"
 
 
-def commit(
+def publish_changes(
     repo: Repo,
     changes: Mapping[str, bytes | None],
     *,
@@ -77,7 +77,7 @@ def check_no_leftovers(repo: Repo) -> None:
 def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: bool) -> None:
     head_before = repo.head()
     changes = {"README.md": NEW_TEXT, "guides/deep/only.md": None, "new/folder/a.md": b"a\0b\n"}
-    id = commit(repo, changes, durable=durable)
+    id = publish_changes(repo, changes, durable=durable)
     assert repo.head() == id
     assert repo.git("rev-parse", "HEAD^").strip() == head_before
     assert read_committed_files(repo) == read_work_files(repo)
@@ -96,8 +96,8 @@ def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: 
 
 
 def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
-    repo = repositories.bare(tmp_path / "repo.git")
-    id = commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
+    repo = repositories.create_bare_repository(tmp_path / "repo.git")
+    id = publish_changes(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
     assert repo.head() == id
     assert read_committed_files(repo) == {"README.md": NEW_TEXT, "guides/deep/only.md": b"# Only\n"}
     assert repo.fsck() == ""
@@ -107,9 +107,9 @@ def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
 
 @loop_over("branch", ["main", "topics/one"])
 def test_unborn_branch_gets_initial_commit(tmp_path: Path, branch: str) -> None:
-    repo = repositories.unborn(tmp_path)
+    repo = repositories.create_empty_repository(tmp_path)
     repo.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    id = commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
+    id = publish_changes(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     assert repo.head() == id
     assert read_work_files(repo) == {"a.md": NEW_TEXT}
     check_clean(repo)
@@ -119,27 +119,27 @@ def test_unborn_branch_gets_initial_commit(tmp_path: Path, branch: str) -> None:
 def test_publication_to_other_branch_changes_no_files(repo: Repo) -> None:
     repo.git("branch", "topic")
     repo.write({"README.md": "mine\n"})
-    id = commit(repo, {"README.md": NEW_TEXT}, branch="topic")
+    id = publish_changes(repo, {"README.md": NEW_TEXT}, branch="topic")
     assert repo.git("rev-parse", "topic").strip() == id
     assert repo.status() == " M README.md\n"
     assert read_work_files(repo)["README.md"] == b"mine\n"
 
 
 def test_detached_head_is_not_moved(tmp_path: Path) -> None:
-    repo = repositories.detached(tmp_path)
+    repo = repositories.create_detached_repository(tmp_path)
     head_before = repo.head()
-    commit(repo, {"README.md": NEW_TEXT})
+    publish_changes(repo, {"README.md": NEW_TEXT})
     assert repo.head() == head_before
     check_clean(repo)
 
 
 @loop_over("opened_name", ["main", "linked"])
 def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened_name: str) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo = repositories.create_repository(tmp_path / "main")
+    linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     repo = main_repo if opened_name == "main" else linked_repo
-    commit(repo, {"README.md": NEW_TEXT}, branch="topic")
-    commit(repo, {"README.md": b"# Main\n"}, branch="main")
+    publish_changes(repo, {"README.md": NEW_TEXT}, branch="topic")
+    publish_changes(repo, {"README.md": b"# Main\n"}, branch="main")
     assert read_work_files(linked_repo)["README.md"] == NEW_TEXT
     assert read_work_files(main_repo)["README.md"] == b"# Main\n"
     check_clean(main_repo)
@@ -148,36 +148,36 @@ def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened_name: str)
 
 
 def test_linked_work_tree_of_bare_repository_is_updated(tmp_path: Path) -> None:
-    repo = repositories.bare(tmp_path / "repo.git")
-    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
-    commit(repo, {"README.md": NEW_TEXT}, branch="topic")
+    repo = repositories.create_bare_repository(tmp_path / "repo.git")
+    linked_repo = repositories.add_work_tree(repo, tmp_path / "linked", "topic")
+    publish_changes(repo, {"README.md": NEW_TEXT}, branch="topic")
     assert read_work_files(linked_repo)["README.md"] == NEW_TEXT
     check_clean(linked_repo)
 
 
 def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo = repositories.create_repository(tmp_path / "main")
+    linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     linked_repo.path.rename(tmp_path / "away")
-    commit(main_repo, {"README.md": NEW_TEXT}, branch="topic")
+    publish_changes(main_repo, {"README.md": NEW_TEXT}, branch="topic")
     Repo(tmp_path / "away").git("status", check=False)
     main_repo.git("worktree", "lock", str(linked_repo.path))
     with pytest.raises(WorktreeBusy, match="missing"):
-        commit(main_repo, {"README.md": b"again\n"}, branch="topic")
+        publish_changes(main_repo, {"README.md": b"again\n"}, branch="topic")
 
 
 def test_branch_in_two_work_trees_refuses_batch(tmp_path: Path) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
+    main_repo = repositories.create_repository(tmp_path / "main")
     main_repo.git("worktree", "add", "-q", "-f", str(tmp_path / "second"), "main")
     with pytest.raises(WorktreeBusy, match="several"):
-        commit(main_repo, {"README.md": NEW_TEXT})
+        publish_changes(main_repo, {"README.md": NEW_TEXT})
 
 
 @pytest.mark.parametrize("command", [["pack-refs", "--all"], ["gc", "-q", "--prune=now"]])
 def test_packed_refs_and_objects_are_supported(repo: Repo, command: list[str]) -> None:
     for number in range(3):
         repo.git(*command)
-        commit(repo, {"README.md": b"%d\n" % number})
+        publish_changes(repo, {"README.md": b"%d\n" % number})
         check_clean(repo)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
 
@@ -191,56 +191,56 @@ def test_packed_refs_and_objects_are_supported(repo: Repo, command: list[str]) -
     ],
 )
 def test_each_index_version_is_supported(tmp_path: Path, settings: dict[str, str]) -> None:
-    repo = repositories.unborn(tmp_path)
+    repo = repositories.create_empty_repository(tmp_path)
     for name, value in settings.items():
         repo.git("config", name, value)
     repo.commit({**FILES, "Ünïcode/文.md": "x\n"})
-    commit(
+    publish_changes(
         repo, {"README.md": NEW_TEXT, "guides/deep/only.md": None, "Ünïcode/文.md": NEW_TEXT, "a/b": NEW_TEXT}
     )
     assert read_work_files(repo) == read_committed_files(repo)
     check_clean(repo)
-    commit(repo, {"README.md": b"again\n"})
+    publish_changes(repo, {"README.md": b"again\n"})
     check_clean(repo)
 
 
 def test_separate_git_directory_and_shallow_clone_are_supported(tmp_path: Path) -> None:
-    source = repositories.normal(tmp_path / "source")
+    source = repositories.create_repository(tmp_path / "source")
     source.commit({"more.md": "more\n"})
-    clone = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
-    source.git(*clone, f"file://{source.path}", str(tmp_path / "repo"))
+    clone_command = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
+    source.git(*clone_command, f"file://{source.path}", str(tmp_path / "repo"))
     repo = Repo(tmp_path / "repo")
-    commit(repo, {"README.md": NEW_TEXT})
+    publish_changes(repo, {"README.md": NEW_TEXT})
     assert read_work_files(repo) == read_committed_files(repo)
     check_clean(repo)
-    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
-    commit(linked_repo, {"README.md": b"topic\n"}, branch="topic")
+    linked_repo = repositories.add_work_tree(repo, tmp_path / "linked", "topic")
+    publish_changes(linked_repo, {"README.md": b"topic\n"}, branch="topic")
     check_clean(linked_repo)
     with pytest.raises(WorktreeBusy, match="missing"):
-        commit(linked_repo, {"README.md": b"main\n"}, branch="main")
+        publish_changes(linked_repo, {"README.md": b"main\n"}, branch="main")
 
 
 def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     head_before = repo.head()
     assert (
-        commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None})
+        publish_changes(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None})
         == head_before
     )
-    assert commit(repo, {}) == head_before
+    assert publish_changes(repo, {}) == head_before
     assert repo.head() == head_before
 
 
 def test_late_writer_error_has_new_tip(repo: Repo) -> None:
     base = repo.head()
-    first_commit = commit(repo, {"README.md": NEW_TEXT})
+    first_commit = publish_changes(repo, {"README.md": NEW_TEXT})
     object_count = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
     with pytest.raises(BranchMoved) as error:
-        commit(repo, {"README.md": b"second\n"}, base=base)
+        publish_changes(repo, {"README.md": b"second\n"}, base=base)
     assert error.value.tip == first_commit
     assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == object_count
     check_clean(repo)
     with pytest.raises(BranchMoved):
-        commit(repo, {"README.md": b"second\n"}, base=None)
+        publish_changes(repo, {"README.md": b"second\n"}, base=None)
 
 
 def test_commit_by_git_refuses_stale_batch(repo: Repo) -> None:
@@ -248,14 +248,14 @@ def test_commit_by_git_refuses_stale_batch(repo: Repo) -> None:
     repo.write({"guides/setup.md": "theirs\n"})
     repo.git("commit", "-qam", "Theirs")
     with pytest.raises(BranchMoved) as error:
-        commit(repo, {"README.md": NEW_TEXT}, base=base)
+        publish_changes(repo, {"README.md": NEW_TEXT}, base=base)
     assert error.value.tip == repo.head()
     check_clean(repo)
 
 
 def try_commit(path: Path, base: str, number: int, outcomes: multiprocessing.SimpleQueue[str]) -> None:
     try:
-        commit(Repo(path), {"README.md": b"%d\n" % number}, base=base)
+        publish_changes(Repo(path), {"README.md": b"%d\n" % number}, base=base)
         outcomes.put("published")
     except BranchMoved:
         outcomes.put("moved")
@@ -303,11 +303,11 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
     threads = [threading.Thread(target=add_lines, args=(name,)) for name in ("a", "b", "c")]
     for thread in threads:
         thread.start()
-    commits = 0
+    commit_count = 0
     while any(thread.is_alive() for thread in threads):
-        repo.write({"README.md": f"{commits}\n"})
+        repo.write({"README.md": f"{commit_count}\n"})
         repo.git("commit", "-qam", "A person's", check=False)
-        commits += 1
+        commit_count += 1
     repo.git("commit", "-qam", "A person's last", check=False)
     assert errors == []
     assert {name: read_committed_files(repo)[f"log/{name}.md"] for name in "abc"} == dict.fromkeys(
@@ -347,7 +347,7 @@ def test_uncommitted_changes_refuse_batch(
     change_repo(repo)
     status, old_files, tip = repo.status(), read_work_files(repo), repo.head()
     with pytest.raises(WorktreeConflict) as error:
-        commit(repo, {path: NEW_TEXT, "guides/setup.md": NEW_TEXT})
+        publish_changes(repo, {path: NEW_TEXT, "guides/setup.md": NEW_TEXT})
     assert error.value.code == "WORKTREE_CONFLICT"
     assert error.value.paths == (path,)
     assert (repo.status(), read_work_files(repo), repo.head()) == (status, old_files, tip)
@@ -360,7 +360,7 @@ def test_unrelated_uncommitted_changes_are_preserved(repo: Repo) -> None:
     repo.git("add", "-N", "intended.md")
     repo.git("update-index", "--assume-unchanged", "guides/deep/only.md")
     status, flags = repo.status(), repo.git("ls-files", "-v")
-    commit(repo, {"README.md": NEW_TEXT})
+    publish_changes(repo, {"README.md": NEW_TEXT})
     assert repo.status() == status
     assert repo.git("ls-files", "-v") == flags
     assert repo.git("show", "--stat", "--format=", "HEAD").startswith(" README.md")
@@ -377,7 +377,7 @@ def test_change_just_before_publication_is_not_hidden(repo: Repo) -> None:
     file.write_bytes(b"two\n")
     os.utime(file, times)
     os.utime(index, times)
-    commit(repo, {"README.md": NEW_TEXT})
+    publish_changes(repo, {"README.md": NEW_TEXT})
     assert repo.status() == " M guides/setup.md\n"
 
 
@@ -417,7 +417,7 @@ def test_unfinished_git_operation_refuses_batch(repo: Repo, operation: str) -> N
     start_git_operation(repo, operation)
     old_files, tip = read_work_files(repo), repo.git("rev-parse", "main")
     with pytest.raises(WorktreeBusy, match=operation) as error:
-        commit(repo, {"guides/setup.md": NEW_TEXT})
+        publish_changes(repo, {"guides/setup.md": NEW_TEXT})
     assert error.value.code == "WORKTREE_BUSY"
     assert error.value.fix
     assert (read_work_files(repo), repo.git("rev-parse", "main")) == (old_files, tip)
@@ -433,14 +433,14 @@ def test_lock_of_other_program_is_waited_for_and_preserved(
     path.write_bytes(b"theirs")
     old_files, tip = read_work_files(repo), repo.head()
     with pytest.raises(Locked) as error:
-        commit(repo, {"README.md": NEW_TEXT})
+        publish_changes(repo, {"README.md": NEW_TEXT})
     assert error.value.file == f".git/{lock}"
     assert path.read_bytes() == b"theirs"
     assert (read_work_files(repo), repo.head()) == (old_files, tip)
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 2.0)
     timer = threading.Timer(0.1, path.unlink)
     timer.start()
-    commit(repo, {"README.md": NEW_TEXT})
+    publish_changes(repo, {"README.md": NEW_TEXT})
     timer.join()
     check_clean(repo)
 
@@ -455,7 +455,7 @@ def test_index_changed_before_lock_is_read_again(repo: Repo, monkeypatch: pytest
             repo.git("add", "staged.md")
 
     monkeypatch.setattr(checkout.Checkout, "prepare", prepare_and_stage)
-    commit(repo, {"README.md": NEW_TEXT})
+    publish_changes(repo, {"README.md": NEW_TEXT})
     assert repo.status() == "A  staged.md\n"
 
 
@@ -469,47 +469,47 @@ CRLF_SETTINGS = {
 @loop_over("kind", CRLF_SETTINGS)
 def test_line_endings_are_converted_as_by_git(tmp_path: Path, kind: str) -> None:
     settings, attributes = CRLF_SETTINGS[kind]
-    source = repositories.normal(tmp_path / "source", {**FILES, ".gitattributes": attributes})
+    source = repositories.create_repository(tmp_path / "source", {**FILES, ".gitattributes": attributes})
     source.git("clone", "-q", *[f"-c{n}={v}" for n, v in settings.items()], ".", str(tmp_path / "repo"))
     repo = Repo(tmp_path / "repo")
     assert read_work_files(repo)["README.md"] == b"# Example\r\n\r\nText.\r\n"
-    commit(repo, {"README.md": b"# One\n\nTwo\n", "new.md": b"a\nb\n", "guides/setup.md": None})
+    publish_changes(repo, {"README.md": b"# One\n\nTwo\n", "new.md": b"a\nb\n", "guides/setup.md": None})
     assert read_committed_files(repo)["README.md"] == b"# One\n\nTwo\n"
     assert read_work_files(repo)["README.md"] == b"# One\r\n\r\nTwo\r\n"
     assert read_work_files(repo)["new.md"] == b"a\r\nb\r\n"
     check_clean(repo)
     repo.write({"README.md": b"# One\n\nTwo\n"})
-    commit(repo, {"README.md": b"LF in the file is no change\n"})
+    publish_changes(repo, {"README.md": b"LF in the file is no change\n"})
     check_clean(repo)
     repo.write({"README.md": b"# Mine\r\n"})
     with pytest.raises(WorktreeConflict):
-        commit(repo, {"README.md": NEW_TEXT})
+        publish_changes(repo, {"README.md": NEW_TEXT})
 
 
 def test_crlf_without_conversion_rule_is_preserved(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n"})
-    commit(repo, {"a.md": b"# B\r\n"})
+    repo = repositories.create_repository(tmp_path, {"a.md": b"# A\r\n"})
+    publish_changes(repo, {"a.md": b"# B\r\n"})
     assert read_work_files(repo) == read_committed_files(repo) == {"a.md": b"# B\r\n"}
     check_clean(repo)
 
 
 def test_autocrlf_preserves_crlf_in_repository(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n", "b.md": b"# B\n"})
+    repo = repositories.create_repository(tmp_path, {"a.md": b"# A\r\n", "b.md": b"# B\n"})
     repo.git("config", "core.autocrlf", "true")
-    commit(repo, {"b.md": b"# C\n"})
-    commit(repo, {"a.md": b"# A\r\n\r\nMore\r\n"})
-    commit(repo, {"a.md": b"# A\r\n"})
+    publish_changes(repo, {"b.md": b"# C\n"})
+    publish_changes(repo, {"a.md": b"# A\r\n\r\nMore\r\n"})
+    publish_changes(repo, {"a.md": b"# A\r\n"})
     check_clean(repo)
 
 
 def test_file_modes_are_preserved(tmp_path: Path) -> None:
-    repo = repositories.unborn(tmp_path)
+    repo = repositories.create_empty_repository(tmp_path)
     repo.write({"run.md": "#!/bin/sh\n", "private.md": "x\n"})
     (tmp_path / "run.md").chmod(0o750)
     (tmp_path / "private.md").chmod(0o600)
     repo.git("add", "-A")
     repo.git("commit", "-qm", "First")
-    commit(repo, {"run.md": NEW_TEXT, "private.md": NEW_TEXT})
+    publish_changes(repo, {"run.md": NEW_TEXT, "private.md": NEW_TEXT})
     assert (tmp_path / "run.md").stat().st_mode & 0o777 == 0o750
     assert (tmp_path / "private.md").stat().st_mode & 0o777 == 0o600
     assert repo.git("ls-files", "-s", "run.md").startswith("100755")
@@ -529,11 +529,13 @@ def test_file_modes_are_preserved(tmp_path: Path) -> None:
 def test_reflogs_are_written_as_by_git(
     tmp_path: Path, setting: str | None, is_bare: bool, has_reflog: bool
 ) -> None:
-    repo = (repositories.bare if is_bare else repositories.unborn)(tmp_path / "repo")
+    repo = (repositories.create_bare_repository if is_bare else repositories.create_empty_repository)(
+        tmp_path / "repo"
+    )
     if setting:
         repo.git("config", "core.logAllRefUpdates", setting)
-    first_commit = commit(repo, {"a.md": b"1\n"})
-    second_commit = commit(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
+    first_commit = publish_changes(repo, {"a.md": b"1\n"})
+    second_commit = publish_changes(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
     for name in ("main", "HEAD"):
         lines = repo.git("reflog", "--format=%H %gs %gn", name, check=False).splitlines()
         assert lines[:1] == ([f"{second_commit} commit: Second {SIGNATURE.name}"] if has_reflog else [])
@@ -551,13 +553,13 @@ def test_invalid_branch_name_is_refused(repo: Repo) -> None:
             repo.git("pack-refs", "--all")
         for branch in ("topic", "main/sub", "topic/one/two", "alias"):
             with pytest.raises(RefConflict):
-                commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
+                publish_changes(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     for branch in ("a..b", "-x", "x.lock", "", "a b"):
         with pytest.raises(InvalidBranch):
-            commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
+            publish_changes(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     repo.git("branch", "-D", "topic/one")
     (repo.path / ".git/refs/heads/topic/empty").mkdir(parents=True)
-    commit(repo, {"a.md": NEW_TEXT}, branch="topic", base=None)
+    publish_changes(repo, {"a.md": NEW_TEXT}, branch="topic", base=None)
     check_clean(repo)
 
 
@@ -568,14 +570,14 @@ def test_invalid_paths_change_nothing(repo: Repo) -> None:
     object_count = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
     for path in ("../a.md", "/a.md", ".git/config", "./a.md", "a\\b"):
         with pytest.raises(InvalidPath):
-            commit(repo, {path: NEW_TEXT})
+            publish_changes(repo, {path: NEW_TEXT})
     for path in ("link.md",):
         with pytest.raises(PathBlocked):
-            commit(repo, {path: NEW_TEXT})
+            publish_changes(repo, {path: NEW_TEXT})
     assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == object_count
     for path in ("guides", "README.md/below.md"):
         with pytest.raises((PathBlocked, WorktreeConflict)):
-            commit(repo, {path: NEW_TEXT})
+            publish_changes(repo, {path: NEW_TEXT})
     check_clean(repo)
 
 
@@ -605,7 +607,7 @@ def test_failure_before_commit_point_changes_nothing(
     is_after_call: bool,
     has_commit: bool,
 ) -> None:
-    repo = (repositories.normal if has_commit else repositories.unborn)(tmp_path)
+    repo = (repositories.create_repository if has_commit else repositories.create_empty_repository)(tmp_path)
     status, old_files = repo.status(), read_work_files(repo)
     tip = GitReader(repo.path).tip("main")
     method, call_numbers = getattr(owner, name), iter(range(100))
@@ -622,12 +624,12 @@ def test_failure_before_commit_point_changes_nothing(
     monkeypatch.setattr(owner, name, fail)
     changes = {"README.md": NEW_TEXT, "new/a.md": NEW_TEXT, "guides/deep/only.md": None}
     if (name, is_after_call) == ("move", True):
-        id = commit(repo, changes)
+        id = publish_changes(repo, changes)
         assert repo.head() == id
         check_clean(repo)
         return
     with pytest.raises(CannotWrite):
-        commit(repo, changes)
+        publish_changes(repo, changes)
     assert (repo.status(), read_work_files(repo), GitReader(repo.path).tip("main")) == (
         status,
         old_files,
@@ -635,7 +637,7 @@ def test_failure_before_commit_point_changes_nothing(
     )
     assert not (repo.path / "new").exists()
     check_no_leftovers(repo)
-    commit(repo, changes)
+    publish_changes(repo, changes)
     check_clean(repo)
 
 
@@ -647,21 +649,21 @@ def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pyt
 
     monkeypatch.setattr(refs.BranchRef, "move", write_and_fail)
     with pytest.raises(CannotWrite):
-        commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": NEW_TEXT})
+        publish_changes(repo, {"README.md": NEW_TEXT, "guides/setup.md": NEW_TEXT})
     assert read_work_files(repo)["README.md"] == b"a person's, just now\n"
     assert read_work_files(repo)["guides/setup.md"] == FILES["guides/setup.md"].encode()
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("save_count", [1, 2])
 def test_user_save_during_file_swap_is_preserved(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, save_count: int
 ) -> None:
-    exchange_files, saves = staging_folder.exchange_files, iter(range(1, times + 1))
+    exchange_files, save_numbers = staging_folder.exchange_files, iter(range(1, save_count + 1))
 
     def exchange(source: Path, target: Path) -> bool:
-        number = next(saves, None)
+        number = next(save_numbers, None)
         if number:
             (repo.path / ".saved").write_bytes(b"saved %d\n" % number)
             os.rename(repo.path / ".saved", target)
@@ -669,8 +671,8 @@ def test_user_save_during_file_swap_is_preserved(
 
     monkeypatch.setattr(staging_folder, "exchange_files", exchange)
     with pytest.raises(WorktreeConflict):
-        commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
-    assert read_work_files(repo)["README.md"] == b"saved %d\n" % times
+        publish_changes(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
+    assert read_work_files(repo)["README.md"] == b"saved %d\n" % save_count
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 
@@ -683,7 +685,7 @@ def test_write_to_open_file_during_publication_is_preserved(
             monkeypatch, staging_folder.StagingFolder, "install", lambda: stream.write(b"logged\n")
         )
         with pytest.raises(WorktreeConflict):
-            commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
+            publish_changes(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
     assert read_work_files(repo)["README.md"].endswith(b"logged\n")
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
@@ -691,7 +693,7 @@ def test_write_to_open_file_during_publication_is_preserved(
 
 def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging_folder, "exchange_files", lambda one, two: False)
-    commit(repo, {"README.md": NEW_TEXT, "new.md": NEW_TEXT, "guides/setup.md": None})
+    publish_changes(repo, {"README.md": NEW_TEXT, "new.md": NEW_TEXT, "guides/setup.md": None})
     assert read_work_files(repo)["README.md"] == NEW_TEXT
     check_clean(repo)
 
@@ -699,5 +701,5 @@ def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pyt
 def test_error_messages_contain_no_absolute_path(repo: Repo) -> None:
     repo.write({"README.md": "mine\n"})
     with pytest.raises(WorktreeConflict) as error:
-        commit(repo, {"README.md": NEW_TEXT})
+        publish_changes(repo, {"README.md": NEW_TEXT})
     assert str(repo.path) not in f"{error.value.message} {error.value.fix} {error.value.details}"

@@ -34,7 +34,7 @@ NEW_TEXT = b"# Example\n\nText.\n\nOurs.\n"
 
 def publish_readme(repo: Repo, text: bytes = NEW_TEXT, *, branch: str = "main", path: str = README) -> str:
     store = GitStore(repo.path)
-    batch = Batch(branch, store.tip(branch), {path: text}, "Agent", repositories.signature())
+    batch = Batch(branch, store.tip(branch), {path: text}, "Agent", repositories.make_signature())
     return publish(store, batch, durable=False)
 
 
@@ -65,9 +65,9 @@ def check_clean(repo: Repo) -> None:
     assert repo.fsck() == ""
 
 
-@pytest.mark.parametrize("log", ["logs/HEAD", "logs/refs/heads/main"])
-def test_unwritable_reflog_does_not_block_writes(repo: Repo, log: str) -> None:
-    path = repo.path / ".git" / log
+@pytest.mark.parametrize("reflog", ["logs/HEAD", "logs/refs/heads/main"])
+def test_unwritable_reflog_does_not_block_writes(repo: Repo, reflog: str) -> None:
+    path = repo.path / ".git" / reflog
     path.unlink()
     path.mkdir()
     (path / "held").write_text("")
@@ -81,7 +81,8 @@ def test_unwritable_reflog_does_not_block_writes(repo: Repo, log: str) -> None:
     recover(GitStore(repo.path))
     check_clean(repo)
     assert (
-        repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second_commit
+        repo.git("reflog", "-1", "--format=%H", "main" if "main" in reflog else "HEAD").strip()
+        == second_commit
     )
 
 
@@ -173,8 +174,8 @@ def test_failed_step_after_commit_is_completed_by_recovery(
 @pytest.mark.promise
 @pytest.mark.process
 def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> None:
-    main_repo = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo = repositories.create_repository(tmp_path / "main")
+    linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     main_repo.git("worktree", "lock", str(linked_repo.path))
     die_in_method(BranchRef, "move", lambda: publish_readme(main_repo, branch="topic"))
     linked_repo.path.rename(tmp_path / "away")
@@ -243,7 +244,7 @@ def test_recovery_converts_line_endings_as_by_git(repo: Repo) -> None:
     store = GitStore(repo.path)
 
     def write(text: bytes) -> None:
-        batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.signature())
+        batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.make_signature())
         publish(store, batch, durable=False)
 
     write(NEW_TEXT)
@@ -294,7 +295,7 @@ def test_late_write_to_old_file_is_saved_as_orig(repo: Repo, monkeypatch: pytest
 
 
 def test_shared_repository_files_are_group_writable(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo")
+    repo = repositories.create_repository(tmp_path / "repo")
     repo.git("config", "core.sharedRepository", "group")
     os.chmod(repo.path / ".git", 0o2775)
     publish_readme(repo)
@@ -303,7 +304,7 @@ def test_shared_repository_files_are_group_writable(tmp_path: Path) -> None:
     assert (repo.path / ".git" / locks.LOCK_PATH).stat().st_mode & 0o060 == 0o060
 
 
-def plant_journal(repo: Repo, **fields: object) -> None:
+def write_forged_journal(repo: Repo, **fields: object) -> None:
     staging = StagingFolder.make(repo.path / ".git", durable=False)
     journal = {
         "version": 1,
@@ -338,13 +339,13 @@ def build_work_file(**fields: object) -> dict[str, object]:
         {"files": [build_work_file(new=["../victim", 0o100644])]},
     ],
 )
-def test_planted_journal_touches_no_outside_file(repo: Repo, fields: dict[str, object]) -> None:
+def test_forged_journal_changes_no_outside_file(repo: Repo, fields: dict[str, object]) -> None:
     """A cloned or copied repository may contain a forged journal with a valid checksum."""
     victim_folder = repo.path.parent / "victim"
     (victim_folder / "empty").mkdir(parents=True)
     (victim_folder / "todo.md").write_text("buy milk\n")
     (victim_folder / "todo.old").write_text("buy bread\n")
-    plant_journal(repo, **fields)
+    write_forged_journal(repo, **fields)
     with pytest.raises(UnknownJournal):
         recover(GitStore(repo.path))
     assert sorted(path.name for path in victim_folder.iterdir()) == ["empty", "todo.md", "todo.old"]
@@ -394,12 +395,12 @@ def test_work_tree_switched_during_publication_is_updated(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     repo.git("switch", "-qc", "topic")
-    move_branch = BranchRef.move
+    original_move = BranchRef.move
 
     def move(self: BranchRef, name: str) -> None:
         if moment == "before":
             repo.git("switch", "-q", "main")
-        move_branch(self, name)
+        original_move(self, name)
         if moment == "after":
             # As in Git: HEAD is written last.
             (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -415,7 +416,7 @@ def test_work_tree_switched_during_publication_is_updated(
 def test_rollback_preserves_folder_staged_in_place_of_file(repo: Repo) -> None:
     def remove_readme() -> None:
         store = GitStore(repo.path)
-        batch = Batch("main", store.tip("main"), {README: None}, "Agent", repositories.signature())
+        batch = Batch("main", store.tip("main"), {README: None}, "Agent", repositories.make_signature())
         publish(store, batch, durable=False)
 
     die_in_method(BranchRef, "move", remove_readme)

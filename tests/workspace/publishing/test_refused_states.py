@@ -15,7 +15,7 @@ import pytest
 
 from templates import builtin_types
 from tests import repositories
-from tests.repositories import Repo, all_but_objects
+from tests.repositories import Repo, read_repository_files
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -31,7 +31,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return repositories.normal(tmp_path_factory.mktemp("template") / "repo", FILES).path
+    return repositories.create_repository(tmp_path_factory.mktemp("template") / "repo", FILES).path
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def template_copy(template: Path, tmp_path: Path) -> Repo:
     return repo
 
 
-def run_stopping_command(*arguments: str) -> Callable[[Repo], object]:
-    """Return a function that runs a git command, which stops because of two conflicting commits."""
+def make_conflict_with_command(*arguments: str) -> Callable[[Repo], object]:
+    """Return a function that runs a git command, which stops at a conflict of two commits."""
 
     def prepare(repo: Repo) -> None:
         repo.git("switch", "-q", "-c", "topic")
@@ -84,11 +84,11 @@ def link_work_tree_of_other_repository(repo: Repo) -> None:
     """Change the list of work trees, so that it contains the folder of another repository."""
     repo.git("switch", "-q", "-c", "elsewhere")
     repo.git("worktree", "add", "-q", "../linked", "main")
-    victim = repositories.normal(repo.path.with_name("victim"), FILES)
+    victim = repositories.create_repository(repo.path.with_name("victim"), FILES)
     (repo.path / ".git" / "worktrees" / "linked" / "gitdir").write_text(f"{victim.path / '.git'}\n")
 
 
-def write_files(files: dict[str, str], *commands: str) -> Callable[[Repo], object]:
+def make_file_writer(files: dict[str, str], *commands: str) -> Callable[[Repo], object]:
     """Return a function that writes files as a user, and then runs git commands."""
 
     def prepare(repo: Repo) -> None:
@@ -99,7 +99,9 @@ def write_files(files: dict[str, str], *commands: str) -> Callable[[Repo], objec
     return prepare
 
 
-def replace_path(make_file: Callable[[Path], object], name: str = "README.md") -> Callable[[Repo], object]:
+def make_path_replacer(
+    make_file: Callable[[Path], object], name: str = "README.md"
+) -> Callable[[Repo], object]:
     """Return a function that replaces the file or folder at a path."""
 
     def prepare(repo: Repo) -> None:
@@ -114,67 +116,87 @@ USER_FILES = {"README.md": "# Mine\n"}
 CONFLICT, BUSY = "WORKTREE_CONFLICT", "WORKTREE_BUSY"
 
 REFUSED_STATES: dict[str, tuple[Callable[[Repo], object], str, str]] = {
-    "edited": (write_files(USER_FILES), CONFLICT, "README.md"),
-    "staged": (write_files(USER_FILES, "add ."), CONFLICT, "README.md"),
-    "staged, then as it was": (
-        write_files(USER_FILES, "add .", "restore --source=HEAD --worktree ."),
+    "edited": (make_file_writer(USER_FILES), CONFLICT, "README.md"),
+    "staged": (make_file_writer(USER_FILES, "add ."), CONFLICT, "README.md"),
+    "staged, then restored in the work tree": (
+        make_file_writer(USER_FILES, "add .", "restore --source=HEAD --worktree ."),
         CONFLICT,
         "README.md",
     ),
-    "removed from the index": (write_files({}, "rm -q --cached README.md"), CONFLICT, "README.md"),
-    "left untracked": (write_files({"made/new.md": "mine\n"}), CONFLICT, "made/new.md"),
-    "new and staged": (write_files({"made/new.md": "mine\n"}, "add ."), CONFLICT, "made/new.md"),
-    "intended to be added": (write_files({"made/new.md": "mine\n"}, "add -N ."), CONFLICT, "made/new.md"),
+    "removed from the index": (make_file_writer({}, "rm -q --cached README.md"), CONFLICT, "README.md"),
+    "untracked": (make_file_writer({"made/new.md": "mine\n"}), CONFLICT, "made/new.md"),
+    "new and staged": (make_file_writer({"made/new.md": "mine\n"}, "add ."), CONFLICT, "made/new.md"),
+    "intended to be added": (
+        make_file_writer({"made/new.md": "mine\n"}, "add -N ."),
+        CONFLICT,
+        "made/new.md",
+    ),
     "ignored and untracked": (
-        write_files({"made/new.md": "mine\n", ".git/info/exclude": "made/\n"}),
+        make_file_writer({"made/new.md": "mine\n", ".git/info/exclude": "made/\n"}),
         CONFLICT,
         "made/new.md",
     ),
     "removed": (lambda repo: (repo.path / "README.md").unlink(), CONFLICT, "README.md"),
     "made executable": (lambda repo: (repo.path / "README.md").chmod(0o755), CONFLICT, "README.md"),
     "edited, though assumed unchanged": (
-        write_files(USER_FILES, "update-index --assume-unchanged README.md"),
+        make_file_writer(USER_FILES, "update-index --assume-unchanged README.md"),
         CONFLICT,
         "README.md",
     ),
     "skipped in the work tree": (
-        write_files({}, "update-index --skip-worktree README.md"),
+        make_file_writer({}, "update-index --skip-worktree README.md"),
         BUSY,
         "skip-worktree",
     ),
-    "a link in its place": (replace_path(lambda path: path.symlink_to("notes.md")), CONFLICT, "README.md"),
-    "a folder in its place": (replace_path(lambda path: path.mkdir()), CONFLICT, "README.md"),
-    "a pipe in its place": (replace_path(os.mkfifo), CONFLICT, "README.md"),
-    "a file where its folder would be": (write_files({"made": "mine\n"}), CONFLICT, "made/new.md"),
-    "a link where its folder would be": (
-        replace_path(lambda path: path.symlink_to("guides"), "made"),
+    "symlink at the path of the document": (
+        make_path_replacer(lambda path: path.symlink_to("notes.md")),
+        CONFLICT,
+        "README.md",
+    ),
+    "folder at the path of the document": (
+        make_path_replacer(lambda path: path.mkdir()),
+        CONFLICT,
+        "README.md",
+    ),
+    "pipe at the path of the document": (make_path_replacer(os.mkfifo), CONFLICT, "README.md"),
+    "file at the path of the document's folder": (
+        make_file_writer({"made": "mine\n"}),
         CONFLICT,
         "made/new.md",
     ),
-    "merge": (run_stopping_command("merge", "-q", "topic"), BUSY, "a merge"),
+    "symlink at the path of the document's folder": (
+        make_path_replacer(lambda path: path.symlink_to("guides"), "made"),
+        CONFLICT,
+        "made/new.md",
+    ),
+    "merge": (make_conflict_with_command("merge", "-q", "topic"), BUSY, "a merge"),
     "merge to be committed": (
-        run_stopping_command("merge", "-q", "-s", "ours", "--no-commit", "topic"),
+        make_conflict_with_command("merge", "-q", "-s", "ours", "--no-commit", "topic"),
         BUSY,
         "a merge",
     ),
-    "squash": (run_stopping_command("merge", "-q", "--squash", "topic"), BUSY, "unmerged"),
-    "rebase": (run_stopping_command("rebase", "-q", "topic"), BUSY, "a rebase"),
+    "squash": (make_conflict_with_command("merge", "-q", "--squash", "topic"), BUSY, "unmerged"),
+    "rebase": (make_conflict_with_command("rebase", "-q", "topic"), BUSY, "a rebase"),
     "rebase stopped to edit": (stop_rebase_to_edit, BUSY, "a rebase"),
     "rebase in a linked work tree": (rebase_in_linked_work_tree, BUSY, "a rebase"),
     "mail": (apply_conflicting_mail, BUSY, "git am"),
-    "cherry-pick": (run_stopping_command("cherry-pick", "topic"), BUSY, "a cherry-pick"),
-    "revert": (run_stopping_command("revert", "--no-edit", "HEAD~"), BUSY, "a revert"),
-    "bisection": (run_stopping_command("bisect", "start", "main", "main~"), BUSY, "a bisection"),
-    "sparse": (write_files({}, "sparse-checkout set guides"), BUSY, "sparse"),
+    "cherry-pick": (make_conflict_with_command("cherry-pick", "topic"), BUSY, "a cherry-pick"),
+    "revert": (make_conflict_with_command("revert", "--no-edit", "HEAD~"), BUSY, "a revert"),
+    "bisection": (make_conflict_with_command("bisect", "start", "main", "main~"), BUSY, "a bisection"),
+    "sparse": (make_file_writer({}, "sparse-checkout set guides"), BUSY, "sparse"),
     "sparse with folders in the index": (
-        write_files({}, "sparse-checkout set --cone --sparse-index guides"),
+        make_file_writer({}, "sparse-checkout set --cone --sparse-index guides"),
         BUSY,
         "sparse",
     ),
-    "split index": (write_files({}, "update-index --split-index"), BUSY, "split"),
-    "damaged index": (write_files({".git/index": "DIRC nonsense"}), BUSY, "cannot be read"),
-    "filter": (write_files({".gitattributes": "*.md filter=anything\n"}), BUSY, "filter"),
-    "encoding": (write_files({".gitattributes": "*.md working-tree-encoding=UTF-16\n"}), BUSY, "encoding"),
+    "split index": (make_file_writer({}, "update-index --split-index"), BUSY, "split"),
+    "damaged index": (make_file_writer({".git/index": "DIRC nonsense"}), BUSY, "cannot be read"),
+    "filter": (make_file_writer({".gitattributes": "*.md filter=anything\n"}), BUSY, "filter"),
+    "encoding": (
+        make_file_writer({".gitattributes": "*.md working-tree-encoding=UTF-16\n"}),
+        BUSY,
+        "encoding",
+    ),
     "two work trees": (check_out_twice, BUSY, "several work trees"),
     "work tree of another repository": (link_work_tree_of_other_repository, "UNSUPPORTED_REPO", "victim"),
 }
@@ -186,7 +208,7 @@ def test_unsupported_repository_state_refuses_writes(template_copy: Repo, state:
     prepare(template_copy)
     workspace = Workspace.open(template_copy.path, branch="main", durable=False)
     assert b"Text." in workspace.snapshot().read("README.md")
-    files_before = all_but_objects(template_copy.path.parent)
+    files_before = read_repository_files(template_copy.path.parent)
     operations = (
         AppendContent(file="README.md", slug="_preamble", content="Ours."),
         CreateDocument(type=builtin_types()["document"], title="New", folder="made"),
@@ -198,7 +220,7 @@ def test_unsupported_repository_state_refuses_writes(template_copy: Repo, state:
         assert reason in error.value.message
         assert error.value.fix
         assert str(template_copy.path.parent) not in error.value.message + error.value.fix
-    assert all_but_objects(template_copy.path.parent) == files_before
+    assert read_repository_files(template_copy.path.parent) == files_before
 
 
 # Paths in the commit that are not documents.
@@ -213,7 +235,7 @@ def repo_with_links(template_copy: Repo) -> Repo:
     (template_copy.path / "folder").symlink_to("guides", target_is_directory=True)
     (template_copy.path / "outside.md").symlink_to("/etc/hostname")
     template_copy.write({"large.md": LFS_POINTER})
-    submodule = repositories.normal(template_copy.path.with_name("part"))
+    submodule = repositories.create_repository(template_copy.path.with_name("part"))
     template_copy.git(
         "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(submodule.path), "part.md"
     )
@@ -236,7 +258,7 @@ def test_non_document_is_not_read_or_written(repo_with_links: Repo, path: str) -
         RemoveDocument(path=path),
         CreateDocument(type=builtin_types()["document"], title=name.removesuffix(".md"), folder=folder),
     ]
-    files_before = all_but_objects(repo_with_links.path.parent)
+    files_before = read_repository_files(repo_with_links.path.parent)
     for operation in operations:
         result = workspace.write(
             [operation], mode=Mode.EACH, tool="test", client="test", base_commit=snapshot.commit
@@ -245,4 +267,4 @@ def test_non_document_is_not_read_or_written(repo_with_links: Repo, path: str) -
         assert result.steps[0].status is StepStatus.FAILED
         assert result.steps[0].error is not None
         assert result.steps[0].error.fix
-    assert all_but_objects(repo_with_links.path.parent) == files_before
+    assert read_repository_files(repo_with_links.path.parent) == files_before

@@ -1,4 +1,4 @@
-"""Repositories and checkouts of every shape: read and written as Git would.
+"""Repositories and checkouts of every shape: read and written as by Git.
 
 Each shape is read, written twice, and written again after a user's commit. The expected files are not
 computed here: `git checkout-index` writes them.
@@ -17,7 +17,14 @@ import pytest
 from templates import builtin_types
 from tests import repositories
 from tests.repositories import Repo
-from tests.repository_shapes import FILES, SERVED, Shape, another_file_system, configured, plain
+from tests.repository_shapes import (
+    FILES,
+    SERVED_SHAPES,
+    Shape,
+    another_file_system,
+    configure_clone,
+    make_shape,
+)
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
@@ -25,7 +32,7 @@ from workspace.writing.plan import Mode
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return repositories.normal(tmp_path_factory.mktemp("template") / "repo", FILES).path
+    return repositories.create_repository(tmp_path_factory.mktemp("template") / "repo", FILES).path
 
 
 @pytest.fixture
@@ -37,7 +44,7 @@ def template_copy(template: Path, tmp_path: Path) -> Repo:
     return repo
 
 
-@pytest.mark.parametrize("build_shape", SERVED, ids=lambda build: build.__name__.replace("_", " "))
+@pytest.mark.parametrize("build_shape", SERVED_SHAPES, ids=lambda build: build.__name__.replace("_", " "))
 def test_supported_repository_shape_is_served(
     template_copy: Repo, build_shape: Callable[[Repo], Shape]
 ) -> None:
@@ -46,22 +53,22 @@ def test_supported_repository_shape_is_served(
         workspace = shape.workspace()
         assert set(FILES) - {"data.txt"} <= set(workspace.snapshot().documents)
         assert "link.md" not in workspace.snapshot().documents
-        write(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
-        write(workspace, "README.md", "Again.", create="Newer", remove="new/folder/new.md")
+        write_changes(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
+        write_changes(workspace, "README.md", "Again.", create="Newer", remove="new/folder/new.md")
         check_shape(
             shape, added_text="Again.", existing_path="new/folder/newer.md", missing_path="new/folder/new.md"
         )
         commit_as_person(shape)
-        write(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
+        write_changes(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
         check_shape(shape, added_text="After.", existing_path="notes.md", missing_path="guides/setup.md")
         text = shape.repo.git("show", f"{shape.tip()}:README.md")
         assert [text.count(word) for word in ("Ours.", "Again.", "After.", "By hand.")] == [1, 1, 1, 1]
     finally:
         if build_shape is another_file_system and "shape" in locals():
-            shutil.rmtree(shape.opened)
+            shutil.rmtree(shape.open_path)
 
 
-def write(workspace: Workspace, path: str, text: str, *, create: str, remove: str) -> None:
+def write_changes(workspace: Workspace, path: str, text: str, *, create: str, remove: str) -> None:
     """Edit a document, create one in a new folder, and remove one, in one commit."""
     operations = (
         AppendContent(file=path, slug="_preamble", content=text),
@@ -76,20 +83,20 @@ def write(workspace: Workspace, path: str, text: str, *, create: str, remove: st
 
 def commit_as_person(shape: Shape) -> None:
     """Append a line to a document and commit it by git; push it to a bare repository."""
-    if shape.files is not None:
+    if shape.work_tree is not None:
         repo = shape.repo
     else:
-        clone = shape.opened.with_name("pushing")
+        clone = shape.open_path.with_name("pushing")
         branch = ["-b", shape.branch] if shape.branch else []
         shape.repo.git("clone", "-q", *branch, ".", str(clone))
-        repo = configured(clone).repo
+        repo = configure_clone(clone).repo
     readme = repo.path / "README.md"
     ending = b"\r\n" if b"\r\n" in readme.read_bytes() else b"\n"
     readme.chmod(readme.stat().st_mode | stat.S_IWUSR)
     with readme.open("ab") as stream:
         stream.write(ending + b"By hand." + ending)
     repo.git("commit", "-q", "-a", "-m", "By hand")
-    if shape.files is None:
+    if shape.work_tree is None:
         repo.git("push", "-q")
 
 
@@ -104,14 +111,14 @@ def check_shape(shape: Shape, *, added_text: str, existing_path: str, missing_pa
     common_dir = Path(repo.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
     assert [lock for lock in common_dir.rglob("*.lock") if lock.name != "write.lock"] == []
     assert list(common_dir.glob("docyard/pending/*")) == []
-    if shape.files is None:
+    if shape.work_tree is None:
         return
     assert repo.status() == ""
     assert repo.git("diff", "--cached", "--name-only", tip) == ""
-    expected_folder = shape.files.parent / "as-git-would"
+    expected_folder = shape.work_tree.parent / "as-git-would"
     repo.git("checkout-index", "-a", "-f", f"--prefix={expected_folder}/")
     try:
-        assert read_files_below(shape.files) == read_files_below(expected_folder)
+        assert read_files_below(shape.work_tree) == read_files_below(expected_folder)
     finally:
         shutil.rmtree(expected_folder)
 
@@ -132,10 +139,10 @@ def read_files_below(folder: Path) -> dict[str, bytes]:
 
 
 def test_git_gc_between_writes_loses_nothing(template_copy: Repo) -> None:
-    workspace = plain(template_copy).workspace()
+    workspace = make_shape(template_copy).workspace()
     old_snapshot = workspace.snapshot()
     for number, removed_path in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
-        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed_path)
+        write_changes(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed_path)
         template_copy.git("gc", "-q", "--prune=now")
     assert old_snapshot.read("README.md").decode() == FILES["README.md"]
     assert [b"Text %d." % number in workspace.snapshot().read("README.md") for number in range(3)] == [

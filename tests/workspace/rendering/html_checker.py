@@ -41,7 +41,7 @@ def find_html_problems(html: str) -> list[str]:
     balance = _TagBalance()
     balance.feed(html)
     balance.close()
-    problems += balance.problems + [f"<{name}> is open" for name in balance.open]
+    problems += balance.problems + [f"<{name}> is not closed" for name in balance.open]
     page = html5lib.parse(f"<main><article>{html}</article></main><footer></footer>", treebuilder="etree")
     body = page.find(f"{_HTML_NAMESPACE}body")
     children = [] if body is None else [str(child.tag).removeprefix(_HTML_NAMESPACE) for child in body]

@@ -35,7 +35,7 @@ def read_case_documents() -> dict[str, bytes]:
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder: Path = tmp_path_factory.mktemp("cases") / "repo"
     files = {**FILES, **read_case_documents(), "docyard.toml": "[links]\nwiki = true\n"}
-    git = GitReader(repositories.normal(folder, files).path)
+    git = GitReader(repositories.create_repository(folder, files).path)
     return Snapshot(git, git.head().commit)
 
 

@@ -27,7 +27,9 @@ MATH = RenderOptions(math=True, mermaid=True)
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder: Path = tmp_path_factory.mktemp("hostile") / "repo"
-    git = GitReader(repositories.normal(folder, {**DOCUMENTS, "hostile/x.png": b"\x89PNG\r\n\x1a\n"}).path)
+    git = GitReader(
+        repositories.create_repository(folder, {**DOCUMENTS, "hostile/x.png": b"\x89PNG\r\n\x1a\n"}).path
+    )
     return Snapshot(git, git.head().commit)
 
 
@@ -56,7 +58,7 @@ def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
     assert [end for end in ends if not any(opening in end for opening in openings)] == []
 
 
-PIECES = [
+TEXT_PIECES = [
     *make_vectors(), "<", ">", '"', "'", "&", "`", "```\n", "$", "$$", "\n\n", "\n", "> ", "- ", "1. ",
     "| a |\n|---|\n|", "[", "](", ")", "![", "]: ", "[^1]", "[^1]: ", "# ", "## x {#a}", "<a id=a></a>",
     "</a>", "<b>", "</b>", "<p>", "<table>", "<tr>", "<td>", "</table>", "<li>", "<pre>", "</pre>", "<code>",
@@ -67,19 +69,19 @@ PIECES = [
 
 
 @settings(max_examples=scale_examples(150))
-@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+@given(st.lists(st.sampled_from(TEXT_PIECES), max_size=14).map("".join))
 def test_mixed_texts_are_rendered_safely(text: str) -> None:
     assert find_html_problems(render_text(text, urls=URLS)) == []
 
 
 @settings(max_examples=scale_examples(25))
-@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=10).map("".join), min_size=4, max_size=4))
+@given(st.lists(st.lists(st.sampled_from(TEXT_PIECES), max_size=10).map("".join), min_size=4, max_size=4))
 def test_mixed_documents_are_rendered_safely(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:
     folder = tmp_path_factory.mktemp("mixed")
     files = {f"{number}.md": text.encode("utf-8", "replace") for number, text in enumerate(texts)}
-    git = GitReader(repositories.normal(folder / "repo", files).path)
+    git = GitReader(repositories.create_repository(folder / "repo", files).path)
     snapshot = Snapshot(git, git.head().commit)
     for path in snapshot.documents:
         assert find_html_problems(render(snapshot, path, urls=URLS).html) == []

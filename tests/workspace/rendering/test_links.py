@@ -23,7 +23,11 @@ def make_renderer() -> LinkRenderer:
     ],
 )
 def test_unsafe_destination_has_no_link(destination: str) -> None:
-    assert make_renderer().link(destination) == make_renderer().image(destination) == RenderedLink(None)
+    assert (
+        make_renderer().resolve_link(destination)
+        == make_renderer().resolve_image(destination)
+        == RenderedLink(None)
+    )
 
 
 @loop_over(
@@ -36,5 +40,5 @@ def test_unsafe_destination_has_no_link(destination: str) -> None:
     ],
 )
 def test_external_link_has_the_external_class(destination: str, href: str) -> None:
-    link = make_renderer().link(destination)
+    link = make_renderer().resolve_link(destination)
     assert (link.href, link.kind) == (href, "external")

@@ -1,4 +1,4 @@
-"""Formulas: converted by the library, sanitized with the page."""
+"""Formulas are converted to MathML, and sanitized."""
 
 from __future__ import annotations
 

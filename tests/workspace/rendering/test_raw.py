@@ -36,7 +36,7 @@ FILES: dict[str, bytes] = {
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder: Path = tmp_path_factory.mktemp("raw") / "repo"
-    git = GitReader(repositories.normal(folder, FILES).path)
+    git = GitReader(repositories.create_repository(folder, FILES).path)
     return Snapshot(git, git.head().commit)
 
 

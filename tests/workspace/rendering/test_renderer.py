@@ -47,7 +47,7 @@ def take_snapshot(repo: Repo) -> Snapshot:
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     folder: Path = tmp_path_factory.mktemp("rendering") / "repo"
-    return repositories.normal(
+    return repositories.create_repository(
         folder, {"guide.md": GUIDE, "other.md": "# Other\n\n## A\n", "no-title.md": "x\n"}
     )
 
@@ -98,11 +98,11 @@ def test_short_texts_have_line_breaks_and_links(repo: Repo) -> None:
 
 
 def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo", {"a.md": "[b](b.md)\n", "b.md": "# B\n"})
+    repo = repositories.create_repository(tmp_path / "repo", {"a.md": "[b](b.md)\n", "b.md": "# B\n"})
     old_page = render(take_snapshot(repo), "a.md", urls=URLS)
     assert render(take_snapshot(repo), "a.md", urls=URLS) is old_page
-    at_ref = render(take_snapshot(repo), "a.md", urls=PlainUrls("v1")).html
-    assert at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL}>b</a></p>\n'
+    html_at_ref = render(take_snapshot(repo), "a.md", urls=PlainUrls("v1")).html
+    assert html_at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL}>b</a></p>\n'
     repo.git("rm", "-q", "b.md")
     repo.commit({}, "Removed")
     new_page = render(take_snapshot(repo), "a.md", urls=URLS)
@@ -111,7 +111,9 @@ def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -
 
 def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     section = "\n## S\n\n" + "word " * 20_000 + "\n"
-    repo = repositories.normal(tmp_path / "repo", {"a.md": "# A\n" + section * 8, "b.md": "word " * 150_000})
+    repo = repositories.create_repository(
+        tmp_path / "repo", {"a.md": "# A\n" + section * 8, "b.md": "word " * 150_000}
+    )
     page = render(take_snapshot(repo), "a.md", urls=URLS)
     assert page.is_cut
     assert len(page.outline) == 5
@@ -126,7 +128,7 @@ def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
 
 def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renderer, "MAX_RENDERED_LINES", 50)
-    repo = repositories.normal(
+    repo = repositories.create_repository(
         tmp_path / "repo",
         {"all.md": "---\na: b\n---\n" + "***\n" * 50, "cut.md": "---\na: b\n---\n" + "***\n" * 51},
     )
@@ -143,18 +145,18 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
         pytest.param("- " * 20_000 + "x", id="lists"),
         pytest.param("<div>\n" * 30_000, id="open tags"),
         pytest.param("".join(f"<b a{i}>" for i in range(4_000)) + "\n\nx" * 4_000, id="tags that multiply"),
-        pytest.param("x <![CDATA[" * 9_000, id="sections that never end"),
-        pytest.param("![](" * 30_000, id="images that never end"),
-        pytest.param("*a **b " * 9_000, id="emphasis that never ends"),
-        pytest.param("$a" * 30_000, id="formulas that never end"),
-        pytest.param("http://a.b" + ")" * 90_000, id="an address of parentheses"),
-        pytest.param("http://a.b" + "&a;)" * 20_000, id="an address of characters that end it"),
-        pytest.param("http://a/(" * 45_000, id="addresses in each other"),
-        pytest.param("www." * 100_000, id="an address of beginnings"),
+        pytest.param("x <![CDATA[" * 9_000, id="unclosed CDATA sections"),
+        pytest.param("![](" * 30_000, id="unclosed images"),
+        pytest.param("*a **b " * 9_000, id="unclosed emphasis"),
+        pytest.param("$a" * 30_000, id="unclosed formulas"),
+        pytest.param("http://a.b" + ")" * 90_000, id="URL of parentheses"),
+        pytest.param("http://a.b" + "&a;)" * 20_000, id="URL of characters that end URLs"),
+        pytest.param("http://a/(" * 45_000, id="nested URLs"),
+        pytest.param("www." * 100_000, id="repeated beginnings of URLs"),
         pytest.param('<a id="x"></a>\n\n## H\n' * 1_000, id="one anchor of many headings"),
     ],
 )
 def test_texts_with_growing_html_are_shown_as_source(tmp_path: Path, text: str) -> None:
-    repo = repositories.normal(tmp_path / "repo", {"a.md": text})
+    repo = repositories.create_repository(tmp_path / "repo", {"a.md": text})
     page = render(take_snapshot(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
     assert len(page.html) < 40 * len(text) + 10_000

@@ -1,4 +1,4 @@
-"""The sanitizer removes everything that runs or loads."""
+"""The sanitizer removes all HTML that runs scripts or loads resources."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from workspace.rendering.sanitizer import sanitize
 
 UNSAFE_HTML = {
     "a script": "<script>1</script>",
-    "a handler": '<p onclick="x">y</p>',
+    "an event handler": '<p onclick="x">y</p>',
     "a style": '<p style="color:red">y</p>',
     "a frame": '<iframe src="/doc/a.md"></iframe>',
     "a form": '<form action="/logout"><input name="csrf" type="text"></form>',
-    "a scheme": '<a href="javascript:1">x</a>',
-    "data": '<a href="data:text/html,x">x</a>',
-    "an address of another folder": '<a href="a.md" rel="noopener noreferrer nofollow">x</a>',
-    "an address of another host": '<a href="//attacker.invalid">x</a>',
+    "a script URL": '<a href="javascript:1">x</a>',
+    "a data URL": '<a href="data:text/html,x">x</a>',
+    "a relative URL": '<a href="a.md" rel="noopener noreferrer nofollow">x</a>',
+    "a URL of another host": '<a href="//attacker.invalid">x</a>',
     "a backslash": '<a href="/\\attacker.invalid">x</a>',
     "an image of another host": '<img src="https://attacker.invalid/x.png">',
     "an image of an anchor": '<img src="#x">',
-    "an image of data": '<img src="data:image/svg+xml,x">',
-    "open": "<b><i>open",
+    "an image with a data URL": '<img src="data:image/svg+xml,x">',
+    "unclosed tags": "<b><i>open",
     "a comment": "<!-- x -->",
 }
 
@@ -38,12 +38,12 @@ def test_reserved_ids_of_the_page_are_removed(html: str) -> None:
     assert sanitize(html) == "<p>x</p>"
 
 
-ADDRESSES = {"/doc/a.md#b", "/raw/a.png"}
+RESOLVED_URLS = {"/doc/a.md#b", "/raw/a.png"}
 
 
-def test_only_resolved_addresses_of_this_server_are_permitted() -> None:
+def test_only_resolved_urls_of_this_server_are_permitted() -> None:
     html = '<a href="/doc/a.md#b">x</a> <a href="#a">y</a> <img src="/raw/a.png" alt="">'
-    assert set(re.findall('(?:href|src)="(.*?)"', sanitize(html, ADDRESSES))) == {*ADDRESSES, "#a"}
+    assert set(re.findall('(?:href|src)="(.*?)"', sanitize(html, RESOLVED_URLS))) == {*RESOLVED_URLS, "#a"}
     assert re.findall('(?:href|src)="(.*?)"', sanitize(html)) == ["#a"]
 
 

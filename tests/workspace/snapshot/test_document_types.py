@@ -63,7 +63,7 @@ def test_broken_type_is_an_error_and_other_types_are_read(repo: Repo) -> None:
 
 
 def test_unknown_type_error_suggests_the_nearest_type(repo: Repo) -> None:
-    with pytest.raises(UnknownType) as caught:
+    with pytest.raises(UnknownType) as error_info:
         read_type_by_name(take_snapshot(repo), "api_spek")
-    assert "api_spec" in caught.value.fix
-    assert caught.value.details["valid_types"] == list(builtin_types())
+    assert "api_spec" in error_info.value.fix
+    assert error_info.value.details["valid_types"] == list(builtin_types())

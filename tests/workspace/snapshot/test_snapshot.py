@@ -35,15 +35,15 @@ def test_documents_are_listed_in_order_with_their_blobs(repo: Repo) -> None:
 
 
 def test_an_unborn_branch_is_an_empty_workspace(tmp_path: Path) -> None:
-    empty = Snapshot(GitReader(repositories.unborn(tmp_path / "r").path), None)
-    assert (empty.tree, dict(empty.documents)) == (None, {})
+    empty_snapshot = Snapshot(GitReader(repositories.create_empty_repository(tmp_path / "r").path), None)
+    assert (empty_snapshot.tree, dict(empty_snapshot.documents)) == (None, {})
     with pytest.raises(DocumentNotFound):
-        empty.document("README.md")
+        empty_snapshot.document("README.md")
 
 
 def test_symbolic_links_and_submodules_are_not_documents(repo: Repo, tmp_path: Path) -> None:
     os.symlink("README.md", repo.path / "link.md")
-    other_repo = repositories.normal(tmp_path / "other")
+    other_repo = repositories.create_repository(tmp_path / "other")
     repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other_repo.path), "sub.md")
     repo.commit({})
     new_snapshot = take_snapshot(repo)
@@ -64,15 +64,15 @@ def test_uncommitted_changes_are_not_read(repo: Repo) -> None:
 def test_unknown_document_error_suggests_the_nearest_path(repo: Repo) -> None:
     new_snapshot = take_snapshot(repo)
     for path, candidates in (("guides/setpu.md", ["guides/setup.md"]), ("guides", ["guides/deep/only.md"])):
-        with pytest.raises(DocumentNotFound) as caught:
+        with pytest.raises(DocumentNotFound) as error_info:
             new_snapshot.document(path)
-        suggestions = caught.value.details["candidates"]
+        suggestions = error_info.value.details["candidates"]
         assert isinstance(suggestions, list)
         assert suggestions[0] == candidates[0]
     for path in ("", "x" * 5000, "../README.md", "/etc/passwd", "README.md/x", "\0", "a\ud800.md"):
-        with pytest.raises(DocumentNotFound) as caught:
+        with pytest.raises(DocumentNotFound) as error_info:
             new_snapshot.document(path)
-        assert len(caught.value.message) < 300
+        assert len(error_info.value.message) < 300
 
 
 def test_settings_select_the_documents(repo: Repo) -> None:

@@ -23,7 +23,7 @@ TRANSPORTS = ("file", "git", "http", "ssh")
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Set an empty home folder, for libgit2 too, which reads it once per process."""
+    """Set an empty home folder for the environment and for libgit2, which reads the variable only once."""
     folder = tmp_path / "home"
     folder.mkdir()
     for name in ("HOME", "USERPROFILE"):
@@ -89,7 +89,7 @@ def open_site(transport: str, folder: Path, home: Path) -> Iterator[Site]:
     """Yield a site for a transport."""
     served_folder = folder / "served"
     served_folder.mkdir()
-    remote_repo = repositories.bare(served_folder / "docs.git")
+    remote_repo = repositories.create_bare_repository(served_folder / "docs.git")
     remote_repo.git("config", "http.receivepack", "true")
     access = Access()
     match transport:

@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[3]
 
 
 class Proxy:
-    """A proxy between a client and a server, until the end of the `with`."""
+    """A context manager that runs a proxy between a client and a server."""
 
     def __init__(self, target: int) -> None:
         self._process = subprocess.Popen(
@@ -42,12 +42,12 @@ class Proxy:
         self._process.kill()
         self._process.communicate()
 
-    def cut(self, after_bytes: int | None, *, upward: bool = False, silent: bool = False) -> None:
+    def cut(self, after_bytes: int | None, *, upward: bool = False, keep_open: bool = False) -> None:
         """Close new connections after `after_bytes` bytes in total, to the client or `upward`.
 
-        None forwards everything. With `silent`, connections stay open, but no more bytes are forwarded.
+        None forwards everything. With `keep_open`, connections stay open, but no more bytes are forwarded.
         """
-        self._request({"after_bytes": after_bytes, "upward": upward, "silent": silent})
+        self._request({"after_bytes": after_bytes, "upward": upward, "keep_open": keep_open})
 
     def count_forwarded(self, *, upward: bool) -> int:
         """Return the number of bytes forwarded since the last `cut`."""
@@ -65,11 +65,11 @@ class Proxy:
 
 @dataclass
 class Rule:
-    """The treatment of connections that begin while the rule is active."""
+    """The limits of connections that begin while the rule is active."""
 
     after_bytes: int | None = None
     upward: bool = False
-    silent: bool = False
+    keep_open: bool = False
     forwarded: list[int] = field(default_factory=lambda: [0, 0])
 
     def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
@@ -88,7 +88,7 @@ class Rule:
             sink.shutdown(socket.SHUT_WR)
 
     def _end(self, *sockets: socket.socket) -> None:
-        if self.silent:
+        if self.keep_open:
             threading.Event().wait()
         for connection in sockets:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Servers of a bare repository by Git's own programs."""
+"""Servers of bare repositories, run with Git's own programs."""
 
 from __future__ import annotations
 

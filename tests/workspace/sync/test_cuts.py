@@ -1,6 +1,7 @@
-"""Exchanges whose connection is cut or becomes silent.
+"""Exchanges whose connection is cut or stops responding.
 
-Each is cut twice in each direction over one transport, ten times over each (slow), or twenty times (soak).
+Each exchange is cut twice in each direction over one transport, ten times over each transport in slow
+tests, and twenty times in soak tests.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
 
-CUTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.soak)]
+CUT_COUNTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.soak)]
 
 
 @pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
@@ -59,9 +60,9 @@ def make_noise(number: int) -> str:
     return f"# Noise {number}\n\n{random.Random(number).randbytes(3_000).hex()}\n"
 
 
-def compute_cut_positions(total: int, cuts: int) -> list[int]:
+def compute_cut_positions(total: int, cut_count: int) -> list[int]:
     """Return byte counts at which to cut a connection, spread over an exchange of this size."""
-    return [max(1, total * (step + 1) // (cuts + 1)) for step in range(cuts)]
+    return [max(1, total * (step + 1) // (cut_count + 1)) for step in range(cut_count)]
 
 
 def check_state(site: Site, *, is_recovered: bool = True) -> None:
@@ -94,72 +95,74 @@ def try_sync(site: Site) -> bool:
     return True
 
 
-@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("cut_count", CUT_COUNTS)
 @pytest.mark.parametrize("upward", [pytest.param(False, marks=pytest.mark.slow), True], ids=["down", "up"])
 def test_connection_cut_while_pushing_loses_nothing(
-    site_and_proxy: tuple[Site, Proxy], upward: bool, cuts: int
+    site_and_proxy: tuple[Site, Proxy], upward: bool, cut_count: int
 ) -> None:
     site, proxy = site_and_proxy
     branch = open_proposal(site.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
     site.local_repo.commit({"0.md": make_noise(0)})
     proxy.cut(None)
     site.sync()
-    failures = 0
+    failure_count = 0
     for number, cut_position in enumerate(
-        compute_cut_positions(proxy.count_forwarded(upward=upward), cuts), 1
+        compute_cut_positions(proxy.count_forwarded(upward=upward), cut_count), 1
     ):
         commit_on_branch(site.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
         add_comment(site.local_repo, "k3v7m2qa", f"Said {number}.")
         our_commit = site.local_repo.commit({f"{number}.md": make_noise(number)})
         proxy.cut(cut_position, upward=upward)
-        failures += not try_sync(site)
+        failure_count += not try_sync(site)
         check_state(site)
         assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
         assert site.tip() == our_commit
         for ref in (branch, "docyard/discussion"):
             assert site.remote_repo.git("rev-parse", ref) == site.local_repo.git("rev-parse", ref)
         check_state(site)
-    assert failures >= cuts * 3 // 4  # a cut in the last bytes of an exchange may have no effect
+    assert failure_count >= cut_count * 3 // 4  # a cut in the last bytes of an exchange may have no effect
     assert site.remote_repo.fsck() == site.local_repo.fsck() == ""
 
 
-@pytest.mark.parametrize("cuts", CUTS)
-def test_connection_cut_while_fetching_loses_nothing(site_and_proxy: tuple[Site, Proxy], cuts: int) -> None:
+@pytest.mark.parametrize("cut_count", CUT_COUNTS)
+def test_connection_cut_while_fetching_loses_nothing(
+    site_and_proxy: tuple[Site, Proxy], cut_count: int
+) -> None:
     site, proxy = site_and_proxy
     site.push_as_other({"0.md": make_noise(0)})
     proxy.cut(None)
     site.sync()
-    failures = 0
+    failure_count = 0
     for number, cut_position in enumerate(
-        compute_cut_positions(proxy.count_forwarded(upward=False), cuts), 1
+        compute_cut_positions(proxy.count_forwarded(upward=False), cut_count), 1
     ):
         head_before = site.local_repo.head()
         theirs = site.push_as_other({f"{number}.md": make_noise(number)})
         proxy.cut(cut_position)
         if not try_sync(site):
-            failures += 1
+            failure_count += 1
             assert site.local_repo.head() == head_before
         check_state(site)
         assert sync_uncut(site, proxy).commit == theirs
         check_state(site)
-    assert failures >= cuts * 3 // 4
+    assert failure_count >= cut_count * 3 // 4
     assert site.local_repo.status() == site.local_repo.fsck() == ""
 
 
-@pytest.mark.parametrize("cuts", CUTS)
-def test_killed_exchange_with_folder_is_repeatable(folder_site: Site, cuts: int) -> None:
+@pytest.mark.parametrize("cut_count", CUT_COUNTS)
+def test_killed_exchange_with_folder_is_repeatable(folder_site: Site, cut_count: int) -> None:
     site = folder_site
     branch = open_proposal(site.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
     start = time.monotonic()
     assert sync_and_kill(site, None) == 0
     duration_s = time.monotonic() - start
-    for number in range(1, cuts + 1):
+    for number in range(1, cut_count + 1):
         commit_on_branch(site.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
         add_comment(site.local_repo, "k3v7m2qa", f"Said {number}.")
         our_commit = site.local_repo.commit({f"{number}.md": make_noise(number)})
         theirs = site.push_as_other({f"there-{number}.md": make_noise(-number)})
         # The exchange is the second half; before it, modules are imported.
-        sync_and_kill(site, duration_s * (0.5 + number / cuts / 2))
+        sync_and_kill(site, duration_s * (0.5 + number / cut_count / 2))
         site.remote_repo.git("merge-base", "--is-ancestor", theirs, "main")
         site.local_repo.git("merge-base", "--is-ancestor", our_commit, "main")
         check_state(site, is_recovered=False)
@@ -216,10 +219,10 @@ def list_open_sockets() -> set[str]:
     return {name for name in names if name.startswith("socket:")}
 
 
-def test_silent_remote_times_out(site_and_proxy: tuple[Site, Proxy]) -> None:
+def test_unresponsive_remote_times_out(site_and_proxy: tuple[Site, Proxy]) -> None:
     site, proxy = site_and_proxy
     site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
-    proxy.cut(0, silent=True)
+    proxy.cut(0, keep_open=True)
     with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
         site.sync()
     check_state(site)
@@ -237,8 +240,8 @@ def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Pat
             _add_known_host(transport, home, site.port, proxy.port)
             site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
             old_resources = list_open_sockets(), set(threading.enumerate())
-            for cut_position, silent in ((0, True), (100, True), (100, False)):
-                proxy.cut(cut_position, silent=silent)
+            for cut_position, keep_open in ((0, True), (100, True), (100, False)):
+                proxy.cut(cut_position, keep_open=keep_open)
                 with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
                     site.sync()
                 assert (list_open_sockets(), set(threading.enumerate())) == old_resources
@@ -253,8 +256,8 @@ def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
     with open_site("git", tmp_path, home) as site:
         site.point_to(1)
         our_commit = site.local_repo.commit({"a.md": "# A\n"})
-        with pytest.raises(RemoteUnreachable) as caught:
+        with pytest.raises(RemoteUnreachable) as error_info:
             site.sync()
-        assert "\n" not in caught.value.message
+        assert "\n" not in error_info.value.message
         assert site.local_repo.head() == our_commit
         check_state(site)

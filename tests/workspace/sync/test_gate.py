@@ -90,11 +90,11 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
     assert append_text(open_local(site), "free/a.md", "Unreviewed.\n").is_committed
     ours = site.local_repo.head()
     for _ in range(2):
-        with pytest.raises(UnreviewedMerge) as caught:
+        with pytest.raises(UnreviewedMerge) as error_info:
             site.sync()
-        assert "specs/a.md is protected by rule 1" in caught.value.message
-        assert "free/a.md" in caught.value.message
-        assert caught.value.details["unreviewed"] == [
+        assert "specs/a.md is protected by rule 1" in error_info.value.message
+        assert "free/a.md" in error_info.value.message
+        assert error_info.value.details["unreviewed"] == [
             {"path": "specs/a.md", "source": "free/a.md", "rule": 1, "side": "ours"}
         ]
     assert (site.local_repo.head(), site.tip()) == (ours, theirs)
@@ -161,9 +161,9 @@ def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
     append_text(open_local(site), "free/a.md", "Unreviewed.\n")
     site.sync()  # the remote has the commit, but the other clone does not
     theirs = site.tip()
-    with pytest.raises(UnreviewedMerge) as caught:
+    with pytest.raises(UnreviewedMerge) as error_info:
         other_clone.merge_reviewed(move_into_specs())
-    assert caught.value.details["unreviewed"][0]["side"] == "theirs"
+    assert error_info.value.details["unreviewed"][0]["side"] == "theirs"
     assert site.tip() == theirs
     other_workspace = Workspace.open(other_clone.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
@@ -432,13 +432,13 @@ def test_choice_is_requested_again_after_versions_change(
     site, other_clone = site_and_clone
     other_clone.merge_reviewed(move_into_specs())
     append_text(open_local(site), "free/a.md", "Unreviewed.\n")
-    requests = []
+    choice_requests = []
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        if not requests:
+        if not choice_requests:
             site.local_repo.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
-        requests.append([conflict.ours for _, conflict in conflicts])
+        choice_requests.append([conflict.ours for _, conflict in conflicts])
         return choose_all(ResolutionChoice.THEIRS)(conflicts)
 
     site.sync(choose=choose)
-    assert len(requests) == 2
+    assert len(choice_requests) == 2

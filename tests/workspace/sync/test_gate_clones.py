@@ -184,7 +184,7 @@ def test_text_without_approval_is_refused_under_stricter_rule(folder_site: Site)
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
-def test_new_document_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
+def test_new_document_under_rule_added_in_remote_can_be_omitted(folder_site: Site) -> None:
     first_clone, second_clone = make_clones(folder_site, BASE_FILES)
     first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
     first_clone.sync()
@@ -194,7 +194,7 @@ def test_new_document_under_rule_added_in_remote_is_omittable(folder_site: Site)
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
-def test_direct_move_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
+def test_direct_move_under_rule_added_in_remote_can_be_omitted(folder_site: Site) -> None:
     first_clone, second_clone = make_clones(folder_site, BASE_FILES)
     first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
     first_clone.sync()
@@ -205,7 +205,7 @@ def test_direct_move_under_rule_added_in_remote_is_omittable(folder_site: Site) 
     assert (second_clone.read_file("free/a.md"), second_clone.read_file("free/n.md")) == (PAGE, "")
 
 
-def test_direct_type_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
+def test_direct_type_under_rule_added_in_remote_can_be_omitted(folder_site: Site) -> None:
     first_clone, second_clone = make_clones(folder_site, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
     first_clone.review_files({"docyard.toml": RULES})
     first_clone.sync()
@@ -214,7 +214,7 @@ def test_direct_type_under_rule_added_in_remote_is_omittable(folder_site: Site) 
     assert second_clone.read_file("free/a.md") == PAGE
 
 
-def test_edit_under_our_manifest_and_their_rule_is_omittable(folder_site: Site) -> None:
+def test_edit_under_our_manifest_and_their_rule_can_be_omitted(folder_site: Site) -> None:
     first_clone, second_clone = make_clones(folder_site, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
     second_clone.review_files({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
     second_clone.write(build_append("free/a.md"))

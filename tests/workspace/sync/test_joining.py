@@ -42,7 +42,7 @@ def append_text(workspace: Workspace, file: str, text: str) -> WriteResult:
     return workspace.write([operation], mode=Mode.EACH, tool="test", client="test")
 
 
-def diverge(site: Site) -> tuple[str, str]:
+def diverge_branches(site: Site) -> tuple[str, str]:
     """Change the same words on both sides, and other sections on each side; return both commits."""
     site.push_as_other({"page.md": PAGE.format("Text.", "1", "2"), "free.md": "# Free\n"})
     site.sync()
@@ -68,7 +68,7 @@ def test_different_sections_are_merged_and_pushed(site: Site) -> None:
 
 
 def test_conflict_stops_sync(folder_site: Site) -> None:
-    ours, theirs = diverge(folder_site)
+    ours, theirs = diverge_branches(folder_site)
     for _ in range(2):
         result = folder_site.sync()
         assert (result.state, result.commit, result.theirs) == (SyncState.DIVERGED, ours, theirs)
@@ -85,7 +85,7 @@ def test_conflict_stops_sync(folder_site: Site) -> None:
 def test_side_chosen_for_conflict_and_rest_merged(
     folder_site: Site, choice: ResolutionChoice, text: str
 ) -> None:
-    ours, theirs = diverge(folder_site)
+    ours, theirs = diverge_branches(folder_site)
     result = folder_site.sync(choose=choose_all(choice))
     assert result.state is SyncState.UP_TO_DATE
     assert read_parents(folder_site.local_repo) == [ours, theirs]
@@ -93,13 +93,13 @@ def test_side_chosen_for_conflict_and_rest_merged(
 
 
 def test_writes_are_refused_only_for_conflicting_paths(folder_site: Site) -> None:
-    diverge(folder_site)
+    diverge_branches(folder_site)
     folder_site.sync()
     workspace = Workspace.open(folder_site.local_repo.path, durable=False)
     for _ in range(3):  # the second and third status are incremental
-        with pytest.raises(SyncConflict) as caught:
+        with pytest.raises(SyncConflict) as error_info:
             append_text(workspace, "page.md", "More.\n")
-        assert caught.value.details["paths"] == ["page.md"]
+        assert error_info.value.details["paths"] == ["page.md"]
         assert append_text(workspace, "free.md", "More.\n").is_committed
     with pytest.raises(SyncConflict):  # in a new process
         append_text(Workspace.open(folder_site.local_repo.path, durable=False), "page.md", "More.\n")
@@ -108,14 +108,14 @@ def test_writes_are_refused_only_for_conflicting_paths(folder_site: Site) -> Non
 
 
 def test_write_to_path_changed_in_remote_is_checked_again(folder_site: Site) -> None:
-    diverge(folder_site)
+    diverge_branches(folder_site)
     folder_site.push_as_other({"free.md": "# Free\n\nTheirs.\n"})
     folder_site.sync()
     workspace = Workspace.open(folder_site.local_repo.path, durable=False)
     assert append_text(workspace, "free.md", "Ours.\n").is_committed
-    with pytest.raises(SyncConflict) as caught:
+    with pytest.raises(SyncConflict) as error_info:
         append_text(workspace, "free.md", "More.\n")
-    assert caught.value.details["paths"] == ["free.md"]
+    assert error_info.value.details["paths"] == ["free.md"]
 
 
 def test_merge_of_gitattributes_is_refused(folder_site: Site) -> None:

@@ -18,7 +18,7 @@ TRACKING_REF = "refs/remotes/origin/main"
 
 
 @pytest.fixture(autouse=True)
-def short_git_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def shorten_git_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "WAIT_FOR_GIT_S", 0.1)
 
 
@@ -99,9 +99,9 @@ def test_blocking_tracking_ref_is_reported(
     theirs = folder_site.push_as_other({"a.md": "# A\n"})
     result = folder_site.sync()
     assert result.commit == theirs
-    (other_branches,) = result.other_branches
-    assert isinstance(other_branches.error, exchange.RefNotMoved)
-    assert other_branches.needs_resolution
+    (other_branch,) = result.other_branches
+    assert isinstance(other_branch.error, exchange.RefNotMoved)
+    assert other_branch.needs_resolution
 
 
 def test_lock_in_remote_folder_is_waited_for(folder_site: Site) -> None:

@@ -30,7 +30,9 @@ PEER = Peer("origin", parse_remote_url("https://example.org/docs.git"))
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[RemoteProcess]:
     """Return a remote process for an empty repository."""
-    remote_process = RemoteProcess(repositories.bare(tmp_path / "docs.git").path, durable=False)
+    remote_process = RemoteProcess(
+        repositories.create_bare_repository(tmp_path / "docs.git").path, durable=False
+    )
     yield remote_process
     remote_process.end()
 
@@ -101,7 +103,7 @@ def test_slow_process_is_killed(process: RemoteProcess) -> None:
 def test_errors_are_passed_between_processes_unchanged(
     process: RemoteProcess, error: RemoteTooLarge | RemoteDenied | HostNotTrusted
 ) -> None:
-    with pytest.raises(type(error)) as caught:
+    with pytest.raises(type(error)) as error_info:
         process.run(PEER, partial(raise_error, error=error))
-    assert caught.value.__dict__ == error.__dict__
-    assert str(caught.value) == str(error)
+    assert error_info.value.__dict__ == error.__dict__
+    assert str(error_info.value) == str(error)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
@@ -85,7 +85,7 @@ def test_unchanged_status_is_not_read_again(folder_site: Site) -> None:
 
 
 def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo")
+    repo = create_repository(tmp_path / "repo")
     repo.git("remote", "add", "origin", "../docs.git")
     store, first_commit = GitStore(repo.path), repo.head()
     tree = store.commit(first_commit).tree

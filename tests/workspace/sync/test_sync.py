@@ -24,7 +24,7 @@ from workspace.sync.status import find_unpushed
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 
-SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
+SLOW_TRANSPORTS = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http", "ssh")]
 
 
 @pytest.mark.process
@@ -97,7 +97,7 @@ def check_push_refused(site: Site) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("transport", ["git", *SLOW])
+@pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Path, home: Path) -> None:
     with open_site(transport, tmp_path, home) as site:
         hook = site.remote_repo.path / "hooks" / "pre-receive"
@@ -105,11 +105,11 @@ def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Pat
         hook.chmod(0o755)
         tip_before = site.tip()
         site.local_repo.commit({"a.md": "# A\n"})
-        with pytest.raises(PushRejected) as caught:
+        with pytest.raises(PushRejected) as error_info:
             site.sync()
-        assert "ask Bo first" in caught.value.message
-        assert "pre-receive hook declined" in caught.value.message
-        assert "\x1b" not in caught.value.message
+        assert "ask Bo first" in error_info.value.message
+        assert "pre-receive hook declined" in error_info.value.message
+        assert "\x1b" not in error_info.value.message
         assert site.tip() == tip_before
         unpushed = find_unpushed(Workspace.open(site.local_repo.path))
         assert unpushed is not None
@@ -254,7 +254,7 @@ def test_bare_clone_is_fast_forwarded(folder_site: Site, tmp_path: Path) -> None
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("transport", ["git", *SLOW])
+@pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Path, home: Path) -> None:
     with open_site(transport, tmp_path, home) as site:
         site.push_as_other({"a.md": "# A\n"})
@@ -311,10 +311,10 @@ def test_wrong_or_missing_token_is_denied(tmp_path: Path, home: Path) -> None:
     with open_site("http", tmp_path, home) as site:
         for access in (Access(), Access(token="wrong-7c1f"), Access(file=tmp_path / "none")):
             site.access = access
-            with pytest.raises(RemoteDenied) as caught:
+            with pytest.raises(RemoteDenied) as error_info:
                 site.sync()
-            assert "DOCYARD_REMOTE_TOKEN" in caught.value.fix
-            assert "wrong-7c1f" not in str(caught.value.__dict__)
+            assert "DOCYARD_REMOTE_TOKEN" in error_info.value.fix
+            assert "wrong-7c1f" not in str(error_info.value.__dict__)
 
 
 def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> None:
@@ -331,9 +331,9 @@ def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> 
             if path.is_file() and path.name != "config":
                 assert servers.TOKEN.encode() not in path.read_bytes(), path
         site.local_repo.git("remote", "set-url", "origin", url.replace("docs", "none"))
-        with pytest.raises(RemoteUnreachable) as caught:
+        with pytest.raises(RemoteUnreachable) as error_info:
             site.sync()
-        assert servers.TOKEN not in str(caught.value.__dict__)
+        assert servers.TOKEN not in str(error_info.value.__dict__)
 
 
 def test_password_from_instead_of_is_not_stored(tmp_path: Path, home: Path) -> None:
@@ -372,10 +372,10 @@ def test_missing_or_unknown_ssh_key_is_denied(tmp_path: Path, home: Path) -> Non
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(unknown_key)], check=True)
         for access in (Access(), Access(ssh_keys=(unknown_key,)), Access(has_agent=True)):
             site.access = access
-            with pytest.raises(RemoteDenied) as caught:
+            with pytest.raises(RemoteDenied) as error_info:
                 site.sync()
-            assert "ssh-add" in caught.value.fix
-            assert str(tmp_path) not in caught.value.message
+            assert "ssh-add" in error_info.value.fix
+            assert str(tmp_path) not in error_info.value.message
 
 
 @pytest.mark.slow

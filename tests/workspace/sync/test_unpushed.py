@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
@@ -44,7 +44,7 @@ def test_commits_are_unpushed_before_first_fetch(folder_site: Site) -> None:
 
 
 def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
-    store = GitStore(normal(tmp_path / "repo").path)
+    store = GitStore(create_repository(tmp_path / "repo").path)
     tree = store.put_tree(())
     commits: list[str] = []
     for number in range(30):
@@ -59,7 +59,7 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
 
 
 def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo")
+    repo = create_repository(tmp_path / "repo")
     store = GitStore(repo.path)
     tree = store.put_tree(())
 
@@ -67,9 +67,13 @@ def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
     @given(HISTORIES, st.integers(0, 100), st.integers(0, 100))
     def check(history: list[tuple[list[int], int]], our_index: int, their_index: int) -> None:
         commits: list[str] = []
-        for number, (picks, skew) in enumerate(history):
-            parents = list(dict.fromkeys(commits[pick % len(commits)] for pick in picks if commits))
-            signature = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + skew)
+        for number, (parent_indexes, clock_error_s) in enumerate(history):
+            parents = list(
+                dict.fromkeys(
+                    commits[parent_index % len(commits)] for parent_index in parent_indexes if commits
+                )
+            )
+            signature = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + clock_error_s)
             commits.append(store.put_commit(tree, parents, signature, signature, f"{number}"))
         our_commit, their_commit = commits[our_index % len(commits)], commits[their_index % len(commits)]
         expected_count = int(repo.git("rev-list", "--count", our_commit, f"^{their_commit}"))

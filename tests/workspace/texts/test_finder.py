@@ -110,14 +110,14 @@ def test_a_section_is_found_by_address_number_words_and_beginning(query: str, ti
 @loop_over(("query", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])])
 def test_ambiguous_query_lists_all_matches(query: str, lines: list[int]) -> None:
     source = "## A\n### Errors\n## Red\n\n## 2. Two\n\n## Rest\n## C\n### Errors\n\n## 2) Twice\n"
-    with pytest.raises(AmbiguousSection) as caught:
+    with pytest.raises(AmbiguousSection) as error_info:
         find_in_text(query, source)
-    candidates = caught.value.details["candidates"]
+    candidates = error_info.value.details["candidates"]
     assert isinstance(candidates, list)
-    assert [item["line"] for item in candidates] == lines
-    assert f"on lines {', '.join(map(str, lines))}" in caught.value.message
-    for item in candidates:
-        assert find_in_text(item["slug"], source).line == item["line"]
+    assert [candidate["line"] for candidate in candidates] == lines
+    assert f"on lines {', '.join(map(str, lines))}" in error_info.value.message
+    for candidate in candidates:
+        assert find_in_text(candidate["slug"], source).line == candidate["line"]
 
 
 def test_full_words_win_over_prefix_and_number() -> None:
@@ -129,9 +129,9 @@ def test_full_words_win_over_prefix_and_number() -> None:
 
 def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
     source = "## A {#x}\n\n## B {#x}\n"
-    with pytest.raises(AmbiguousSection) as caught:
+    with pytest.raises(AmbiguousSection) as error_info:
         find_in_text("x", source)
-    assert [item["slug"] for item in caught.value.details["candidates"]] == ["x~1", "x~2"]  # type: ignore[attr-defined]
+    assert [candidate["slug"] for candidate in error_info.value.details["candidates"]] == ["x~1", "x~2"]  # type: ignore[attr-defined]
     assert find_in_text("x~2", source).title == "B"
 
 
@@ -146,24 +146,24 @@ def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
     ],
 )
 def test_misspelt_heading_suggests_the_nearest(query: str, nearest: str) -> None:
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         find_in_text(query)
-    assert nearest in caught.value.details["candidates"]  # type: ignore[operator]
-    assert caught.value.fix.startswith("Did you mean '")
+    assert nearest in error_info.value.details["candidates"]  # type: ignore[operator]
+    assert error_info.value.fix.startswith("Did you mean '")
 
 
 @loop_over("query", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
 def test_query_without_match_is_not_found(query: str) -> None:
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         find_in_text(query)
-    assert len(caught.value.message) < 300
-    assert caught.value.fix
+    assert len(error_info.value.message) < 300
+    assert error_info.value.fix
 
 
 def test_error_states_that_a_text_has_no_sections() -> None:
-    with pytest.raises(SectionNotFound) as caught:
+    with pytest.raises(SectionNotFound) as error_info:
         find_in_text("Methods", "one line\n", "notes.txt")
-    assert "no sections" in caught.value.fix
+    assert "no sections" in error_info.value.fix
     assert find_in_text("_preamble", "one line\n", "notes.txt").end == 9
 
 
@@ -184,10 +184,10 @@ def test_one_of_ten_thousand_headings_is_found() -> None:
     text, outline = read_source("".join(f"## Part {number}: {number}\n\n" for number in range(10_000)))
     assert find_entry(text, outline, "part 9999: 9999").line == 19_999
     assert find_entry(text, outline, "10000").line == 19_999
-    with pytest.raises(AmbiguousSection) as caught:
+    with pytest.raises(AmbiguousSection) as error_info:
         find_entry(text, outline, "Part")
-    assert caught.value.details["total"] == 10_000
-    assert len(caught.value.details["candidates"]) == 100  # type: ignore[arg-type]
+    assert error_info.value.details["total"] == 10_000
+    assert len(error_info.value.details["candidates"]) == 100  # type: ignore[arg-type]
     with pytest.raises(SectionNotFound):
         find_entry(text, outline, "nothing like it")
 

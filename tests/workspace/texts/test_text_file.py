@@ -34,10 +34,12 @@ def take_snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
 
 
 def find_read_error(repo: Repo, path: str) -> WorkspaceError:
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         read_text(take_snapshot(repo), path)
-    assert str(repo.path) not in caught.value.message + caught.value.fix + str(caught.value.details)
-    return caught.value
+    assert str(repo.path) not in error_info.value.message + error_info.value.fix + str(
+        error_info.value.details
+    )
+    return error_info.value
 
 
 @pytest.mark.parametrize(
@@ -137,9 +139,9 @@ def test_file_over_the_limit_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPa
     repo.commit({"large.log": b"line\n" * 10_000_000})
     snapshot = take_snapshot(repo)
     monkeypatch.setattr(snapshot.git, "blob", lambda id: pytest.fail("the blob was read"))
-    with pytest.raises(LimitExceeded) as caught:
+    with pytest.raises(LimitExceeded) as error_info:
         read_text(snapshot, "large.log")
-    assert caught.value.details["actual"] == 50_000_000
+    assert error_info.value.details["actual"] == 50_000_000
 
 
 def test_error_names_symbolic_links_submodules_and_folders(repo: Repo) -> None:
@@ -197,9 +199,9 @@ def test_uncommitted_file_is_reported(repo: Repo) -> None:
     assert not isinstance(find_read_error(repo, "guides/.secret/x.txt"), NotCommitted)
     first_commit = repo.head()
     repo.commit({})
-    with pytest.raises(DocumentNotFound) as caught:
+    with pytest.raises(DocumentNotFound) as error_info:
         read_text(take_snapshot(repo, first_commit), "draft.txt")
-    assert not isinstance(caught.value, NotCommitted)
+    assert not isinstance(error_info.value, NotCommitted)
 
 
 def test_error_suggests_the_nearest_readable_files(repo: Repo) -> None:

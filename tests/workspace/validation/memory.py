@@ -35,7 +35,7 @@ def build_validator(texts: Mapping[str, str | bytes], *rules: str) -> Validator:
     return Validator(files, Selection(files.config.validation, frozenset(rules) if rules else None))
 
 
-def find_findings(texts: Mapping[str, str | bytes], *rules: str) -> list[Finding]:
+def check_texts(texts: Mapping[str, str | bytes], *rules: str) -> list[Finding]:
     """Return the findings in all documents of files with these texts."""
     validator = build_validator(texts, *rules)
     return validator.add_suggestions(validator.check(validator.files.documents))

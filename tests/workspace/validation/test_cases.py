@@ -20,8 +20,8 @@ def test_examples_have_expected_findings(case: Case) -> None:
     validator = build_validator(texts)
     findings = validator.add_suggestions(validator.check(["a.md"]))
     assert "".join(map(_format_finding, findings)) == case.fences["findings"]
-    if "mended" in case.fences:
-        assert apply_fixes(case.data("document"), findings) == case.data("mended")
+    if "fixed" in case.fences:
+        assert apply_fixes(case.data("document"), findings) == case.data("fixed")
 
 
 def test_every_rule_has_an_example() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.validation.memory import find_findings
+from tests.workspace.validation.memory import check_texts
 from tests.workspace.validation.test_cases import apply_fixes
 from workspace.validation.characters import find_invisible_characters
 
@@ -14,7 +14,7 @@ INVISIBLE_RULE, BIDIRECTIONAL_RULE = "invisible-character", "bidirectional-contr
 
 
 def find_rules(text: str | bytes) -> list[str]:
-    return [finding.rule for finding in find_findings({"a.md": text})]
+    return [finding.rule for finding in check_texts({"a.md": text})]
 
 
 @loop_over(
@@ -34,7 +34,7 @@ def find_rules(text: str | bytes) -> list[str]:
     ],
 )
 def test_invisible_character_is_reported_with_its_position(character: str, name: str) -> None:
-    [finding] = find_findings({"a.md": f"# Ä\n\nüb{character}er\n"})
+    [finding] = check_texts({"a.md": f"# Ä\n\nüb{character}er\n"})
     assert (finding.rule, finding.line, finding.column, finding.end_column) == (INVISIBLE_RULE, 3, 3, 4)
     assert finding.message == f"the invisible character {name} is not needed here"
 
@@ -71,7 +71,7 @@ def test_invisible_character_needed_by_script_is_not_reported(text: str) -> None
 
 @loop_over("character", "\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
 def test_bidirectional_control_is_an_error(character: str) -> None:
-    [finding] = find_findings({"a.md": f"# A\n\nif admin{character} begin\n"})
+    [finding] = check_texts({"a.md": f"# A\n\nif admin{character} begin\n"})
     assert (finding.rule, finding.severity, finding.column) == (BIDIRECTIONAL_RULE, "error", 9)
 
 
@@ -86,16 +86,14 @@ def test_unclosed_isolate_is_reported() -> None:
 
 def test_invisible_characters_in_anchors_links_and_front_matter_are_found() -> None:
     text = "---\ntitle: A\u200b\n---\n\n## B {#b\u200b}\n\n[x](#b\u200b)\n"
-    findings = find_findings({"a.md": text}, INVISIBLE_RULE)
+    findings = check_texts({"a.md": text}, INVISIBLE_RULE)
     assert [(finding.line, finding.column) for finding in findings] == [(2, 9), (5, 9), (7, 7)]
     assert [bool(finding.fix_splices) for finding in findings] == [False, True, True]
 
 
 def test_fix_removes_only_unneeded_characters_outside_code() -> None:
     data = "# A\u200b\n\nso\u00adft\u2060\n\n    co\u200bde\n".encode()
-    assert (
-        apply_fixes(data, find_findings({"a.md": data})) == "# A\n\nso\u00adft\n\n    co\u200bde\n".encode()
-    )
+    assert apply_fixes(data, check_texts({"a.md": data})) == "# A\n\nso\u00adft\n\n    co\u200bde\n".encode()
 
 
 @loop_over(
@@ -107,20 +105,18 @@ def test_fix_removes_only_unneeded_characters_outside_code() -> None:
     ],
 )
 def test_invalid_utf8_bytes_are_reported(data: bytes, message: str, span: tuple[int, int, int]) -> None:
-    findings = [
-        finding for finding in find_findings({"a.md": data}, "encoding") if finding.message == message
-    ]
+    findings = [finding for finding in check_texts({"a.md": data}, "encoding") if finding.message == message]
     assert [(finding.line, finding.column, finding.end_column) for finding in findings] == [span]
 
 
 def test_replacement_characters_are_reported() -> None:
-    [finding] = find_findings({"a.md": "# A\n\nM\ufffd\ufffdller\n"})
+    [finding] = check_texts({"a.md": "# A\n\nM\ufffd\ufffdller\n"})
     assert (finding.rule, finding.line, finding.column, finding.end_column) == ("lost-character", 3, 2, 4)
 
 
 @loop_over("space", ["\u00a0", "\u3000", " \u2003 "])
 def test_line_of_invisible_space_is_reported(space: str) -> None:
-    [finding] = find_findings({"a.md": f"# A\n\none\n{space}\ntwo\n\n```\n{space}\n```\n"})
+    [finding] = check_texts({"a.md": f"# A\n\none\n{space}\ntwo\n\n```\n{space}\n```\n"})
     assert (finding.rule, finding.line, finding.message) == (
         "trailing-space",
         4,
@@ -154,7 +150,7 @@ TEXTS = st.sampled_from((*COMMON_TEXTS, *RARE_TEXTS))
 @given(st.lists(TEXTS, max_size=40).map("".join), st.binary(max_size=8))
 def test_findings_are_in_document_and_second_fix_changes_nothing(text: str, noise: bytes) -> None:
     data = text.encode() + noise
-    findings = find_findings({"a.md": data})
+    findings = check_texts({"a.md": data})
     lines = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for finding in findings:
         assert 1 <= finding.line <= finding.end_line <= len(lines)
@@ -170,7 +166,7 @@ def test_findings_are_in_document_and_second_fix_changes_nothing(text: str, nois
     assert (
         apply_fixes(
             fixed_data,
-            [finding for finding in find_findings({"a.md": fixed_data}) if finding.rule == "trailing-space"],
+            [finding for finding in check_texts({"a.md": fixed_data}) if finding.rule == "trailing-space"],
         )
         == fixed_data
     )

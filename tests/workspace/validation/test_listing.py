@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repositories import Repo, unborn
+from tests.repositories import Repo, create_empty_repository
 from workspace.git.reader import GitReader
 from workspace.validation.files import UnreadableFile, list_commit, list_folder, list_index
 from workspace.validation.run import Selection, Validator
@@ -15,7 +15,7 @@ from workspace.validation.run import Selection, Validator
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    new_repo = unborn(tmp_path / "repo")
+    new_repo = create_empty_repository(tmp_path / "repo")
     new_repo.commit(
         {".gitignore": "build/\n*.tmp.md\n", "a.md": "# A\n", "docs/b.md": "# B\n", "x.png": b"\x89"}
     )
@@ -43,8 +43,8 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     listing = list_folder(repo.path, GitReader(repo.path))
     assert listing.documents == ("a.md", "docs/b.md")
     assert listing.opaque_paths == {"link.md", "folder"}
-    find_findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
-    assert [finding.message for finding in find_findings] == [
+    findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
+    assert [finding.message for finding in findings] == [
         "the link 'nolink.md' leads nowhere: there is no such file"
     ]
 
@@ -54,14 +54,14 @@ def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> No
     (tmp_path / "secret.md").write_text("# S\n")
     (repo.path / "a.md").unlink()
     (repo.path / "a.md").symlink_to(tmp_path / "secret.md")
-    with pytest.raises(UnreadableFile) as caught:
+    with pytest.raises(UnreadableFile) as error_info:
         listing.reader.read("a.md")
-    assert "a.md cannot be read" in caught.value.message
-    assert str(tmp_path) not in caught.value.message
+    assert "a.md cannot be read" in error_info.value.message
+    assert str(tmp_path) not in error_info.value.message
 
 
 def test_nested_repositories_and_pipes_are_skipped(repo: Repo) -> None:
-    unborn(repo.path / "inner").commit({"i.md": "# I\n"})
+    create_empty_repository(repo.path / "inner").commit({"i.md": "# I\n"})
     os.mkfifo(repo.path / "pipe.md")
     listing = list_folder(repo.path, GitReader(repo.path))
     assert listing.documents == ("a.md", "docs/b.md")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from tests.workspace.validation.memory import build_validator, find_findings
+from tests.workspace.validation.memory import build_validator, check_texts
 from workspace.validation.rule import RuleContext
 from workspace.validation.rules import RULES
 from workspace.validation.run import MAX_SUGGESTIONS, check_document
@@ -12,14 +12,14 @@ from workspace.validation.run import MAX_SUGGESTIONS, check_document
 
 def test_document_with_many_self_links_is_read_once() -> None:
     links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(2_000))
-    findings = find_findings({"a.md": f"# A\n\n## There\n\n{links}"})
+    findings = check_texts({"a.md": f"# A\n\n## There\n\n{links}"})
     assert {finding.rule for finding in findings} == {"broken-fragment"}
     assert len(findings) == 2_000
     assert findings[0].line == 5
 
 
 def test_columns_of_very_long_line_are_counted_once() -> None:
-    findings = find_findings({"a.md": "# A\n\n" + "ä[x](gone.md)" * 8_000})
+    findings = check_texts({"a.md": "# A\n\n" + "ä[x](gone.md)" * 8_000})
     assert [finding.column for finding in findings[:3]] == [6, 19, 32]
     assert len(findings) == 8_000
 
@@ -30,18 +30,18 @@ def test_too_large_document_is_reported_and_other_documents_checked() -> None:
         "a.md": "# A\n" + "x" * 1000,
         "b.md": "[a](a.md#a) [c](c.md)\n",
     }
-    findings = find_findings(texts)
+    findings = check_texts(texts)
     assert [(finding.path, finding.rule) for finding in findings] == [
         ("a.md", "unreadable-document"),
         ("b.md", "broken-link"),
     ]
     assert findings[0].message == "a.md has 1,004 bytes; the limit is 1,000"
-    assert find_findings(texts, "broken-link") == findings[1:]
+    assert check_texts(texts, "broken-link") == findings[1:]
 
 
 def test_lfs_pointer_is_not_checked() -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
-    assert find_findings({"a.md": pointer, "b.md": "[a](a.md#x)\n"}) == []
+    assert check_texts({"a.md": pointer, "b.md": "[a](a.md#x)\n"}) == []
 
 
 def test_invalid_manifest_is_reported_with_its_line() -> None:
@@ -58,7 +58,7 @@ def test_invalid_manifest_is_reported_with_its_line() -> None:
 
 def test_only_the_first_broken_links_have_a_suggestion() -> None:
     links = "[x](guid.md)\n" * (MAX_SUGGESTIONS + 1)
-    findings = find_findings({"a.md": links, "guide.md": "# G\n"})
+    findings = check_texts({"a.md": links, "guide.md": "# G\n"})
     assert findings[MAX_SUGGESTIONS - 1].suggestion == "Did you mean 'guide.md'?"
     assert findings[MAX_SUGGESTIONS].suggestion is None
 
@@ -87,8 +87,8 @@ def test_validator_is_picklable() -> None:
 
 def test_long_line_of_controls_is_checked_in_parts() -> None:
     isolated_text = "\u05e9\u2067\u05e9\u2069 "
-    assert {finding.rule for finding in find_findings({"a.md": "# A\n\n" + isolated_text * 2_000})} <= {
+    assert {finding.rule for finding in check_texts({"a.md": "# A\n\n" + isolated_text * 2_000})} <= {
         "bidirectional-control"
     }
     marked_text = "\u05e9\u200f" * 8_000
-    assert find_findings({"a.md": "# A\n\n" + marked_text}) == []
+    assert check_texts({"a.md": "# A\n\n" + marked_text}) == []

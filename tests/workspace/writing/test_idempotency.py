@@ -50,18 +50,18 @@ JSON = st.recursive(
 RESULTS = st.dictionaries(TEXT, JSON, max_size=4)
 
 
-class CommitChain:
-    """Commits without a branch: a request log needs only a tip."""
+class CommitGraph:
+    """Commits on no branch; a request log needs only a tip."""
 
     def __init__(self, path: Path) -> None:
-        self.repo = repositories.normal(path)
+        self.repo = repositories.create_repository(path)
         self.store = GitStore(path)
         self.tree = self.store.commit(self.repo.head()).tree
         snapshot = Snapshot(self.store, self.repo.head())
         self.plan = Plan(snapshot, Overlay(snapshot), (), {})
 
     def commit(self, parents: Sequence[str], message: str) -> str:
-        signature = repositories.signature()
+        signature = repositories.make_signature()
         return self.store.put_commit(self.tree, parents, signature, signature, message)
 
     def commit_with_key(
@@ -90,17 +90,17 @@ def format_message(message: str | None, client: str, trailers: Mapping[str, str]
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> CommitChain:
-    return CommitChain(tmp_path_factory.mktemp("history") / "repo")
+def history(tmp_path_factory: pytest.TempPathFactory) -> CommitGraph:
+    return CommitGraph(tmp_path_factory.mktemp("history") / "repo")
 
 
 class CountingReader(GitReader):
     """A reader that counts its reads of commits."""
 
-    reads = 0
+    read_count = 0
 
     def commit(self, id: str) -> Commit:
-        self.reads += 1
+        self.read_count += 1
         return super().commit(id)
 
 
@@ -121,7 +121,7 @@ FORGERIES = st.lists(st.sampled_from(FORGED_TEXTS), max_size=12).map("".join)
 @given(KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
 @settings(max_examples=scale_examples(100))
 def test_recorded_request_is_found_with_any_message_and_client(
-    history: CommitChain, key: str, result: dict[str, Any], message: str | None, client: str
+    history: CommitGraph, key: str, result: dict[str, Any], message: str | None, client: str
 ) -> None:
     first_commit = history.repo.head()
     commit = history.commit_with_key((first_commit,), key, result, message=message, client=client)
@@ -134,14 +134,14 @@ def test_recorded_request_is_found_with_any_message_and_client(
 @given(FORGERIES, FORGERIES)
 @settings(max_examples=scale_examples(100))
 def test_request_cannot_be_forged_by_message_or_client(
-    history: CommitChain, message: str, client: str
+    history: CommitGraph, message: str, client: str
 ) -> None:
     commit = history.commit((history.repo.head(),), format_message(message, client, {}))
     assert RequestLog(history.store).find(commit, "forged") is None
     assert list(read_trailers(history.store.commit(commit).message)) == ["Docyard-Tool", "Docyard-Client"]
 
 
-def test_git_reads_the_same_trailers(history: CommitChain) -> None:
+def test_git_reads_the_same_trailers(history: CommitGraph) -> None:
     forged_message = (
         f"Mine\n\nDocyard-Request: forged\nDocyard-Request-Digest: {DIGEST}\nDocyard-Result: {{}}"
     )
@@ -158,7 +158,7 @@ def test_git_reads_the_same_trailers(history: CommitChain) -> None:
     ]
 
 
-def test_long_result_is_compressed_in_the_message(history: CommitChain) -> None:
+def test_long_result_is_compressed_in_the_message(history: CommitGraph) -> None:
     entry = {"success": True, "slug": "endpoints/search", "created": True}
     result = {"batch_results": [entry] * 200}
     commit = history.commit_with_key((history.repo.head(),), "long", result)
@@ -168,7 +168,7 @@ def test_long_result_is_compressed_in_the_message(history: CommitChain) -> None:
     assert request.result == result
 
 
-def test_result_over_the_limit_is_refused(history: CommitChain) -> None:
+def test_result_over_the_limit_is_refused(history: CommitGraph) -> None:
     for length in (MAX_RESULT_LENGTH, MAX_RESULT_LENGTH + 1):
         result = {"a": "x" * (length - len('{"a":""}'))}
         if length == MAX_RESULT_LENGTH:
@@ -225,7 +225,7 @@ def compress(data: bytes) -> str:
     ],
     ids=range(14),
 )
-def test_malformed_trailers_are_ignored(history: CommitChain, lines: tuple[str, ...]) -> None:
+def test_malformed_trailers_are_ignored(history: CommitGraph, lines: tuple[str, ...]) -> None:
     real_commit = history.commit_with_key((history.repo.head(),), "k", {"real": True})
     broken_commit = history.commit((real_commit,), "Odd\n\n" + "\n".join(lines))
     log = RequestLog(history.store)
@@ -233,7 +233,7 @@ def test_malformed_trailers_are_ignored(history: CommitChain, lines: tuple[str, 
     assert log.find(broken_commit, "k") == RecordedRequest(real_commit, DIGEST, {"real": True})
 
 
-def test_compressed_bomb_is_not_inflated(history: CommitChain) -> None:
+def test_compressed_bomb_is_not_inflated(history: CommitGraph) -> None:
     bomb = compress(b'{"a":"' + b"x" * 50_000_000 + b'"}')
     lines = ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {bomb}")
     commit = history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines))
@@ -246,18 +246,18 @@ def test_compressed_bomb_is_not_inflated(history: CommitChain) -> None:
     assert peak < 10_000_000
 
 
-def test_same_key_for_another_call_is_an_error(history: CommitChain) -> None:
+def test_same_key_for_another_call_is_an_error(history: CommitGraph) -> None:
     commit = history.commit_with_key((history.repo.head(),), "key")
     log = RequestLog(history.store)
-    repeated = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
-    assert repeated is not None
-    assert repeated.commit == commit
-    with pytest.raises(KeyReused) as caught:
+    recorded_request = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
+    assert recorded_request is not None
+    assert recorded_request.commit == commit
+    with pytest.raises(KeyReused) as error_info:
         log.find_repeated(
             commit, Request("key", compute_digest("tag_document", {"file": "b.md"}), lambda _: {})
         )
-    assert caught.value.details == {"used_in": commit}
-    assert "new idempotency_key" in caught.value.fix
+    assert error_info.value.details == {"used_in": commit}
+    assert "new idempotency_key" in error_info.value.fix
     assert log.find_repeated(commit, Request("other", DIGEST, lambda _: {})) is None
     assert log.find(None, "key") is None
 
@@ -275,14 +275,14 @@ def test_digest_is_independent_of_key_order(
 
 
 def test_too_deeply_nested_arguments_are_refused() -> None:
-    nested: list[Any] = []
+    nested_list: list[Any] = []
     for _ in range(100_000):
-        nested = [nested]
+        nested_list = [nested_list]
     with pytest.raises(LimitExceeded, match="too deeply"):
-        compute_digest("t", {"a": nested})
+        compute_digest("t", {"a": nested_list})
 
 
-def test_request_is_not_found_after_a_thousand_commits(history: CommitChain) -> None:
+def test_request_is_not_found_after_a_thousand_commits(history: CommitGraph) -> None:
     keyed_commit = history.commit_with_key((history.repo.head(),), "old")
     last_commit = history.add_commits(keyed_commit, MAX_SCANNED_COMMITS - 1)
     reused_log = RequestLog(history.store)
@@ -298,24 +298,24 @@ def test_request_is_not_found_after_a_thousand_commits(history: CommitChain) -> 
     )
 
 
-def test_log_reads_only_new_commits(history: CommitChain) -> None:
+def test_log_reads_only_new_commits(history: CommitGraph) -> None:
     git = CountingReader(history.repo.path)
     log = RequestLog(git)
     tip = history.add_commits(history.repo.head(), 50)
     assert log.find(tip, "none") is None
-    assert git.reads == 51
+    assert git.read_count == 51
     assert log.find(tip, "none") is None
-    assert git.reads == 51
+    assert git.read_count == 51
     newer_commit = history.commit_with_key((history.add_commits(tip, 3),), "new")
     assert log.find(newer_commit, "new") is not None
-    assert git.reads == 51 + 4 + 1, "four new commits, and the commit with the key"
+    assert git.read_count == 51 + 4 + 1, "four new commits, and the commit with the key"
     assert log.find(tip, "new") is None, "after a reset, the branch does not contain the commit"
-    assert git.reads == 56
+    assert git.read_count == 56
 
 
 @given(st.data())
 @settings(max_examples=scale_examples(60))
-def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitChain, data: st.DataObject) -> None:
+def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitGraph, data: st.DataObject) -> None:
     """Move the branch in any way: commits, merges, resets and rewrites, with a limit of six commits."""
     limit = 6
     with pytest.MonkeyPatch.context() as patch:
@@ -336,16 +336,16 @@ def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitChain, d
             parents[commit], keys[commit] = parent_ids, key
             if data.draw(st.booleans()):
                 tip = data.draw(st.sampled_from(sorted(parents)))
-                scanned = [tip]
-                while len(scanned) < limit and parents[scanned[-1]]:
-                    scanned.append(parents[scanned[-1]][0])
+                scanned_commits = [tip]
+                while len(scanned_commits) < limit and parents[scanned_commits[-1]]:
+                    scanned_commits.append(parents[scanned_commits[-1]][0])
                 searched_key = data.draw(st.sampled_from("abc"))
-                expected = [commit for commit in scanned if keys[commit] == searched_key][-1:]
+                expected = [commit for commit in scanned_commits if keys[commit] == searched_key][-1:]
                 request = log.find(tip, searched_key)
                 assert [request.commit] * bool(request) == expected if request else not expected
 
 
-def commit_keyed(repo: Repo, key: str, path: str) -> str:
+def commit_request(repo: Repo, key: str, path: str) -> str:
     """Add a file in a keyed commit on the current branch."""
     request = Request(key, DIGEST, lambda _: {"path": path})
     snapshot = Snapshot(GitReader(repo.path), repo.head())
@@ -360,7 +360,7 @@ def find_request(repo: Repo, key: str) -> str | None:
 
 def test_rebase_cherry_pick_and_amend_preserve_a_request(repo: Repo) -> None:
     repo.git("switch", "-q", "-c", "topic")
-    commit_keyed(repo, "key", "new.md")
+    commit_request(repo, "key", "new.md")
     repo.git("switch", "-q", "main")
     repo.commit({"other.md": "# Other\n"})
     repo.git("cherry-pick", "-x", "-s", "topic")
@@ -377,7 +377,7 @@ def test_rebase_cherry_pick_and_amend_preserve_a_request(repo: Repo) -> None:
 
 def test_request_in_a_second_parent_is_not_found(repo: Repo) -> None:
     repo.git("switch", "-q", "-c", "topic")
-    commit_keyed(repo, "key", "new.md")
+    commit_request(repo, "key", "new.md")
     repo.git("switch", "-q", "main")
     repo.commit({"other.md": "# Other\n"})
     repo.git("merge", "-q", "--no-edit", "topic")
@@ -385,8 +385,8 @@ def test_request_in_a_second_parent_is_not_found(repo: Repo) -> None:
 
 
 def test_shallow_clone_finds_only_requests_in_its_history(repo: Repo, tmp_path: Path) -> None:
-    commit_keyed(repo, "old", "a.md")
-    newer_commit = commit_keyed(repo, "new", "b.md")
+    commit_request(repo, "old", "a.md")
+    newer_commit = commit_request(repo, "new", "b.md")
     repo.commit({"c.md": "# C\n"})
     clone = Repo(tmp_path / "clone")
     repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(clone.path))
@@ -401,7 +401,7 @@ def test_shallow_clone_finds_only_requests_in_its_history(repo: Repo, tmp_path: 
     assert log.find(clone.head(), "old") is not None
 
 
-def test_missing_commit_is_an_error(history: CommitChain) -> None:
+def test_missing_commit_is_an_error(history: CommitGraph) -> None:
     tip = history.commit(("1" * 40,), "Its parent was lost\n")
     with pytest.raises(DamagedRepository):
         RequestLog(history.store).find(tip, "key")

@@ -108,7 +108,7 @@ def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> No
 
 
 def test_batch_over_the_limit_is_refused(snapshot: Snapshot) -> None:
-    with pytest.raises(LimitExceeded) as caught:
+    with pytest.raises(LimitExceeded) as error_info:
         plan_operations(snapshot, *[APPEND] * 201)
-    assert caught.value.details == {"limit": 200, "actual": 201}
+    assert error_info.value.details == {"limit": 200, "actual": 201}
     assert plan_operations(snapshot).steps == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from templates import builtin_types
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT, documents
 from workspace.document.document import Document
 from workspace.document.section_text import compute_digest
@@ -49,8 +49,10 @@ TEXT = "# Page\n\nw0\n\n## One\n\nw1\n\n### Deep\n\nw2\n\n## Two\n\n## Tasks\n\n
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("seen_texts") / "repo", {PAGE: TEXT, "other.md": "# Other\n\nw9\n"})
+def page_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return create_repository(
+        tmp_path_factory.mktemp("seen_texts") / "repo", {PAGE: TEXT, "other.md": "# Other\n\nw9\n"}
+    )
 
 
 def take_snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
@@ -69,7 +71,7 @@ def plan_operations(
 def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenTexts:
     """Return the seen texts of a client that has read these sections."""
     seen_texts, document = SeenTexts(), snapshot.document(path)
-    seen_texts.add(compute_digest(document, item) for item in document.sections if item.key in slugs)
+    seen_texts.add(compute_digest(document, section) for section in document.sections if section.key in slugs)
     return seen_texts
 
 
@@ -102,15 +104,15 @@ REMOVE = RemoveSection(file=PAGE, slug="one")
     ids=lambda value: getattr(value, "name", None),
 )
 def test_operation_that_removes_text_requires_reading_it(
-    page: Repo, operation: Operation, required_slugs: list[str]
+    page_repo: Repo, operation: Operation, required_slugs: list[str]
 ) -> None:
-    snapshot = take_snapshot(page)
+    snapshot = take_snapshot(page_repo)
     step = plan_operations(snapshot, operation).steps[0]
     assert (step.status is StepStatus.FAILED) == bool(required_slugs)
     if required_slugs:
         assert isinstance(step.error, ReadFirst)
         assert step.error.details["slugs"] == required_slugs
-        assert [item.slug for item in step.error.details["current"]] == required_slugs
+        assert [entry.slug for entry in step.error.details["current"]] == required_slugs
         assert "w1" not in step.error.message + step.error.fix
         for missing_slug in required_slugs:
             partial_texts = read_sections(
@@ -125,16 +127,18 @@ def test_operation_that_removes_text_requires_reading_it(
     assert list_codes(plan_operations(snapshot, operation, base=snapshot)) == ["done"]
 
 
-def test_refused_operation_leaves_the_batch_unchanged(page: Repo) -> None:
-    result = plan_operations(take_snapshot(page), UPDATE, AppendContent(file=PAGE, slug="two", content="x"))
+def test_refused_operation_leaves_the_batch_unchanged(page_repo: Repo) -> None:
+    result = plan_operations(
+        take_snapshot(page_repo), UPDATE, AppendContent(file=PAGE, slug="two", content="x")
+    )
     assert list_codes(result) == ["READ_FIRST", "done"]
     new_data = result.changes[PAGE]
     assert new_data is not None
     assert b"w1" in new_data
 
 
-def test_batch_may_overwrite_its_own_text(page: Repo) -> None:
-    snapshot = take_snapshot(page)
+def test_batch_may_overwrite_its_own_text(page_repo: Repo) -> None:
+    snapshot = take_snapshot(page_repo)
     first_update = UpdateContent(file=PAGE, slug="two", content="Draft.")
     second_update = UpdateContent(file=PAGE, slug="two", content="Final.")
     result = plan_operations(snapshot, first_update, second_update, RemoveSection(file=PAGE, slug="two"))
@@ -145,8 +149,8 @@ def test_batch_may_overwrite_its_own_text(page: Repo) -> None:
     assert list_codes(plan_operations(snapshot, create, RemoveDocument(path="new.md"))) == ["done", "done"]
 
 
-def test_appending_to_unread_text_does_not_permit_overwriting_it(page: Repo) -> None:
-    snapshot = take_snapshot(page)
+def test_appending_to_unread_text_does_not_permit_overwriting_it(page_repo: Repo) -> None:
+    snapshot = take_snapshot(page_repo)
     append = AppendContent(file=PAGE, slug="one", content="Mine.")
     result = plan_operations(snapshot, append, UPDATE)
     assert list_codes(result) == ["done", "READ_FIRST"]
@@ -164,7 +168,7 @@ def test_appending_to_unread_text_does_not_permit_overwriting_it(page: Repo) -> 
 
 
 def test_unread_duplicate_of_an_unchanged_text_is_not_overwritten(tmp_path: Path) -> None:
-    snapshot = take_snapshot(normal(tmp_path / "repo", {PAGE: "## A\n\nSame.\n\n## B\n\nSame.\n"}))
+    snapshot = take_snapshot(create_repository(tmp_path / "repo", {PAGE: "## A\n\nSame.\n\n## B\n\nSame.\n"}))
     append = AppendContent(file=PAGE, slug="a", content="Mine.")
     assert list_codes(plan_operations(snapshot, append, RemoveSection(file=PAGE, slug="a"))) == [
         "done",
@@ -172,8 +176,8 @@ def test_unread_duplicate_of_an_unchanged_text_is_not_overwritten(tmp_path: Path
     ]
 
 
-def test_text_changed_since_the_base_is_a_conflict(page: Repo, tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {PAGE: TEXT})
+def test_text_changed_since_the_base_is_a_conflict(page_repo: Repo, tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
     base = take_snapshot(repo)
     repo.commit({PAGE: TEXT.replace("w1", "theirs")})
     tip = take_snapshot(repo)
@@ -197,7 +201,7 @@ def test_text_changed_since_the_base_is_a_conflict(page: Repo, tmp_path: Path) -
 
 
 def test_document_missing_in_the_base_is_a_conflict(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {"other.md": "# Other\n"})
+    repo = create_repository(tmp_path / "repo", {"other.md": "# Other\n"})
     base = take_snapshot(repo)
     repo.commit({PAGE: TEXT})
     error = plan_operations(take_snapshot(repo), UPDATE, base=base).steps[0].error
@@ -207,7 +211,7 @@ def test_document_missing_in_the_base_is_a_conflict(tmp_path: Path) -> None:
 
 def test_too_large_document_is_removed_with_its_base_commit(tmp_path: Path) -> None:
     config = "[limits]\ndocument_bytes = 1000\n"
-    snapshot = take_snapshot(normal(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
+    snapshot = take_snapshot(create_repository(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
     remove = RemoveDocument(path=PAGE)
     error = plan_operations(snapshot, remove, seen_texts=SeenTexts()).steps[0].error
     assert isinstance(error, ReadFirst)
@@ -218,12 +222,14 @@ def test_too_large_document_is_removed_with_its_base_commit(tmp_path: Path) -> N
 
 
 def test_overwrite_any_requires_no_read(tmp_path: Path) -> None:
-    snapshot = take_snapshot(normal(tmp_path / "repo", {PAGE: TEXT, "docyard.toml": 'overwrite = "any"\n'}))
+    snapshot = take_snapshot(
+        create_repository(tmp_path / "repo", {PAGE: TEXT, "docyard.toml": 'overwrite = "any"\n'})
+    )
     assert list_codes(plan_operations(snapshot, UPDATE, RemoveDocument(path=PAGE))) == ["done", "done"]
 
 
 def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
     base = take_snapshot(repo)
     repo.commit({PAGE: TEXT.replace("- [ ] w3\n- [ ] w4", "- [ ] w5\n- [ ] w4\n- [ ] w3")})
     tip = take_snapshot(repo)
@@ -262,7 +268,7 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
 def test_address_of_a_section_newer_than_the_base_is_refused(
     tmp_path: Path, operation: DocumentOperation, code: str
 ) -> None:
-    repo = normal(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
     base = take_snapshot(repo)
     new_text = "- [ ] w5\n\n## Newer\n\n- [ ] w7\n\n## Up\n\n### Twice\n\n## Down\n\n### Twice\n"
     repo.commit({PAGE: TEXT + new_text, "new.md": "## Newer\n"})
@@ -289,7 +295,7 @@ def test_address_of_a_section_newer_than_the_base_is_refused(
 
 
 def test_address_missing_in_base_and_tip_has_the_normal_error(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
     base = take_snapshot(repo)
     repo.commit({PAGE: TEXT + "\n## Newer\n"})
     error = (
@@ -302,7 +308,7 @@ def test_address_missing_in_base_and_tip_has_the_normal_error(tmp_path: Path) ->
 
 
 def test_sections_created_by_the_batch_may_be_missing_in_base(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {PAGE: "w0\n", "gone.md": "# Gone\n"})
+    repo = create_repository(tmp_path / "repo", {PAGE: "w0\n", "gone.md": "# Gone\n"})
     base = take_snapshot(repo)
     repo.git("rm", "-q", "gone.md")
     repo.commit({PAGE: "# Page\n\nw0\n\n## Other\n"})
@@ -334,7 +340,7 @@ def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> N
         "- [ ] d\n- [ ] c\n- [ ] b\n- [ ] a",
     ]
     texts = [f"## Tasks\n\n{task_list}\n" for task_list in task_lists]
-    repo = normal(tmp_path / "repo", {PAGE: texts[0]})
+    repo = create_repository(tmp_path / "repo", {PAGE: texts[0]})
     base = take_snapshot(repo)
     first_snapshot = take_snapshot(repo, repo.commit({PAGE: texts[1], "new.md": texts[1]}))
     tip = take_snapshot(repo, repo.commit({PAGE: texts[2], "new.md": texts[2]}))
@@ -349,10 +355,10 @@ def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> N
         assert [name for name in (b"a", b"b", b"c", b"d") if b"[x] " + name in data] == [completed_name]
 
 
-def test_base_commit_must_be_a_full_existing_id(page: Repo) -> None:
-    git, head = GitReader(page.path), page.head()
+def test_base_commit_must_be_a_full_existing_id(page_repo: Repo) -> None:
+    git, head = GitReader(page_repo.path), page_repo.head()
     assert resolve_base_commit(git, head) == resolve_base_commit(git, f" {head.upper()} ") == head
-    tree = page.git("rev-parse", "HEAD^{tree}").strip()
+    tree = page_repo.git("rev-parse", "HEAD^{tree}").strip()
     for invalid_id in ("", "HEAD", head[:12], "0" * 40, tree, head + "0", "main"):
         with pytest.raises(UnknownCommit):
             resolve_base_commit(git, invalid_id)
@@ -370,14 +376,14 @@ def test_seen_texts_are_bounded_and_evict_the_least_used() -> None:
 def test_seen_texts_are_thread_safe() -> None:
     seen_texts = SeenTexts(100)
 
-    def work(number: int) -> None:
+    def add_texts(number: int) -> None:
         for count in range(500):
             name = b"%d-%d" % (number, count)
             seen_texts.add([name])
             assert len(seen_texts) <= 100
             assert (name in seen_texts) in (True, False)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=add_texts, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -413,10 +419,10 @@ operations = st.one_of(
 
 @given(st.lists(operations, max_size=12))
 def test_no_word_is_removed_without_being_read_or_written(
-    page: Repo, actions: list[tuple[str, str, bool]]
+    page_repo: Repo, actions: list[tuple[str, str, bool]]
 ) -> None:
     """A client and another writer edit one document, in which each word is unique."""
-    snapshot = take_snapshot(page)
+    snapshot = take_snapshot(page_repo)
     seen_texts, overlay = SeenTexts(), Overlay(snapshot)
     overwrite_check = OverwriteCheck(Precondition(seen_texts=seen_texts), snapshot)
     known_words: set[str] = set()
@@ -446,8 +452,12 @@ def test_no_word_is_removed_without_being_read_or_written(
         except ReadFirst as error:
             # The error contains the unread text, so the client has read it now.
             unread_sections = error.details["current"]
-            seen_texts.add(item.digest for item in unread_sections)
-            known_words |= {word for item in unread_sections for word in _read_words(item.source.encode())}
+            seen_texts.add(unread_section.digest for unread_section in unread_sections)
+            known_words |= {
+                word
+                for unread_section in unread_sections
+                for word in _read_words(unread_section.source.encode())
+            }
             overwrite_check.check(operation, overlay, draft)
         except WorkspaceError:
             continue

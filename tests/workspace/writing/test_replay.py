@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.repositories import Repo, bare, normal
+from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
 from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
@@ -25,7 +25,9 @@ TEXT = "# Page\n\n## Errors\n\nOne.\n\n## Tasks\n\n- [ ] Write\n- [ ] Ship\n"
 
 @pytest.fixture(params=["checked out", "bare"])
 def repo(request: pytest.FixtureRequest, tmp_path: Any) -> Repo:
-    return (normal if request.param == "checked out" else bare)(tmp_path / "repo", {PAGE: TEXT})
+    return (create_repository if request.param == "checked out" else create_bare_repository)(
+        tmp_path / "repo", {PAGE: TEXT}
+    )
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def build_summaries(plan: Plan) -> Mapping[str, object]:
     return {"summaries": list(plan.summaries)}
 
 
-def write(
+def write_batch(
     workspace: Workspace,
     operations: Sequence[Operation],
     key: str | None,
@@ -65,18 +65,18 @@ def count_commits(repo: Repo) -> int:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "repo", FILES)
+    return repositories.create_repository(tmp_path / "repo", FILES)
 
 
 @pytest.mark.smoke
 def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    first_result = write(workspace, [TASK], "key")
+    first_result = write_batch(workspace, [TASK], "key")
     assert first_result.is_committed
     assert first_result.recorded_request is None
     repo.commit({"other.md": "# A person went on\n"})
     for retry_workspace in (workspace, open_workspace(repo)):
-        retry_result = write(retry_workspace, [TASK], "key")
+        retry_result = write_batch(retry_workspace, [TASK], "key")
         assert (retry_result.is_committed, retry_result.commit, retry_result.steps) == (
             False,
             first_result.commit,
@@ -91,8 +91,8 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
 
 @pytest.mark.smoke
 def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
-    first_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
-    retry_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
+    first_result = write_batch(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
+    retry_result = write_batch(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
     assert retry_result.recorded_request is not None
     assert retry_result.commit == first_result.commit
 
@@ -100,26 +100,26 @@ def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
 @pytest.mark.smoke
 def test_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    write(workspace, [TASK], "key")
+    write_batch(workspace, [TASK], "key")
     with pytest.raises(KeyReused):
-        write(workspace, [RemoveDocument(path="other.md")], "key")
+        write_batch(workspace, [RemoveDocument(path="other.md")], "key")
     assert count_commits(repo) == 2
-    assert write(workspace, [RemoveDocument(path="other.md")], "other").is_committed
+    assert write_batch(workspace, [RemoveDocument(path="other.md")], "other").is_committed
 
 
 @pytest.mark.smoke
 def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    refused_result = write(workspace, [INVALID_UPDATE], "key")
+    refused_result = write_batch(workspace, [INVALID_UPDATE], "key")
     assert [step.status for step in refused_result.steps] == [StepStatus.FAILED]
-    undo_result = write(workspace, [TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
+    undo_result = write_batch(workspace, [TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
     assert [step.status for step in undo_result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
-    dry_result = write(workspace, [TASK], "key", dry_run=True)
+    dry_result = write_batch(workspace, [TASK], "key", dry_run=True)
     assert dry_result.changes
     assert count_commits(repo) == 1
-    result = write(workspace, [TASK], "key")
+    result = write_batch(workspace, [TASK], "key")
     assert result.is_committed, "a refused call and a dry run must not use the key"
-    dry_result = write(workspace, [TASK], "key", dry_run=True)
+    dry_result = write_batch(workspace, [TASK], "key", dry_run=True)
     assert (dry_result.recorded_request, [step.status for step in dry_result.steps]) == (
         None,
         [StepStatus.DONE],
@@ -129,28 +129,28 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
 
 @pytest.mark.smoke
 def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
-    repo = repositories.unborn(tmp_path / "new")
+    repo = repositories.create_empty_repository(tmp_path / "new")
     workspace = open_workspace(repo)
     create = CreateDocument(type=read_type_by_name(workspace.snapshot(), "document"), title="First")
-    first_result = write(workspace, [create], "key")
+    first_result = write_batch(workspace, [create], "key")
     assert first_result.is_committed
-    assert write(open_workspace(repo), [create], "key").commit == first_result.commit == repo.head()
+    assert write_batch(open_workspace(repo), [create], "key").commit == first_result.commit == repo.head()
     assert count_commits(repo) == 1
 
 
 def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    first_commit = write(workspace, [TASK], "key").commit
+    first_commit = write_batch(workspace, [TASK], "key").commit
     assert first_commit is not None
     store, tip = workspace.git, first_commit
     assert isinstance(store, GitStore)
-    signature, tree = repositories.signature(), store.commit(first_commit).tree
+    signature, tree = repositories.make_signature(), store.commit(first_commit).tree
     for number in range(MAX_SCANNED_COMMITS):
         tip = store.put_commit(tree, (tip,), signature, signature, f"{number}\n")
     repo.git("update-ref", "refs/heads/main", f"{tip}^")
-    assert write(workspace, [TASK], "key").commit == first_commit
+    assert write_batch(workspace, [TASK], "key").commit == first_commit
     repo.git("update-ref", "refs/heads/main", tip)
-    assert write(workspace, [TASK], "key").is_committed
+    assert write_batch(workspace, [TASK], "key").is_committed
     assert read_task_titles(repo) == ["Once", "Once"]
 
 
@@ -158,12 +158,12 @@ def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
     workspace = open_workspace(repo)
     barrier = Barrier(8)
 
-    def send(_: int) -> WriteResult:
+    def write_after_barrier(_: int) -> WriteResult:
         barrier.wait()
-        return write(workspace, [TASK], "key")
+        return write_batch(workspace, [TASK], "key")
 
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(send, range(8)))
+        results = list(pool.map(write_after_barrier, range(8)))
     assert sorted(result.is_committed for result in results) == [False] * 7 + [True]
     assert len({result.commit for result in results}) == 1
     assert read_task_titles(repo) == ["Once"]
@@ -174,16 +174,18 @@ def set_barrier(barrier: Any) -> None:
 
 
 def write_in_race(
-    path: Path, number: int, rounds: int
+    path: Path, number: int, round_count: int
 ) -> list[tuple[bool, str | None, Mapping[str, object]]]:
     """Send each key at the same time as the other process."""
     workspace = Workspace.open(path, durable=False)
     results = []
-    for round_number in range(rounds):
+    for round_number in range(round_count):
         task = AddTask(file="tasks.md", slug="tasks", title=f"Task {round_number}")
         mark = {"writer": number}
         _barriers[0].wait(60)
-        write_result = write(workspace, [task], f"key-{round_number}", result=lambda plan, mark=mark: mark)
+        write_result = write_batch(
+            workspace, [task], f"key-{round_number}", result=lambda plan, mark=mark: mark
+        )
         results.append(
             (
                 write_result.is_committed,
@@ -198,18 +200,20 @@ def write_in_race(
 @pytest.mark.process
 @pytest.mark.parametrize("repo_kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
 def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: str) -> None:
-    repo = {"normal": repositories.normal, "bare": repositories.bare}[repo_kind](tmp_path / "repo", FILES)
-    rounds = 20
+    repo = {"normal": repositories.create_repository, "bare": repositories.create_bare_repository}[repo_kind](
+        tmp_path / "repo", FILES
+    )
+    round_count = 20
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(2)
     with ProcessPoolExecutor(2, mp_context=spawn, initializer=set_barrier, initargs=(barrier,)) as pool:
-        futures = [pool.submit(write_in_race, repo.path, number, rounds) for number in range(2)]
+        futures = [pool.submit(write_in_race, repo.path, number, round_count) for number in range(2)]
         first_results, second_results = (future.result(timeout=120) for future in futures)
     for first_result, second_result in zip(first_results, second_results, strict=True):
         assert sorted((first_result[0], second_result[0])) == [False, True]
         assert first_result[1:] == second_result[1:], "the commit, and the writer of the result"
-    assert read_task_titles(repo) == [f"Task {round_number}" for round_number in range(rounds)]
-    assert count_commits(repo) == 1 + rounds
+    assert read_task_titles(repo) == [f"Task {round_number}" for round_number in range(round_count)]
+    assert count_commits(repo) == 1 + round_count
     assert repo.fsck() == ""
     if repo_kind == "normal":
         assert repo.status() == ""
@@ -217,12 +221,12 @@ def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: s
 
 def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo) -> None:
     """Another process commits the key between plan and publication: the operation is applied once."""
-    other = open_workspace(repo)
+    other_workspace = open_workspace(repo)
     first_results: list[WriteResult] = []
 
     class OvertakenTask(AddTask):
         def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-            first_results.append(write(other, [TASK], "key"))
+            first_results.append(write_batch(other_workspace, [TASK], "key"))
             return super().apply(overlay, context)
 
     request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), build_summaries)

@@ -1,4 +1,4 @@
-"""Formats of a report for programs: SARIF, GitHub's workflow commands, JSON."""
+"""Report formats for programs: SARIF, GitHub's workflow commands, and JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from docyard.cli.reports.formats import Report, format_annotations, format_json,
 from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
 
-LINK = Finding(
+LINK_FINDING = Finding(
     "broken-link",
     Severity.ERROR,
     "a, b:c/50% ü.md",
@@ -24,8 +24,10 @@ LINK = Finding(
     (),
     "x",
 )
-LONG = Finding("several-h1", Severity.WARNING, "b.md", 4, 1, 5, 4, "a second h1", "Write it as ##.", (), "y")
-NOTE = Finding("unknown-type", Severity.NOTE, "b.md", 9, 2, 9, 2, "there is no\ntype", None, (), "z")
+LONG_FINDING = Finding(
+    "several-h1", Severity.WARNING, "b.md", 4, 1, 5, 4, "a second h1", "Write it as ##.", (), "y"
+)
+NOTE_FINDING = Finding("unknown-type", Severity.NOTE, "b.md", 9, 2, 9, 2, "there is no\ntype", None, (), "z")
 
 
 def build_report(*findings: Finding) -> Report:
@@ -38,7 +40,7 @@ def build_sarif(*findings: Finding) -> Any:
 
 def test_sarif_log_has_required_fields() -> None:
     """OASIS SARIF 2.1.0: §3.13 the log, §3.14 runs, §3.19 the tool, §3.27 results, §3.30 regions."""
-    log = build_sarif(LINK, LONG, NOTE)
+    log = build_sarif(LINK_FINDING, LONG_FINDING, NOTE_FINDING)
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")
     [run] = log["runs"]
@@ -59,12 +61,12 @@ def test_sarif_log_has_required_fields() -> None:
 
 
 def test_paths_are_relative_uris() -> None:
-    artifact = build_sarif(LINK)["runs"][0]["results"][0]["locations"][0]["physicalLocation"][
+    artifact = build_sarif(LINK_FINDING)["runs"][0]["results"][0]["locations"][0]["physicalLocation"][
         "artifactLocation"
     ]
     # RFC 3986 §4.2: a colon in the first segment would read as a scheme.
     assert artifact["uri"] == "a%2C%20b%3Ac/50%25%20%C3%BC.md"
-    assert unquote(artifact["uri"]) == LINK.path
+    assert unquote(artifact["uri"]) == LINK_FINDING.path
 
 
 def test_fingerprints_ignore_lines_and_differ_for_equal_findings() -> None:
@@ -72,13 +74,15 @@ def test_fingerprints_ignore_lines_and_differ_for_equal_findings() -> None:
         results = build_sarif(*findings)["runs"][0]["results"]
         return [result["partialFingerprints"]["docyardFinding/v1"] for result in results]
 
-    first, second = read_fingerprints(LINK, LINK._replace(line=7, end_line=7))
-    assert first != second
-    assert read_fingerprints(LINK._replace(line=90, end_line=90)) == [first]
+    first_fingerprint, second_fingerprint = read_fingerprints(
+        LINK_FINDING, LINK_FINDING._replace(line=7, end_line=7)
+    )
+    assert first_fingerprint != second_fingerprint
+    assert read_fingerprints(LINK_FINDING._replace(line=90, end_line=90)) == [first_fingerprint]
 
 
 def test_workflow_commands_escape_special_characters() -> None:
-    lines = format_annotations(build_report(LINK, LONG, NOTE)).split("\n")
+    lines = format_annotations(build_report(LINK_FINDING, LONG_FINDING, NOTE_FINDING)).split("\n")
     assert lines == [
         "::error file=a%2C b%3Ac/50%25 ü.md,line=3,endLine=3,col=5,endColumn=11,title=broken-link"
         "::the link 'x%250A' leads nowhere",
@@ -89,7 +93,7 @@ def test_workflow_commands_escape_special_characters() -> None:
 
 
 def test_json_contains_every_finding_and_no_document_text() -> None:
-    data = json.loads(format_json(build_report(LINK, LONG)))
+    data = json.loads(format_json(build_report(LINK_FINDING, LONG_FINDING)))
     assert data["findings"][0] == {
         "rule": "broken-link",
         "severity": "error",

@@ -1,4 +1,4 @@
-"""Pages that wait for all links, even on a busy machine."""
+"""Tests of document pages wait for all links, even on a busy machine."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def long_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def raise_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._GRAPH_TIMEOUT_S", 60.0)

@@ -17,7 +17,7 @@ from docyard.caller import Caller
 from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 CSRF = "a-token-of-the-page"
@@ -65,7 +65,7 @@ class _CallerMiddleware:
 
 
 class Pages:
-    """The pages of a repository, for a caller."""
+    """The pages of a repository for one caller."""
 
     def __init__(self, repo: Repo, site: Site, *, may_write: bool) -> None:
         self.repo, self.site = repo, site
@@ -80,15 +80,15 @@ class Pages:
 
     def get(self, url: str, status: int = 200) -> str:
         """Return the HTML of a page."""
-        answer = self.client.get(url)
-        assert answer.status_code == status, answer.text
-        return answer.text
+        response = self.client.get(url)
+        assert response.status_code == status, response.text
+        return response.text
 
     def get_redirect(self, url: str) -> str:
         """Return the target of a redirect."""
-        answer = self.client.get(url)
-        assert answer.status_code == 302, answer.text
-        return answer.headers["location"]
+        response = self.client.get(url)
+        assert response.status_code == 302, response.text
+        return response.headers["location"]
 
     def get_form(self, url: str) -> dict[str, str]:
         """Return the fields of the form on a page, as a browser sends them."""
@@ -96,9 +96,9 @@ class Pages:
 
     def post(self, url: str, form: dict[str, str], status: int = 303) -> str:
         """Send a form; return the page, or the target of a redirect."""
-        answer = self.client.post(url, data=form)
-        assert answer.status_code == status, answer.text
-        return answer.headers["location"] if status == 303 else answer.text
+        response = self.client.post(url, data=form)
+        assert response.status_code == status, response.text
+        return response.headers["location"] if status == 303 else response.text
 
 
 def parse_form(page: str) -> dict[str, str]:
@@ -117,7 +117,7 @@ def parse_form(page: str) -> dict[str, str]:
 @contextmanager
 def serve_documents(path: Path, *, read_only: bool = False, may_write: bool = True) -> Iterator[Pages]:
     """Yield the pages of a repository, which is created if it does not exist."""
-    repo = Repo(path) if path.exists() else normal(path, FILES)
+    repo = Repo(path) if path.exists() else create_repository(path, FILES)
     workspace = Workspace.open(path, read_only=read_only)
     index = SearchIndex(workspace)
     site = Site(lambda: index, read_only)
@@ -130,7 +130,7 @@ def serve_documents(path: Path, *, read_only: bool = False, may_write: bool = Tr
 
 @contextmanager
 def close_index(index: SearchIndex) -> Iterator[None]:
-    """Close an index at the end."""
+    """Close an index when the block ends."""
     try:
         yield
     finally:

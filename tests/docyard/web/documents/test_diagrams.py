@@ -1,4 +1,4 @@
-"""Diagrams and formulas on a page: text by default, else rendered; diagrams in an isolated frame."""
+"""Diagrams and formulas: text by default; if enabled, rendered, and diagrams in an isolated frame."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def diagram_pages(plain_pages: Pages) -> Pages:
 
 
 def test_diagrams_and_formulas_are_text_by_default(plain_pages: Pages) -> None:
-    answer = plain_pages.client.get("/doc/flow.md")
-    assert '<code class="language-mermaid">graph TD; A--&gt;B\n</code>' in answer.text
-    assert "$a^2$" in answer.text
-    assert "diagrams.js" not in answer.text
-    assert "content-security-policy" not in answer.headers  # the default policy
+    response = plain_pages.client.get("/doc/flow.md")
+    assert '<code class="language-mermaid">graph TD; A--&gt;B\n</code>' in response.text
+    assert "$a^2$" in response.text
+    assert "diagrams.js" not in response.text
+    assert "content-security-policy" not in response.headers  # the default policy
     assert plain_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}").status_code == 404
 
 
 def test_page_with_diagrams_has_the_frame_url(diagram_pages: Pages) -> None:
-    answer = diagram_pages.client.get("/doc/flow.md")
-    assert '<pre class="mermaid">graph TD; A--&gt;B\n</pre>' in answer.text
-    [url] = re.findall(r'data-diagrams="([^"]*)"', answer.text)
-    policy = answer.headers["content-security-policy"].split("; ")
+    response = diagram_pages.client.get("/doc/flow.md")
+    assert '<pre class="mermaid">graph TD; A--&gt;B\n</pre>' in response.text
+    [url] = re.findall(r'data-diagrams="([^"]*)"', response.text)
+    policy = response.headers["content-security-policy"].split("; ")
     assert "frame-src 'self'" in policy
     assert "script-src 'self'" in policy
     assert diagram_pages.client.get(url).status_code == 200
@@ -57,14 +57,14 @@ def test_enabled_formulas_are_rendered(diagram_pages: Pages) -> None:
 
 
 def test_frame_policy_allows_only_its_own_scripts(diagram_pages: Pages) -> None:
-    answer = diagram_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}")
-    policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+    response = diagram_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}")
+    policy = dict(part.split(" ", 1) for part in response.headers["content-security-policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["sandbox"] == "allow-scripts"
     assert policy["frame-ancestors"] == "'self'"
-    assert answer.headers["x-frame-options"] == "SAMEORIGIN"
-    scripts = re.findall(rb"<script>(.*?)</script>", answer.content, re.DOTALL)
-    hashes = [f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in scripts]
+    assert response.headers["x-frame-options"] == "SAMEORIGIN"
+    scripts = re.findall(rb"<script>(.*?)</script>", response.content, re.DOTALL)
+    hashes = [f"'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts]
     assert policy["script-src"].split() == hashes
     assert len(scripts) == 2
 

@@ -38,7 +38,7 @@ def own_pages(tmp_path: Path) -> Iterator[Pages]:
 class _PageShape(HTMLParser):
     """The ids of a page, the number of its titles, and its unclosed tags."""
 
-    _EMPTY = frozenset({"meta", "link", "input", "br", "img", "hr", "path", "circle", "rect"})
+    _VOID_ELEMENTS = frozenset({"meta", "link", "input", "br", "img", "hr", "path", "circle", "rect"})
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -51,13 +51,13 @@ class _PageShape(HTMLParser):
         """Record an element."""
         self.ids += [value for name, value in attrs if name == "id" and value]
         self.title_count += tag == "h1"
-        if tag not in self._EMPTY:
+        if tag not in self._VOID_ELEMENTS:
             self.open_tags.append(tag)
         assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
 
     def handle_endtag(self, tag: str) -> None:
         """Close the last open element."""
-        if tag not in self._EMPTY:
+        if tag not in self._VOID_ELEMENTS:
             assert self.open_tags.pop() == tag
 
 
@@ -87,7 +87,7 @@ def test_each_page_is_valid_html_with_one_title(pages: Pages, url: str) -> None:
 
 def test_document_page_shows_text_and_context(pages: Pages) -> None:
     page = pages.get("/doc/specs/api.md")
-    for part in (
+    for expected_text in (
         "<title>Search &amp; find",
         '<a href="/folder/specs">specs</a>',
         '<span class="tag good">spec</span>',
@@ -98,7 +98,7 @@ def test_document_page_shows_text_and_context(pages: Pages) -> None:
         f'href="/commit/{pages.repo.head()}"',
         '<a href="/doc/README.md#_preamble">Handbook</a>',
     ):
-        assert part in page
+        assert expected_text in page
     assert "type: spec" not in page
 
 
@@ -125,12 +125,12 @@ def test_other_paths_redirect_to_folder_or_raw_file(pages: Pages, url: str, targ
 
 INVALID_PATHS = {
     "unknown": "none.md",
-    "near": "specs/ap.md",
+    "similar": "specs/ap.md",
     "NUL": "a%00b.md",
-    "up": "%2e%2e/x.md",
-    "within": "specs/%2e%2e/README.md",
+    "outside": "%2e%2e/x.md",
+    "dots within": "specs/%2e%2e/README.md",
     "bytes": "%ff%fe",
-    "empty part": "a//b.md",
+    "empty segment": "a//b.md",
     "very long": "x" * 5000,
     "line separator": "%E2%80%A8",
     "drive": "C:%5Cx.md",
@@ -142,27 +142,27 @@ INVALID_PATHS = {
 @loop_over("path", INVALID_PATHS.values(), ids=INVALID_PATHS.keys())
 @loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
 def test_invalid_path_is_an_error_page(pages: Pages, kind: str, path: str) -> None:
-    answer = pages.client.get(f"/{kind}/{path}")
-    assert answer.status_code in (404, 400)
-    assert "<h1>" in answer.text
+    response = pages.client.get(f"/{kind}/{path}")
+    assert response.status_code in (404, 400)
+    assert "<h1>" in response.text
 
 
 @loop_over(
     "ref",
     ["nope", "a..b", "main%00", "HEAD~99", "@{1990-01-01}", "x" * 3000],
-    ids=["unknown", "range", "NUL", "too far", "before", "long"],
+    ids=["unknown", "range", "NUL", "too old", "date before history", "long"],
 )
 @loop_over("kind", ["doc", "raw", "history", "blame"])
 def test_invalid_ref_is_an_error_page(pages: Pages, kind: str, ref: str) -> None:
-    answer = pages.client.get(f"/{kind}/README.md?ref={ref}")
-    assert answer.status_code in (400, 404)
-    assert "<h1>" in answer.text
+    response = pages.client.get(f"/{kind}/README.md?ref={ref}")
+    assert response.status_code in (400, 404)
+    assert "<h1>" in response.text
 
 
 def test_moved_document_redirects_to_its_new_path(own_pages: Pages) -> None:
     (own_pages.repo.path / "guides").mkdir()
     own_pages.repo.git("mv", "specs/api.md", "guides/search.md")
-    own_pages.repo.commit({}, "Move it")
+    own_pages.repo.commit({}, "Move the document")
     assert own_pages.get_redirect("/doc/specs/api.md") == "/doc/guides/search.md"
     assert own_pages.get_redirect("/raw/specs/api.md") == "/raw/guides/search.md"
     assert (
@@ -176,10 +176,10 @@ def test_moved_document_redirects_to_its_new_path(own_pages: Pages) -> None:
 
 
 def test_page_at_a_ref_links_to_it_without_edit_links(own_pages: Pages) -> None:
-    first = own_pages.repo.head()
+    first_commit = own_pages.repo.head()
     own_pages.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
-    page = own_pages.get(f"/doc/README.md?ref={first}")
-    assert f'href="/doc/specs/api.md?ref={first}#rate-limits"' in page
+    page = own_pages.get(f"/doc/README.md?ref={first_commit}")
+    assert f'href="/doc/specs/api.md?ref={first_commit}#rate-limits"' in page
     assert "/edit/" not in page
     assert "No link any more" in own_pages.get("/doc/README.md")
 
@@ -188,11 +188,11 @@ def test_edit_links_of_a_proposal_target_the_proposal(own_pages: Pages) -> None:
     actor = own_pages.site.build_actor(own_pages.workspace, _make_caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
     result = own_pages.workspace.proposal_actions().propose(
-        [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own_pages.repo.head()
+        [operation], actor, mode=Mode.ALL, message="Reword", base_commit=own_pages.repo.head()
     )
     assert result.proposal is not None
     id = result.proposal.id
-    assert f'href="/proposals/{id}">Say it</a> would change' in own_pages.get("/doc/README.md")
+    assert f'href="/proposals/{id}">Reword</a> would change' in own_pages.get("/doc/README.md")
     assert "would change" not in own_pages.get("/doc/specs/api.md")
     page = own_pages.get(f"/doc/README.md?ref={id}")
     assert "Begin here." in page
@@ -230,10 +230,10 @@ def test_read_only_page_has_no_edit_links(tmp_path: Path) -> None:
 
 
 def test_raw_file_is_sent_unchanged(pages: Pages) -> None:
-    answer = pages.client.get("/raw/specs/crlf.md")
-    assert answer.content.startswith(b"# Lines\r\n")
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert answer.headers["x-content-type-options"] == "nosniff"
+    response = pages.client.get("/raw/specs/crlf.md")
+    assert response.content.startswith(b"# Lines\r\n")
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.headers["x-content-type-options"] == "nosniff"
 
 
 def test_raw_html_headings_get_no_links() -> None:
@@ -248,8 +248,8 @@ def test_raw_html_headings_get_no_links() -> None:
 
 @loop_over("level", [1, 2])
 def test_nested_heading_is_unchanged(level: int) -> None:
-    inner = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
-    html = f'<h{level} id="a">T {inner} y</h{level}>\n<p>End</p>'
+    table = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
+    html = f'<h{level} id="a">T {table} y</h{level}>\n<p>End</p>'
     document = add_page_links(_make_rendered_document(html, "a"), SECTION_LINKS)
     assert (document.title, document.body) == (None, html)
 
@@ -271,14 +271,14 @@ def test_section_ids_do_not_collide_with_page_ids(own_pages: Pages) -> None:
 
 def test_cached_raw_file_returns_304(pages: Pages) -> None:
     full_response = pages.client.get("/raw/notes.txt")
-    tag = full_response.headers["etag"]
-    cached_response = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{tag}'})
+    etag = full_response.headers["etag"]
+    cached_response = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{etag}'})
     assert (cached_response.status_code, cached_response.content, cached_response.headers["etag"]) == (
         304,
         b"",
-        tag,
+        etag,
     )
-    assert pages.client.get("/raw/README.md", headers={"If-None-Match": tag}).status_code == 200
+    assert pages.client.get("/raw/README.md", headers={"If-None-Match": etag}).status_code == 200
 
 
 def test_document_with_too_many_lines_has_an_explanation(own_pages: Pages) -> None:
@@ -299,34 +299,34 @@ def test_page_does_not_wait_for_a_long_history(own_pages: Pages, monkeypatch: py
         own_pages.repo.commit({"notes.txt": f"{number}\n"})
     own_pages.site.index().links.follow(own_pages.workspace.snapshot())
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_WALKED_COMMITS", 2)
-    release = threading.Event()
-    own_pages.site.background.submit("another", lambda: release.wait(30))
-    first = own_pages.get("/doc/specs/api.md")
-    assert "changed-by" not in first
-    assert "/history/specs/api.md" in first
-    assert _read_version(first) == format_unfinished_version(
+    release_event = threading.Event()
+    own_pages.site.background.submit("another", lambda: release_event.wait(30))
+    first_page = own_pages.get("/doc/specs/api.md")
+    assert "changed-by" not in first_page
+    assert "/history/specs/api.md" in first_page
+    assert _read_version(first_page) == format_unfinished_version(
         own_pages.site.versions.get_current(own_pages.workspace)
     )
-    release.set()
+    release_event.set()
     _wait_until(lambda: not own_pages.site.has_background_work)
-    second = own_pages.get("/doc/specs/api.md")
-    assert "changed-by" in second
-    assert _read_version(second) == own_pages.site.versions.get_current(own_pages.workspace)
+    second_page = own_pages.get("/doc/specs/api.md")
+    assert "changed-by" in second_page
+    assert _read_version(second_page) == own_pages.site.versions.get_current(own_pages.workspace)
 
 
 def test_page_does_not_wait_for_the_link_graph(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_SMALL_WORKSPACE_DOCUMENTS", 0)
     graph = own_pages.site.index().links
     with graph._update_lock:  # another thread has the lock
-        first = own_pages.get("/doc/specs/api.md")
-        assert "are being read" in first
-        assert "Linked from" not in first
-        assert _read_version(first).endswith("~")
+        first_page = own_pages.get("/doc/specs/api.md")
+        assert "are being read" in first_page
+        assert "Linked from" not in first_page
+        assert _read_version(first_page).endswith("~")
     _wait_until(lambda: not own_pages.site.has_background_work)
-    second = own_pages.get("/doc/specs/api.md")
-    assert "are being read" not in second
-    assert "Linked from" in second
-    assert not _read_version(second).endswith("~")
+    second_page = own_pages.get("/doc/specs/api.md")
+    assert "are being read" not in second_page
+    assert "Linked from" in second_page
+    assert not _read_version(second_page).endswith("~")
 
 
 def test_large_backlink_source_is_listed_without_reading_it(

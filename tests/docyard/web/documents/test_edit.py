@@ -1,4 +1,4 @@
-"""The edit form writes a section to a proposal, and changes nothing else."""
+"""The edit form: it writes a section to a proposal, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pages(tmp_path: Path) -> Iterator[Pages]:
         yield served_pages
 
 
-def read_at(pages: Pages, ref: str, path: str) -> bytes:
+def read_document_at(pages: Pages, ref: str, path: str) -> bytes:
     """Return the bytes of a document at a ref."""
     return pages.workspace.at(ref).read(path)
 
@@ -35,7 +35,7 @@ def parse_proposal_id(location: str) -> str:
 
 
 def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
-    before = read_at(pages, "main", "specs/api.md")
+    text_before = read_document_at(pages, "main", "specs/api.md")
     form = pages.get_form(LIMITS_URL)
     assert form["text"] == "Sixty in a minute."
     form = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
@@ -43,8 +43,8 @@ def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
     proposal = pages.workspace.proposal_actions().find(id)
     assert (proposal.content.title, proposal.state) == ("Allow more", ProposalState.OPEN)
     assert proposal.content.description.startswith("They asked for it.")
-    assert read_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
-    assert read_at(pages, "main", "specs/api.md") == before
+    assert read_document_at(pages, id, "specs/api.md") == text_before.replace(b"Sixty", b"Ninety")
+    assert read_document_at(pages, "main", "specs/api.md") == text_before
 
 
 def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
@@ -56,7 +56,7 @@ def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
     form = pages.get_form(second_url)
     assert form["proposal"] == id
     assert parse_proposal_id(pages.post(second_url, {**form, "text": "Three of them.", "act": "draft"})) == id
-    text = read_at(pages, id, "specs/api.md")
+    text = read_document_at(pages, id, "specs/api.md")
     assert b"Ninety." in text
     assert b"Three of them." in text
     pages.post(second_url, {**pages.get_form(second_url), "text": "Four.", "act": "propose"})
@@ -76,11 +76,11 @@ def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
 
 
 def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
-    first = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = parse_proposal_id(pages.post(LIMITS_URL, first))
+    first_form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = parse_proposal_id(pages.post(LIMITS_URL, first_form))
     second_url = "/edit/specs/api.md?section=endpoints"
     pages.post(second_url, {**pages.get_form(second_url), "text": "Three.", "proposal": id, "act": "draft"})
-    assert b"Three." in read_at(pages, id, "specs/api.md")
+    assert b"Three." in read_document_at(pages, id, "specs/api.md")
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,12 @@ def test_edit_changes_only_the_edited_bytes(
 ) -> None:
     form = pages.get_form(url)
     id = parse_proposal_id(
-        pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change it"})
+        pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change a section"})
     )
     path = "odd/a b#c?.md" if "odd" in url else url.split("/edit/")[1].split("?")[0]
-    assert read_at(pages, id, path) == read_at(pages, "main", path).replace(old_bytes, new_bytes, 1)
+    assert read_document_at(pages, id, path) == read_document_at(pages, "main", path).replace(
+        old_bytes, new_bytes, 1
+    )
 
 
 def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
@@ -128,7 +130,7 @@ def test_reused_key_with_another_text_shows_the_form_again(pages: Pages) -> None
 
 def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
     form = pages.get_form(LIMITS_URL)
-    target_text = pages.workspace.read_only or read_at(pages, "main", "specs/api.md").replace(
+    target_text = pages.workspace.read_only or read_document_at(pages, "main", "specs/api.md").replace(
         b"Sixty", b"Seventy"
     )
     assert isinstance(target_text, bytes)
@@ -140,20 +142,20 @@ def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
     new_form = parse_form(page)
     assert new_form["base"] == pages.repo.head()
     id = parse_proposal_id(pages.post(LIMITS_URL, new_form))
-    assert b"Ninety in a minute." in read_at(pages, id, "specs/api.md")
+    assert b"Ninety in a minute." in read_document_at(pages, id, "specs/api.md")
 
 
 def test_edit_preserves_concurrent_change_elsewhere(pages: Pages) -> None:
     form = pages.get_form(LIMITS_URL)
-    target_text = read_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
+    target_text = read_document_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
     pages.repo.commit({"specs/api.md": target_text})
     id = parse_proposal_id(pages.post(LIMITS_URL, {**form, "text": "Ninety.", "title": "Allow more"}))
-    assert read_at(pages, id, "specs/api.md") == target_text.replace(b"Sixty in a minute", b"Ninety")
+    assert read_document_at(pages, id, "specs/api.md") == target_text.replace(b"Sixty in a minute", b"Ninety")
 
 
 def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
     form = pages.get_form(LIMITS_URL)
-    text = read_at(pages, "main", "specs/api.md")
+    text = read_document_at(pages, "main", "specs/api.md")
     pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
     page = pages.post(LIMITS_URL, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
     assert "Ninety, however." in page
@@ -161,7 +163,7 @@ def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changed_fields", "message"),
     [
         ({"title": ""}, "title"),
         ({"title": "x" * 300}, "title"),
@@ -175,15 +177,15 @@ def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
     ids=["no title", "long title", "no change", "open fence", "NUL", "other base", "no base", "no proposal"],
 )
 def test_invalid_edit_is_reported_and_creates_nothing(
-    pages: Pages, change: dict[str, str], message: str
+    pages: Pages, changed_fields: dict[str, str], message: str
 ) -> None:
     url = "/edit/specs/api.md?section=endpoints"
-    form = {**pages.get_form(url), "text": "Ninety, they say.", "title": "Allow more", **change}
-    answer = pages.client.post(url, data=form)
-    assert 400 <= answer.status_code < 500
-    assert message in answer.text
-    if "text" not in change:
-        assert "Ninety, they say." in answer.text
+    form = {**pages.get_form(url), "text": "Ninety, they say.", "title": "Allow more", **changed_fields}
+    response = pages.client.post(url, data=form)
+    assert 400 <= response.status_code < 500
+    assert message in response.text
+    if "text" not in changed_fields:
+        assert "Ninety, they say." in response.text
     assert not pages.workspace.proposal_actions().list_all()
     assert "proposals/" not in pages.repo.git("branch", "--list")
 
@@ -245,16 +247,20 @@ def test_second_section_of_the_same_name_is_edited(pages: Pages) -> None:
     assert pages.get_form(url)["text"] == "b"
     form = pages.get_form(url)
     # A new section above makes this section the third; the form still edits the same section.
-    text = read_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    text = read_document_at(pages, "main", "specs/twice.md").replace(
+        b"## Same", b"## New {#same}\n\nn\n\n## Same"
+    )
     pages.repo.commit({"specs/twice.md": text})
     id = parse_proposal_id(pages.post(url, {**form, "text": "c", "title": "Say c"}))
-    assert read_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
+    assert read_document_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
 
 
 def test_conflict_shows_no_text_of_a_namesake_section(pages: Pages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
     form = pages.get_form(url)
-    text = read_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    text = read_document_at(pages, "main", "specs/twice.md").replace(
+        b"## Same", b"## New {#same}\n\nn\n\n## Same"
+    )
     pages.repo.commit({"specs/twice.md": text.replace(b"\n\nb\n", b"\n\nchanged\n")})
     page = pages.post(url, {**form, "text": "c", "title": "Say c"}, 409)
     assert "Current text" not in page
@@ -270,9 +276,9 @@ def test_ambiguous_section_lists_candidates_with_lines(pages: Pages) -> None:
 
 def test_edit_of_moved_section_redirects(pages: Pages) -> None:
     pages.repo.git("mv", "specs/api.md", "specs/search.md")
-    pages.repo.commit({}, "Rename it")
-    answer = pages.client.get(LIMITS_URL)
-    assert answer.headers["location"] == "/edit/specs/search.md?section=rate-limits"
+    pages.repo.commit({}, "Rename the document")
+    response = pages.client.get(LIMITS_URL)
+    assert response.headers["location"] == "/edit/specs/search.md?section=rate-limits"
 
 
 @loop_over(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])

@@ -86,7 +86,7 @@ def test_page_at_a_ref_links_to_the_current_document(pages: Pages) -> None:
 
 def test_commit_page_shows_message_and_trailers(pages: Pages) -> None:
     page = pages.get("/commit/HEAD~1")
-    for part in (
+    for expected_text in (
         "<h1>Allow &lt;more&gt;</h1>",
         "They asked.",
         "via a-client",
@@ -96,7 +96,7 @@ def test_commit_page_shows_message_and_trailers(pages: Pages) -> None:
         "Rate limits",
         "Ninety",
     ):
-        assert part in page
+        assert expected_text in page
     assert "Docyard-" not in page
     assert "/proposals/zzzzzzzz" not in page
 
@@ -121,8 +121,8 @@ def test_blame_groups_lines_by_commit(pages: Pages) -> None:
     page = pages.get("/blame/specs/api.md")
     assert page.count('class="run ') == 2
     assert "Ninety &lt;b&gt; in a minute." in page
-    head = pages.repo.git("rev-parse", "HEAD~1").strip()
-    assert page.count(f'href="/commit/{head}"') == 1
+    change_commit = pages.repo.git("rev-parse", "HEAD~1").strip()
+    assert page.count(f'href="/commit/{change_commit}"') == 1
 
 
 def test_blame_of_sections_and_long_documents_is_paged(pages: Pages) -> None:

@@ -11,7 +11,7 @@ from docyard.web.live import LiveUpdates
 from docyard.web.summaries import LastChanges, Summaries
 from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.loops import loop_over
-from tests.repositories import Repo, normal, unborn
+from tests.repositories import Repo, create_empty_repository, create_repository
 
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "4d" * 32 + "\nsize 12345\n"
 
@@ -30,7 +30,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    new_repo = normal(tmp_path_factory.mktemp("library") / "handbook", FILES)
+    new_repo = create_repository(tmp_path_factory.mktemp("library") / "handbook", FILES)
     new_repo.commit({"done.md": "# Done\n\n- [x] All\n- [x] More\n"}, "More")
     files = {f"many/{number:03}.md": f"# Number {number}\n" for number in range(205)}
     new_repo.commit(files, "Many")
@@ -56,12 +56,12 @@ def test_library_lists_folders_with_counts_and_titles(server: PageServer, repo: 
 
 def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
     files = {f"a/{name}.md": f"# {name.title()}\n" for name in ("one", "two", "readme")}
-    repo = normal(
+    repo = create_repository(
         tmp_path / "r", {**files, "z.md": "# Last\n", "a/b/c/deep.md": "# Deep\n", "b/x.md": "# X\n"}
     )
     with serve_pages(repo.path) as server:
         page = server.get("/")
-        order = [
+        expected_order = [
             ">Last<",
             '/folder/a">a<',
             ">Readme<",
@@ -71,7 +71,7 @@ def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
             ">Deep<",
             ">X<",
         ]
-        assert sorted(order, key=page.index) == order
+        assert sorted(expected_order, key=page.index) == expected_order
         subfolder_page = server.get("/folder/a")
         assert '/folder/a/b/c">b/c<' in subfolder_page
         assert "next" not in subfolder_page
@@ -88,7 +88,7 @@ def test_task_progress_is_shown_as_bar_and_text(server: PageServer) -> None:
 
 def test_additional_tags_are_counted(server: PageServer) -> None:
     page = server.get("/")
-    assert all(f'<span class="tag">{one}</span>' in page for one in ("spec", "a", "d"))
+    assert all(f'<span class="tag">{tag}</span>' in page for tag in ("spec", "a", "d"))
     assert '<span class="tag">e</span>' not in page
     assert "and 2 more" in page
 
@@ -125,13 +125,13 @@ def test_folder_without_open_tasks_has_a_message(server: PageServer) -> None:
 
 
 def test_large_folder_is_paged(server: PageServer) -> None:
-    first, last = server.get("/folder/many"), server.get("/folder/many?page=3")
-    assert 'href="/folder/many?page=2"' in first
-    assert first.count('href="/doc/') == 100
-    assert "Previous" not in first
-    assert last.count('href="/doc/') == 5
-    assert 'href="/folder/many?page=2"' in last
-    assert "Next</a>" not in last
+    first_page, last_page = server.get("/folder/many"), server.get("/folder/many?page=3")
+    assert 'href="/folder/many?page=2"' in first_page
+    assert first_page.count('href="/doc/') == 100
+    assert "Previous" not in first_page
+    assert last_page.count('href="/doc/') == 5
+    assert 'href="/folder/many?page=2"' in last_page
+    assert "Next</a>" not in last_page
     assert "Nothing on this page" in server.get("/folder/many?page=9")
 
 
@@ -175,21 +175,21 @@ def test_last_change_has_author_and_commit(repo: Repo, server: PageServer) -> No
 
 
 def test_last_changes_update_with_the_branch(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
     with serve_pages(repo.path) as server:
         last_changes = LastChanges()
-        first = last_changes.get(server.workspace.snapshot())
+        old_changes = last_changes.get(server.workspace.snapshot())
         commit = repo.commit({"README.md": "# Example\n\nOther.\n"})
-        second = last_changes.get(server.workspace.snapshot())
-        assert second == {**first, "README.md": commit}
-        assert second == LastChanges().get(server.workspace.snapshot())
+        new_changes = last_changes.get(server.workspace.snapshot())
+        assert new_changes == {**old_changes, "README.md": commit}
+        assert new_changes == LastChanges().get(server.workspace.snapshot())
         repo.git("reset", "-q", "--hard", "HEAD~1")
-        assert last_changes.get(server.workspace.snapshot()) == first
+        assert last_changes.get(server.workspace.snapshot()) == old_changes
 
 
 @loop_over("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])
 def test_commit_with_extreme_time_is_shown(tmp_path: Path, time: int) -> None:
-    repo = normal(tmp_path / "r")
+    repo = create_repository(tmp_path / "r")
     repo.write({"late.md": "# Late\n"})
     repo.git("add", "late.md")
     tree, parent = repo.git("write-tree").strip(), repo.head()
@@ -203,20 +203,20 @@ def test_commit_with_extreme_time_is_shown(tmp_path: Path, time: int) -> None:
 
 
 def test_empty_repository_shows_first_steps(tmp_path: Path) -> None:
-    with serve_pages(unborn(tmp_path / "new").path) as server:
+    with serve_pages(create_empty_repository(tmp_path / "new").path) as server:
         page = server.get("/")
         assert "There is no document yet" in page
         assert "git commit" in page
 
 
 def test_repository_without_documents_shows_first_steps(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "new", {"a.txt": "text"}).path) as server:
+    with serve_pages(create_repository(tmp_path / "new", {"a.txt": "text"}).path) as server:
         assert "There is no document yet" in server.get("/")
 
 
 def test_document_over_the_limit_is_listed(tmp_path: Path) -> None:
     files = {"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "# Big\n" + "x" * 2000}
-    with serve_pages(normal(tmp_path / "r", files).path) as server:
+    with serve_pages(create_repository(tmp_path / "r", files).path) as server:
         page = server.get("/")
         assert "big.md" in page
         assert 'class="reason"' in page
@@ -225,7 +225,7 @@ def test_document_over_the_limit_is_listed(tmp_path: Path) -> None:
 def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
     tasks = "- [ ] One\n  1. [x] Two\n\nno [ ] task\n"
     files = {"big.md": "# Big\n\n" + tasks + "\n" + "word " * 200_001, "small.md": "# Small\n\n" + tasks}
-    with serve_pages(normal(tmp_path / "r", files).path) as server:
+    with serve_pages(create_repository(tmp_path / "r", files).path) as server:
         snapshot = server.workspace.snapshot()
         summarize = server.site.summaries.get
         assert summarize(snapshot, "big.md")[1:3] == summarize(snapshot, "small.md")[1:3] == (2, 1)

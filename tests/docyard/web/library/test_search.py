@@ -1,4 +1,4 @@
-"""The search page: hits, filters, paging, and hints without hits."""
+"""The search page: hits, filters, paging, and suggestions for a query without hits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docyard.web.library.search import SnippetBlock, SnippetRun, parse_snippet
 from index.matches import Matcher
 from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.loops import loop_over
-from tests.repositories import Repo, normal
+from tests.repositories import Repo, create_repository
 
 RETRIES = """---
 type: guide
@@ -45,7 +45,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
         "specs/a.md": "---\ntype: spec\n---\n# Alpha\n\nOmega <i>.\n",
         **numbered_files,
     }
-    return normal(tmp_path_factory.mktemp("search") / "r", files)
+    return create_repository(tmp_path_factory.mktemp("search") / "r", files)
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +76,13 @@ def test_filters_list_existing_values(server: PageServer) -> None:
 
 
 def test_search_links_to_next_and_first_page(server: PageServer) -> None:
-    first = server.get("/search?q=apples&path=many")
-    assert first.count('class="hit"') == 20
-    match = re.search(r'rel="next"[^>]*href="([^"]+)"', first)
+    first_page = server.get("/search?q=apples&path=many")
+    assert first_page.count('class="hit"') == 20
+    match = re.search(r'rel="next"[^>]*href="([^"]+)"', first_page)
     assert match
-    second = server.get(unescape(match[1]))
-    assert second.count('class="hit"') == 20
-    assert "First page" in second
+    second_page = server.get(unescape(match[1]))
+    assert second_page.count('class="hit"') == 20
+    assert "First page" in second_page
     assert "path=many" in match[1]
 
 
@@ -120,7 +120,7 @@ def test_taxonomy_key_of_any_name_is_a_filter(tmp_path: Path) -> None:
         "docyard.toml": "".join(f"[taxonomy.{key}]\n" for key in keys),
         "a.md": "---\n" + "".join(f"{key}: one\n" for key in keys) + "---\n# A\n\nquartz\n",
     }
-    with serve_pages(normal(tmp_path / "r", files).path) as server:
+    with serve_pages(create_repository(tmp_path / "r", files).path) as server:
         for key in keys:
             assert 'href="/doc/a.md"' in server.get(f"/search?q=quartz&{key}=one")
             assert f"{key}=one" in server.get(f"/search?q=quartc&{key}=one")
@@ -147,7 +147,7 @@ def test_every_query_renders_a_page(server: PageServer, query: str, message: str
 
 
 def test_search_at_a_ref_finds_old_text(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "r", {"a.md": "# A\n\nquartz\n"})
+    repo = create_repository(tmp_path / "r", {"a.md": "# A\n\nquartz\n"})
     repo.commit({"a.md": "# A\n\nfeldspar\n"})
     with serve_pages(repo.path) as server:
         page = server.get("/search?q=quartz&ref=HEAD~1")

@@ -1,4 +1,4 @@
-"""The pages of proposals over a real repository, for callers with and without a person's token."""
+"""The pages of proposals of a repository, for callers with and without a person's token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEY_PATTERN = re.compile(r'name="key" value="([0-9a-f]{32})"')
 
 
 class Pages:
-    """The pages of a scene. `as_person` is the owner of the token; None for the server's token."""
+    """The pages of a scene. `as_person` names the owner of the token; None for the server's token."""
 
     def __init__(self, scene: Scene, *, read_only: bool = False) -> None:
         self.scene = scene
@@ -60,21 +60,23 @@ class Pages:
         """Return a page of a proposal, such as `changes?view=inline`."""
         return self.get(f"/proposals/{proposal.id}" + (f"/{part}" if part else ""), status)
 
-    def post(self, proposal: Proposal, act: str, *, key: str = "", **fields: str) -> Response:
+    def post(self, proposal: Proposal, action: str, *, key: str = "", **fields: str) -> Response:
         """Send a form of the page, with a new key if `key` is empty."""
         if not key:
             key = _KEY_PATTERN.findall(self.client.get(f"/proposals/{proposal.id}").text)[0]
-        return self.client.post(f"/proposals/{proposal.id}/{act}", data={"csrf": CSRF, "key": key, **fields})
+        return self.client.post(
+            f"/proposals/{proposal.id}/{action}", data={"csrf": CSRF, "key": key, **fields}
+        )
 
-    def submit(self, proposal: Proposal, act: str, **fields: str) -> str:
+    def submit(self, proposal: Proposal, action: str, **fields: str) -> str:
         """Send a form that must succeed; return the target of the redirect."""
-        response = self.post(proposal, act, **fields)
+        response = self.post(proposal, action, **fields)
         assert response.status_code == 303, (response.status_code, extract_text(response.text))
         return str(response.headers["location"])
 
-    def submit_refused(self, proposal: Proposal, act: str, status: int, **fields: str) -> str:
+    def submit_refused(self, proposal: Proposal, action: str, status: int, **fields: str) -> str:
         """Send a form that must be refused; return the page."""
-        response = self.post(proposal, act, **fields)
+        response = self.post(proposal, action, **fields)
         assert response.status_code == status, (response.status_code, extract_text(response.text))
         return check_html(response)
 

@@ -52,11 +52,11 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
 
 def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
     proposal = open_pages.scene.submit_proposal()
-    tip, before = proposal.tip or "", len(open_pages.scene.log("--format=%h", "main"))
+    tip, count_before = proposal.tip or "", len(open_pages.scene.log("--format=%h", "main"))
     key = "0123456789abcdef" * 2
     locations = [open_pages.submit(proposal, "merge", key=key, commit=tip) for _ in range(2)]
     assert locations == [f"/proposals/{proposal.id}"] * 2
-    assert len(open_pages.scene.log("--first-parent", "--format=%h", "main")) == before + 1
+    assert len(open_pages.scene.log("--first-parent", "--format=%h", "main")) == count_before + 1
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
 def test_duplicate_form_adds_one_event(open_pages: Pages, act: str, fields: dict[str, str]) -> None:
     proposal = open_pages.scene.submit_proposal()
     key = "fedcba9876543210" * 2
-    first, second = (open_pages.submit(proposal, act, key=key, **fields) for _ in range(2))
-    assert first == second
+    first_location, second_location = (open_pages.submit(proposal, act, key=key, **fields) for _ in range(2))
+    assert first_location == second_location
     events = open_pages.scene.proposal_actions.list_events(proposal)
     assert len(events) == 3  # opened, submitted, and this event
 
@@ -193,10 +193,10 @@ def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
 def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
     proposal = open_pages.scene.submit_proposal()
     open_pages.submit(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
-    text = open_pages.show(proposal)
-    assert "Bea requested changes" in extract_text(text)
-    assert "<strong>who</strong>" in text
-    assert "bea requested changes, which are not made yet" in extract_text(text)
+    html = open_pages.show(proposal)
+    assert "Bea requested changes" in extract_text(html)
+    assert "<strong>who</strong>" in html
+    assert "bea requested changes, which are not made yet" in extract_text(html)
     open_pages.scene.append(proposal.id, "You.")
     open_pages.scene.proposal_actions.submit(proposal.id, AGENT)
     assert "answered" in extract_text(open_pages.show(proposal))
@@ -218,9 +218,9 @@ def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
 def test_title_and_description_are_edited(open_pages: Pages) -> None:
     proposal = open_pages.scene.submit_proposal()
     open_pages.submit(proposal, "edit", title="A better title", description="- one\n- two")
-    text = open_pages.show(proposal)
-    assert "<h1>A better title</h1>" in text
-    assert "one two" in extract_text(text)
+    page = open_pages.show(proposal)
+    assert "<h1>A better title</h1>" in page
+    assert "one two" in extract_text(page)
     html = open_pages.submit_refused(proposal, "edit", 400, title=" ", description="Kept words")
     assert "Kept words" in html
 

@@ -1,4 +1,4 @@
-"""Conflicts on the page: resolved with one side, with another text, too late, and by two users."""
+"""Conflicts on a page: resolution with one side, with another text, too late, and by two users."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.workspace.proposals.actions.scene import GUIDE
 from workspace.proposals.proposal import Proposal
 
-_FIELDS = re.compile(r'name="(commit|target|key|seen-[0-9a-f]{16})" value="([^"]*)"')
-_CONFLICT = re.compile(r'id="conflict-([0-9a-f]{16})"')
+_HIDDEN_FIELD = re.compile(r'name="(commit|target|key|seen-[0-9a-f]{16})" value="([^"]*)"')
+_CONFLICT_ID = re.compile(r'id="conflict-([0-9a-f]{16})"')
 
 Form = dict[str, str]
 
@@ -48,10 +48,10 @@ def read_form(pages: Pages, proposal: Proposal) -> tuple[Form, list[str]]:
     """Return the hidden fields of the form, and the ids of its conflicts."""
     html = pages.show(proposal, "conflicts")
     form_html = html.partition('class="conflicts"')[2]
-    return dict(_FIELDS.findall(form_html)), _CONFLICT.findall(form_html)
+    return dict(_HIDDEN_FIELD.findall(form_html)), _CONFLICT_ID.findall(form_html)
 
 
-def send(pages: Pages, proposal: Proposal, fields: Form) -> tuple[int, str]:
+def send_resolution(pages: Pages, proposal: Proposal, fields: Form) -> tuple[int, str]:
     form_fields = dict(fields)
     response = pages.post(proposal, "resolve", key=form_fields.pop("key"), **form_fields)
     return response.status_code, response.text
@@ -73,14 +73,17 @@ def test_resolution_is_written_to_the_proposal(
     proposal = create_conflict(pages)
     assert "Resolve 1 conflict" in extract_text(pages.show(proposal))
     fields, [id] = read_form(pages, proposal)
-    status, _ = send(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
+    status, _ = send_resolution(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
     text = pages.scene.show("guide.md", proposal.content.branch)
     assert f"## Install\n\n{expected}\n\n## Use" in text if expected else "Run" not in text
     assert "There are no conflicts" in extract_text(pages.show(proposal, "conflicts"))
     # A second submission, as by a double click, changes nothing.
     tip = pages.reload(proposal).tip
-    assert send(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})[0] == 303
+    assert (
+        send_resolution(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})[0]
+        == 303
+    )
     assert pages.reload(proposal).tip == tip
 
 
@@ -102,10 +105,10 @@ def test_second_resolution_is_refused_and_preserved(pages: Pages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_form(pages, proposal)
     second_form, _ = read_form(pages, proposal)
-    assert send(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
+    assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
     tip = pages.reload(proposal).tip
     pages.as_person = "carl"
-    status, html = send(
+    status, html = send_resolution(
         pages, proposal, second_form | {f"choice-{id}": "content", f"content-{id}": "Carl's words."}
     )
     assert status == 409
@@ -127,13 +130,17 @@ def test_moved_branch_preserves_choices(pages: Pages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_form(pages, proposal)
     pages.scene.append(proposal.id, "Also.", slug="use")
-    status, html = send(pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
+    status, html = send_resolution(
+        pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": "My words."}
+    )
     assert status == 409
     assert ">\nMy words.</textarea>" in html
     assert re.search(r'value="content"\s+checked', html)
     # The conflict is unchanged, so the choice is still valid, and can be sent for the new commits.
-    new_fields = dict(_FIELDS.findall(html.partition('class="conflicts"')[2]))
-    status, _ = send(pages, proposal, new_fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
+    new_fields = dict(_HIDDEN_FIELD.findall(html.partition('class="conflicts"')[2]))
+    status, _ = send_resolution(
+        pages, proposal, new_fields | {f"choice-{id}": "content", f"content-{id}": "My words."}
+    )
     assert status == 303
     assert "My words." in pages.scene.show("guide.md", proposal.content.branch)
 
@@ -142,7 +149,9 @@ def test_changed_text_discards_the_choice(pages: Pages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_form(pages, proposal)
     commit_to(pages, proposal.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
-    status, html = send(pages, proposal, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
+    status, html = send_resolution(
+        pages, proposal, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."}
+    )
     assert status == 409
     assert "The texts have changed since you chose" in extract_text(html)
     assert ">\nMy words.</textarea>" in html
@@ -157,18 +166,20 @@ def test_incomplete_resolutions_merge_nothing(pages: Pages) -> None:
     commit_to(pages, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too."))
     fields, ids = read_form(pages, proposal)
     assert len(ids) == 2
-    status, html = send(pages, proposal, fields | {f"choice-{ids[0]}": "theirs"})
+    status, html = send_resolution(pages, proposal, fields | {f"choice-{ids[0]}": "theirs"})
     assert status == 409
     assert "1 conflict is not resolved yet" in extract_text(html)
     assert re.search(r'value="theirs"\s+checked', html)
-    assert send(pages, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
+    assert send_resolution(pages, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 
 
 def test_invalid_text_is_refused(pages: Pages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_form(pages, proposal)
     content = "## A heading\n\nWords."
-    status, html = send(pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": content})
+    status, html = send_resolution(
+        pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": content}
+    )
     assert status == 400
     assert "must not have headings" in extract_text(html)
     assert f">\n{content}</textarea>" in html
@@ -183,7 +194,9 @@ def test_document_removed_on_one_side_is_resolved(pages: Pages, choice: str) -> 
     assert "The whole file" in text
     assert "This side does not have it" in text
     fields, [id] = read_form(pages, proposal)
-    status, _ = send(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"})
+    status, _ = send_resolution(
+        pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"}
+    )
     assert status == 303
     files = pages.scene.repo.git("ls-tree", "--name-only", proposal.content.branch).split()
     assert ("guide.md" in files) is (choice != "ours")
@@ -209,7 +222,7 @@ def test_metadata_and_task_conflicts_are_resolved(
     commit_to(pages, "main", text(theirs), "notes.md")
     assert kind in extract_text(pages.show(proposal, "conflicts"))
     fields, [id, *_] = read_form(pages, proposal)
-    assert send(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
+    assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
 def test_binary_conflict_has_no_text_field(pages: Pages) -> None:
@@ -224,7 +237,7 @@ def test_binary_conflict_has_no_text_field(pages: Pages) -> None:
     assert "bytes of binary data" in extract_text(html)
     assert '<textarea name="content-' not in html
     fields, [id] = read_form(pages, proposal)
-    assert send(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
+    assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
 def test_merge_with_conflicts_redirects_to_them(pages: Pages) -> None:
@@ -236,7 +249,7 @@ def test_merge_with_conflicts_redirects_to_them(pages: Pages) -> None:
 def test_form_without_commits_merges_nothing(pages: Pages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_form(pages, proposal)
-    status, html = send(
+    status, html = send_resolution(
         pages, proposal, {"key": fields["key"], f"choice-{id}": "ours", f"content-{id}": "Kept"}
     )
     assert status == 409
@@ -252,8 +265,8 @@ def test_refused_resolution_preserves_the_text(pages: Pages, is_ended: bool) -> 
     if is_ended:
         pages.submit(proposal, "close")
     else:
-        assert send(pages, proposal, {**fields, f"choice-{id}": "ours"})[0] == 303
-    status, html = send(pages, proposal, resolution)
+        assert send_resolution(pages, proposal, {**fields, f"choice-{id}": "ours"})[0] == 303
+    status, html = send_resolution(pages, proposal, resolution)
     assert status == 409
     assert "Run both, as I wrote." in html
     assert ("was closed" if is_ended else "was already sent") in extract_text(html)

@@ -18,7 +18,7 @@ HOSTILE_MARKUP = "<script>window.docyardPwned=1</script><img src=x onerror=alert
 
 
 @pytest.fixture(scope="module")
-def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with more proposals in each state than a page of the list shows; pages are short."""
     pages = create_pages(tmp_path_factory.mktemp("many"))
     scene = pages.scene
@@ -50,15 +50,15 @@ def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     ],
     ids=["open", "second-page", "draft", "merged", "closed", "nonsense", "huge-page", "all"],
 )
-def test_list_is_filtered_and_paged(many_pages: Pages, query: str, message: str, count: int) -> None:
-    html = many_pages.get(f"/proposals{query}")
+def test_list_is_filtered_and_paged(paged_pages: Pages, query: str, message: str, count: int) -> None:
+    html = paged_pages.get(f"/proposals{query}")
     if query != "?state=merged":
         assert message in extract_text(html)
     assert html.count('class="entry-title"') == count
 
 
-def test_list_entry_shows_state_comments_and_approvals(many_pages: Pages) -> None:
-    text = extract_text(many_pages.get("/proposals"))
+def test_list_entry_shows_state_comments_and_approvals(paged_pages: Pages) -> None:
+    text = extract_text(paged_pages.get("/proposals"))
     assert "Approved Ada via an agent" in text
     assert "1 document 1 comment approved by Bea" in text
 
@@ -145,9 +145,9 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
-def test_any_query_of_changes_renders(many_pages: Pages, query: str) -> None:
-    proposal = many_pages.scene.submit_proposal("Queried.")
-    many_pages.show(proposal, f"changes{query}")
+def test_any_query_of_changes_renders(paged_pages: Pages, query: str) -> None:
+    proposal = paged_pages.scene.submit_proposal("Queried.")
+    paged_pages.show(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,13 +156,13 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     proposal = pages.scene.submit_proposal()
     for number in range(10):
         pages.scene.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
-    last = extract_text(pages.show(proposal))
-    assert "3 earlier entries" in last
-    assert "Word 9." in last
-    assert "Word 1." not in last
-    first = extract_text(pages.get(f"/proposals/{proposal.id}?from=0"))
-    assert "Word 1." in first
-    assert "Later entries" in first
+    last_page_text = extract_text(pages.show(proposal))
+    assert "3 earlier entries" in last_page_text
+    assert "Word 9." in last_page_text
+    assert "Word 1." not in last_page_text
+    first_page_text = extract_text(pages.get(f"/proposals/{proposal.id}?from=0"))
+    assert "Word 1." in first_page_text
+    assert "Later entries" in first_page_text
     for position in ("-1", "x", "999999", "9" * 40):
         pages.get(f"/proposals/{proposal.id}?from={position}")
 

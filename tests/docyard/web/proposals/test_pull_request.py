@@ -68,13 +68,13 @@ def test_proposed_edit_opens_a_pull_request(
     fields = {name: unescape(value) for name, value in inputs} | {"csrf": CSRF, "act": "propose"}
     if not is_forge_available:
         forge_scene.local.faults.append(Fault(status=500, times=3))
-    before = len(forge_scene.local.state.pull_requests)
-    answer = forge_pages.client.post(url, data={**fields, "title": "Other words", "text": "Words of mine."})
-    assert len(forge_scene.local.state.pull_requests) == before + is_forge_available
+    count_before = len(forge_scene.local.state.pull_requests)
+    response = forge_pages.client.post(url, data={**fields, "title": "Other words", "text": "Words of mine."})
+    assert len(forge_scene.local.state.pull_requests) == count_before + is_forge_available
     if is_forge_available:
-        assert answer.status_code == 303
+        assert response.status_code == 303
         return
-    assert answer.status_code == 502
-    text = extract_text(check_html(answer))
+    assert response.status_code == 502
+    text = extract_text(check_html(response))
     assert "It was submitted, but its pull request was not opened" in text
     assert "Your text" not in text

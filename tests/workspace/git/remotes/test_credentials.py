@@ -1,4 +1,4 @@
-"""Credentials: the secret that each remote receives, and the files that are refused."""
+"""Credentials: the login for each remote, and the refused credential files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs of remotes: their transports, and that no secret and no local path is shown."""
+"""URLs of remotes: transports, and output without secrets and local paths."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_remote_url_is_parsed(
     ],
 )
 def test_unsupported_url_is_refused_without_showing_it(url: str) -> None:
-    with pytest.raises(UnsupportedRemote) as caught:
+    with pytest.raises(UnsupportedRemote) as error_info:
         parse_remote_url(url)
-    assert "id" not in caught.value.message.split()
+    assert "id" not in error_info.value.message.split()
 
 
 def test_unencrypted_remote_url_is_not_private() -> None:

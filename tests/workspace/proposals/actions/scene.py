@@ -1,4 +1,4 @@
-"""A repository with a workspace over it, an agent, and people with tokens."""
+"""A repository with a workspace, an agent, and people with tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Scene:
 
     def __init__(self, path: Path, settings: str = "") -> None:
         files = {**FILES, "docyard.toml": settings} if settings else FILES
-        self.repo: Repo = repositories.normal(path, files)
+        self.repo: Repo = repositories.create_repository(path, files)
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
     @property
@@ -55,11 +55,11 @@ class Scene:
 
     def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
         """Write to a proposal as an agent."""
-        return write(self.proposal_actions.open_branch(name), text, file, slug)
+        return write_text(self.proposal_actions.open_branch(name), text, file, slug)
 
     def write(self, text: str, file: str = "guide.md", slug: str = "install") -> WriteResult:
         """Write to the served branch."""
-        return write(self.workspace, text, file, slug)
+        return write_text(self.workspace, text, file, slug)
 
     def submit_proposal(self, text: str = "More.", file: str = "guide.md", slug: str = "use") -> Proposal:
         """Return a submitted proposal that appends to a section."""
@@ -71,7 +71,7 @@ class Scene:
         self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls"
     ) -> ProposedWrite:
         """Make a direct write that becomes a proposal."""
-        return self.proposal_actions.propose([append(text, file, slug)], AGENT, mode=Mode.EACH)
+        return self.proposal_actions.propose([make_append(text, file, slug)], AGENT, mode=Mode.EACH)
 
     def approve(self, proposal: Proposal, by: str = "bea") -> Proposal:
         return self.proposal_actions.review(proposal.id, self.person(by), ReviewDecision.APPROVE).proposal
@@ -88,12 +88,12 @@ class Scene:
         assert self.repo.status() == ""
 
 
-def append(text: str, file: str = "guide.md", slug: str = "use") -> Operation:
+def make_append(text: str, file: str = "guide.md", slug: str = "use") -> Operation:
     return AppendContent(file=file, slug=slug, content=text)
 
 
-def write(workspace: Workspace, text: str, file: str, slug: str) -> WriteResult:
-    operations: Sequence[Operation] = [append(text, file, slug)]
+def write_text(workspace: Workspace, text: str, file: str, slug: str) -> WriteResult:
+    operations: Sequence[Operation] = [make_append(text, file, slug)]
     result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="an agent")
     for step in result.steps:
         if step.error is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append
 from workspace.edits import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
@@ -29,9 +29,9 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
     head_before = scene.repo.head()
-    with pytest.raises(Protected) as caught:
+    with pytest.raises(Protected) as error_info:
         scene.write("One.", "specs/api.md", "calls")
-    assert caught.value.paths == ("specs/api.md",)
+    assert error_info.value.paths == ("specs/api.md",)
     proposal, write_result = scene.propose()
     assert proposal is not None
     assert scene.repo.head() == head_before
@@ -47,7 +47,7 @@ def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
     assert scene.proposal_actions.submit(proposal_id, AGENT).proposal.state is ProposalState.OPEN
     with pytest.raises(MergeBlocked) as merge_error:
         scene.proposal_actions.merge(proposal_id, scene.person())
-    assert [block["code"] for block in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
+    assert [blocker["code"] for blocker in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
     with pytest.raises(NeedsPerson):
         scene.proposal_actions.review(proposal_id, AGENT, ReviewDecision.APPROVE)
     assert scene.approve(proposal).state is ProposalState.APPROVED
@@ -90,7 +90,7 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
     agent_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     branch = scene.proposal_actions.open_branch(agent_proposal.id)
     branch.write(
-        [append("By her.", "specs/api.md", "calls")],
+        [make_append("By her.", "specs/api.md", "calls")],
         mode=Mode.EACH,
         tool="edit_document",
         client="a page",
@@ -188,13 +188,13 @@ def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
         scene.proposal_actions.submit,
         scene.proposal_actions.refresh,
     ):
-        with pytest.raises(ProposalEnded) as caught:
+        with pytest.raises(ProposalEnded) as error_info:
             action(proposal.id, AGENT)
-        assert caught.value.details["state"] == "closed"
+        assert error_info.value.details["state"] == "closed"
     with pytest.raises(ProposalEnded):
         scene.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
-        writer.write([append("Late.")], mode=Mode.ALL, tool="t", client="c")
+        writer.write([make_append("Late.")], mode=Mode.ALL, tool="t", client="c")
     assert scene.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
     assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
     for action in (
@@ -241,12 +241,12 @@ def test_refresh_resolves_conflicts(scene: Scene) -> None:
     proposal = scene.submit_proposal("Here too.", slug="install")
     scene.repo.git("rm", "-q", "guide.md")
     scene.repo.commit({}, "Remove it")
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflict) as error_info:
         scene.proposal_actions.merge(proposal.id, AGENT)
-    assert "efresh" in caught.value.fix
-    with pytest.raises(MergeConflict) as caught:
+    assert "efresh" in error_info.value.fix
+    with pytest.raises(MergeConflict) as error_info:
         scene.proposal_actions.refresh(proposal.id, AGENT)
-    (conflict,) = caught.value.conflicts
+    (conflict,) = error_info.value.conflicts
     assert (conflict.path, conflict.conflict.theirs) == ("guide.md", None)
     resolutions = {conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.OURS)}}
     assert scene.proposal_actions.refresh(
@@ -259,7 +259,7 @@ def test_refresh_resolves_conflicts(scene: Scene) -> None:
 
 def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
     dry_result = scene.proposal_actions.propose(
-        [append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
+        [make_append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
     )
     assert dry_result.proposal is None
     assert "One." in (dry_result.result.changes["specs/api.md"] or b"").decode()
@@ -270,7 +270,7 @@ def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
     assert scene.workspace.git.branches() == ("main",)
     with pytest.raises(Protected):
         scene.workspace.write(
-            [append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
+            [make_append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
         )
 
 
@@ -308,8 +308,8 @@ def test_retries_return_first_result(scene: Scene) -> None:
 
 
 def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
-    request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"told": "once"})
-    operations = [append("One.", "specs/api.md", "calls")]
+    request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"result": "first"})
+    operations = [make_append("One.", "specs/api.md", "calls")]
 
     def write_directly() -> None:
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
@@ -317,9 +317,9 @@ def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
     first_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
     assert first_result.proposal is not None
     for _ in range(2):
-        with pytest.raises(Protected) as caught:
+        with pytest.raises(Protected) as error_info:
             write_directly()
-        assert caught.value.paths == ("specs/api.md",)
+        assert error_info.value.paths == ("specs/api.md",)
         retry_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
         assert retry_result.proposal is not None
         assert (retry_result.proposal.id, retry_result.result.commit) == (
@@ -327,7 +327,7 @@ def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
             first_result.result.commit,
         )
         assert retry_result.result.recorded_request is not None
-        assert retry_result.result.recorded_request.result == {"told": "once"}
+        assert retry_result.result.recorded_request.result == {"result": "first"}
         if retry_result.proposal.state is not ProposalState.MERGED:
             scene.approve(retry_result.proposal)
             scene.proposal_actions.merge(retry_result.proposal.id, scene.person())

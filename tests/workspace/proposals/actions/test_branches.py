@@ -16,7 +16,7 @@ import pytest
 from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append, write
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append, write_text
 from workspace.branch import BranchNotFound
 from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
@@ -53,11 +53,11 @@ def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
         scene.proposal_actions.submit,
         scene.proposal_actions.reopen,
     ):
-        with pytest.raises(ProposalEnded) as caught:
+        with pytest.raises(ProposalEnded) as error_info:
             action(proposal.id, AGENT)
-        assert caught.value.details["state"] == "gone"
+        assert error_info.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
-        write(writer, "Late.", "guide.md", "use")
+        write_text(writer, "Late.", "guide.md", "use")
     assert proposal.content.branch not in scene.workspace.git.branches()
     assert scene.proposal_actions.comment(proposal.id, ADA, "Where is it?").is_new
     assert scene.proposal_actions.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
@@ -127,7 +127,7 @@ def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -
     scene.repo.git("checkout", "-q", "--detach")
     with pytest.raises(DetachedHead):
         scene.open()
-    unborn_repo = repositories.unborn(tmp_path / "unborn")
+    unborn_repo = repositories.create_empty_repository(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
         Workspace.open(unborn_repo.path).proposal_actions().open("Title", "", AGENT)
     assert len(scene.proposal_actions.list_all()) == 1
@@ -159,7 +159,7 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
     assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
-        write(scene.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
+        write_text(scene.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
     later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
     scene.append(later_proposal.id, "More.")
     scene.repo.git("branch", "-D", "stable")
@@ -203,7 +203,7 @@ def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
     clone = Repo(tmp_path / "clone")
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
     assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
-    write(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
+    write_text(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
     merge_result = proposal_actions.merge(proposal.id, AGENT)
     assert merge_result.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
@@ -227,20 +227,14 @@ def test_parallel_proposals_lose_no_merged_text(scene: Scene) -> None:
     # Additions at the same position have no order, so the merges may succeed or conflict.
     assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
     proposals = scene.proposal_actions.list_all()
-    assert sorted(propose_and_merge.content.title for propose_and_merge in proposals) == [
+    assert sorted(proposal.content.title for proposal in proposals) == [
         f"Proposal {number}" for number in numbers
     ]
-    assert all(len(propose_and_merge.content.threads) == 1 for propose_and_merge in proposals)
-    merged_proposals = [
-        propose_and_merge
-        for propose_and_merge in proposals
-        if propose_and_merge.state is ProposalState.MERGED
-    ]
+    assert all(len(proposal.content.threads) == 1 for proposal in proposals)
+    merged_proposals = [proposal for proposal in proposals if proposal.state is ProposalState.MERGED]
     assert len(merged_proposals) == len(numbers) - len(errors)
     text = (scene.repo.path / "guide.md").read_text()
-    assert all(
-        f"Text {propose_and_merge.content.title[-1]}." in text for propose_and_merge in merged_proposals
-    )
+    assert all(f"Text {proposal.content.title[-1]}." in text for proposal in merged_proposals)
     scene.check_sound()
 
 
@@ -289,7 +283,7 @@ def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
 
         def __enter__(self) -> None:
             for _ in pending_writes:
-                write(
+                write_text(
                     other_workspace.proposal_actions().open_branch(proposal.id),
                     "Unseen.",
                     "specs/api.md",
@@ -321,7 +315,7 @@ def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
 
 
 def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
-    operations = [append("Free."), append("Protected.", "specs/api.md", "calls")]
+    operations = [make_append("Free."), make_append("Protected.", "specs/api.md", "calls")]
     with pytest.raises(Protected):
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
     proposal = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH).proposal
@@ -333,13 +327,13 @@ def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
 
 def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     """Make commits to branches of a prefix fail; a proposal's branch can still be created."""
-    move = BranchRef.move
+    original_move = BranchRef.move
 
     def move_or_fail(ref: BranchRef, name: str) -> None:
         has_branch = prefix == DISCUSSION_BRANCH or ref._git.tip(ref._branch) is not None
         if ref._branch.startswith(prefix) and has_branch:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        move(ref, name)
+        original_move(ref, name)
 
     monkeypatch.setattr(BranchRef, "move", move_or_fail)
 
@@ -373,7 +367,7 @@ def test_failed_event_preserves_branch_with_new_commits(
 
     def commit_then_fail(*_: object, **__: object) -> None:
         (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
-        write(scene.workspace.for_branch(branch), "Elsewhere.", "guide.md", "use")
+        write_text(scene.workspace.for_branch(branch), "Elsewhere.", "guide.md", "use")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     with monkeypatch.context() as patch:

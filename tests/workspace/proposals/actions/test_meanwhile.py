@@ -40,7 +40,7 @@ def run_after_first_call(
 
 
 def open_elsewhere(scene: Scene) -> ProposalActions:
-    """Return the proposals as another process reads them."""
+    """Return the actions on proposals of a workspace that another process would open."""
     return Workspace.open(scene.repo.path, durable=False).proposal_actions()
 
 
@@ -60,7 +60,7 @@ def submit_and_read_state(scene: Scene, proposal: Proposal) -> ProposalState:
 def test_proposal_fast_forwarded_during_read_is_not_merged(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, read_state: Callable[[Scene, Proposal], ProposalState]
 ) -> None:
-    """The events are read before the fast-forward is recorded, and the branch after it was moved."""
+    """The events are read before the fast-forward, and the branch is read after the fast-forward."""
     proposal, other_actions = scene.open(), open_elsewhere(scene)
     scene.write("One.")
     run_after_first_call(
@@ -86,7 +86,7 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
 @pytest.mark.parametrize(
     ("owner", "name"),
     [(ProposalRepository, "find"), (merge, "resolve_target_tip")],
-    ids=["found", "compared"],
+    ids=["after the lookup", "after the target is resolved"],
 )
 def test_merge_by_another_process_is_returned_as_earlier_merge(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str

@@ -13,7 +13,7 @@ from tests.workspace.policy.review_events import (
     ADA,
     AGENT,
     Check,
-    author_of,
+    make_author,
     make_events,
     make_keyring,
     make_proposal,
@@ -52,11 +52,11 @@ def evaluate(
 
 
 def build_approvals(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
-    return [(seal_review(known_person), author_of(known_person)) for known_person in people]
+    return [(seal_review(known_person), make_author(known_person)) for known_person in people]
 
 
 def list_codes(evaluation: MergeEvaluation) -> list[str]:
-    return [block.code for block in evaluation.blockers]
+    return [blocker.code for blocker in evaluation.blockers]
 
 
 def test_without_rules_any_actor_may_merge() -> None:
@@ -72,17 +72,17 @@ def test_rule_requires_approval_and_person() -> None:
     assert [requirement.approved_by for requirement in evaluation.requirements] == [("ana",)]
     assert evaluation.requirements[0].is_met
     assert find_blocker_for_actor(evaluation, BEN.person) is None
-    block = find_blocker_for_actor(evaluation, None)
-    assert block is not None
-    assert block.code == "NEEDS_PERSON"
+    blocker = find_blocker_for_actor(evaluation, None)
+    assert blocker is not None
+    assert blocker.code == "NEEDS_PERSON"
 
 
 def test_rule_without_approvals_still_requires_person() -> None:
     evaluation = evaluate([Protection(approvals=0)])
     assert evaluation.blockers == ()
     assert find_blocker_for_actor(evaluation, ANA.person) is None
-    assert (block := find_blocker_for_actor(evaluation, None)) is not None
-    assert block.code == "NEEDS_PERSON"
+    assert (blocker := find_blocker_for_actor(evaluation, None)) is not None
+    assert blocker.code == "NEEDS_PERSON"
 
 
 def test_two_tokens_of_one_person_are_one_approval() -> None:
@@ -103,9 +103,9 @@ def test_approver_without_token_is_reported() -> None:
     evaluation = evaluate(
         [Protection(approvers=("ana", "zoe"), approvals=2, merge=("max",))], *build_approvals(ANA)
     )
-    [requirement], [block] = evaluation.requirements, evaluation.blockers
+    [requirement], [blocker] = evaluation.requirements, evaluation.blockers
     assert requirement.unknown == ("zoe", "max")
-    assert block.message == (
+    assert blocker.message == (
         "specs/a.md needs 2 approvals by ana or zoe of the proposal as it is now, and has 1 (ana); "
         "no token of zoe is known here"
     )
@@ -114,11 +114,11 @@ def test_approver_without_token_is_reported() -> None:
 def test_blocker_lists_reasons_of_void_approvals() -> None:
     reviews = [
         *build_approvals(CID),
-        (seal_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
-        (seal_review(BEN), author_of(ANA)),
+        (seal_review(ANA, commit=OTHER_COMMIT), make_author(ANA)),
+        (seal_review(BEN), make_author(ANA)),
     ]
-    [block] = evaluate([Protection()], *reviews, commit_authors=frozenset({"cid@example.org"})).blockers
-    assert block.message.endswith(
+    [blocker] = evaluate([Protection()], *reviews, commit_authors=frozenset({"cid@example.org"})).blockers
+    assert blocker.message.endswith(
         "and has 0; not counted are approvals "
         "without a seal that proves them, of another commit, of one's own work"
     )
@@ -137,8 +137,8 @@ def test_only_named_persons_may_merge() -> None:
     rules = [Protection(approvals=0, merge=("ana", "ben")), Protection(approvals=0, merge=("ben",))]
     evaluation = evaluate(rules)
     for known_person, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
-        block = find_blocker_for_actor(evaluation, known_person.person)
-        assert (block and block.code) == code
+        blocker = find_blocker_for_actor(evaluation, known_person.person)
+        assert (blocker and blocker.code) == code
 
 
 @loop_over(
@@ -158,11 +158,11 @@ def test_failed_or_missing_check_blocks_merge(checks: list[Check]) -> None:
 
 def test_change_request_of_client_blocks_clients_only() -> None:
     request = Reviewed(CHANGES, "", COMMIT)
-    for author, stops_people in [(ADA, True), (author_of(ANA), True), (AGENT, False)]:
+    for author, blocks_people in [(ADA, True), (make_author(ANA), True), (AGENT, False)]:
         evaluation = evaluate((), (request, author))
         assert list_codes(evaluation) == ["CHANGES_REQUESTED"]
-        assert (find_blocker_for_actor(evaluation, BEN.person) is not None) is stops_people
-        assert (find_blocker_for_actor(evaluation, None, is_client=False) is not None) is stops_people
+        assert (find_blocker_for_actor(evaluation, BEN.person) is not None) is blocks_people
+        assert (find_blocker_for_actor(evaluation, None, is_client=False) is not None) is blocks_people
         assert find_blocker_for_actor(evaluation, None) is not None
         assert find_blocker_for_actor(evaluation, BEN.person, is_client=True) is not None
 
@@ -174,7 +174,7 @@ def test_blocker_messages_are_bounded() -> None:
     evaluation = evaluate_requirements(
         make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset()
     )
-    assert all(len(block.message) < 400 for block in evaluation.blockers)
+    assert all(len(blocker.message) < 400 for blocker in evaluation.blockers)
 
 
 PEOPLE = st.sampled_from([ANA, LAPTOP, BEN, CID])
@@ -214,7 +214,7 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
         known_person, verdict, commit, seal_kind = (
             draw(item) for item in (PEOPLE, DECISIONS, COMMITS, SEAL_KINDS)
         )
-        author = author_of(known_person)
+        author = make_author(known_person)
         sealed_events = [item for item in events if isinstance(item.body, Reviewed) and item.body.seal]
         match seal_kind:
             case "genuine":
@@ -261,21 +261,21 @@ def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> di
 
 
 @given(
-    policy=st.lists(rules(), min_size=1, max_size=3),
+    protection_rules=st.lists(rules(), min_size=1, max_size=3),
     reviews=review_events(),
     opener=st.sampled_from(
-        [AGENT, author_of(ANA), author_of(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
+        [AGENT, make_author(ANA), make_author(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
     ),
     commit_authors=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
-    passed=st.sets(st.sampled_from(ALL_CHECKS)),
+    passed_checks=st.sets(st.sampled_from(ALL_CHECKS)),
     person=st.none() | PEOPLE.map(lambda known_person: known_person.person),
 )
 def test_random_events_never_bypass_rules(
-    policy: list[Protection],
+    protection_rules: list[Protection],
     reviews: list[ReviewEvent],
     opener: Author,
     commit_authors: set[str],
-    passed: set[str],
+    passed_checks: set[str],
     person: Person | None,
 ) -> None:
     owners = {address.casefold() for address in commit_authors}
@@ -283,14 +283,14 @@ def test_random_events_never_bypass_rules(
     people = find_valid_approvals(reviews, owners)
     unmet_rules = [
         rule
-        for rule in policy
+        for rule in protection_rules
         if sum(1 for tokens in people.values() if not rule.approvers or tokens & {*rule.approvers})
         < rule.approvals
     ]
     evaluation = evaluate(
-        policy,
+        protection_rules,
         *((review.body, review.author) for review in reviews),
-        checks=[Check(name, name in passed) for name in ALL_CHECKS],
+        checks=[Check(name, name in passed_checks) for name in ALL_CHECKS],
         commit_authors=frozenset(commit_authors),
         opener=opener,
     )
@@ -298,5 +298,5 @@ def test_random_events_never_bypass_rules(
     if find_blocker_for_actor(evaluation, person) is None:
         assert person is not None
         assert not unmet_rules
-        assert all({*rule.checks} <= passed for rule in policy)
-        assert all(not rule.merge or person.token in rule.merge for rule in policy)
+        assert all({*rule.checks} <= passed_checks for rule in protection_rules)
+        assert all(not rule.merge or person.token in rule.merge for rule in protection_rules)

@@ -1,4 +1,4 @@
-"""Refreshes: the merged commits, the binding of decisions, and the results of retries."""
+"""Refreshes: the merged commits, the commits to which resolutions apply, and the results of retries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo")
 
 
-def update(workspace: Workspace, text: str, slug: str = "use") -> None:
+def update_section(workspace: Workspace, text: str, slug: str = "use") -> None:
     operation = UpdateContent(file="guide.md", slug=slug, content=text)
     base = workspace.tip()
     workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=base)
@@ -34,14 +34,14 @@ def update(workspace: Workspace, text: str, slug: str = "use") -> None:
 def propose_with_conflict(scene: Scene) -> tuple[Proposal, MergeConflict]:
     """Return a proposal in conflict with its target, and the conflict."""
     proposal = scene.open()
-    update(scene.proposal_actions.open_branch(proposal.id), "Ours.\n")
-    update(scene.workspace, "Theirs.\n")
-    with pytest.raises(MergeConflict) as caught:
+    update_section(scene.proposal_actions.open_branch(proposal.id), "Ours.\n")
+    update_section(scene.workspace, "Theirs.\n")
+    with pytest.raises(MergeConflict) as error_info:
         scene.proposal_actions.refresh(proposal.id, AGENT)
-    return scene.proposal_actions.find(proposal.id), caught.value
+    return scene.proposal_actions.find(proposal.id), error_info.value
 
 
-def build_decisions(
+def build_resolutions(
     conflict_error: MergeConflict, choice: ResolutionChoice = ResolutionChoice.OURS, digest: str = "a" * 64
 ) -> RefreshResolutions:
     content = b"Both.\n" if choice is ResolutionChoice.CONTENT else None
@@ -53,12 +53,12 @@ def build_decisions(
 
 
 @pytest.mark.parametrize("choice", list(ResolutionChoice))
-def test_decision_does_not_drop_later_target_text(scene: Scene, choice: ResolutionChoice) -> None:
+def test_resolution_does_not_drop_later_target_text(scene: Scene, choice: ResolutionChoice) -> None:
     """The target commit of the resolved conflict is merged; later text is a conflict of the next refresh."""
     proposal, conflict_error = propose_with_conflict(scene)
-    update(scene.workspace, "Never seen.\n")
+    update_section(scene.workspace, "Never seen.\n")
     refresh_result = scene.proposal_actions.refresh(
-        proposal.id, AGENT, build_decisions(conflict_error, choice)
+        proposal.id, AGENT, build_resolutions(conflict_error, choice)
     )
     assert scene.log("-1", "--format=%P", proposal.content.branch) == [
         f"{conflict_error.tip} {conflict_error.theirs}"
@@ -73,51 +73,51 @@ def test_decision_does_not_drop_later_target_text(scene: Scene, choice: Resoluti
     assert refresh_result.is_new
 
 
-def test_decision_does_not_drop_later_proposal_text(scene: Scene) -> None:
+def test_resolution_does_not_drop_later_proposal_text(scene: Scene) -> None:
     proposal, conflict_error = propose_with_conflict(scene)
-    update(scene.proposal_actions.open_branch(proposal.id), "Ours, never seen.\n")
+    update_section(scene.proposal_actions.open_branch(proposal.id), "Ours, never seen.\n")
     old_refs = scene.repo.git("for-each-ref")
-    with pytest.raises(ConflictChanged) as caught:
+    with pytest.raises(ConflictChanged) as error_info:
         scene.proposal_actions.refresh(
-            proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.THEIRS)
+            proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.THEIRS)
         )
-    [conflict] = caught.value.conflicts
+    [conflict] = error_info.value.conflicts
     assert conflict.conflict.ours == b"Ours, never seen."
     assert scene.repo.git("for-each-ref") == old_refs
-    scene.proposal_actions.refresh(proposal.id, AGENT, build_decisions(caught.value))
+    scene.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(error_info.value))
 
 
-def test_decision_on_commit_outside_target_is_refused(scene: Scene) -> None:
+def test_resolution_on_commit_outside_target_is_refused(scene: Scene) -> None:
     proposal, conflict_error = propose_with_conflict(scene)
     for commit in ("0" * 40, "main", str(conflict_error.tip)):
         with pytest.raises(ConflictChanged):
             scene.proposal_actions.refresh(
-                proposal.id, AGENT, build_decisions(conflict_error)._replace(target=commit)
+                proposal.id, AGENT, build_resolutions(conflict_error)._replace(target=commit)
             )
-    # Another call resolved the conflict in the meantime, so these decisions are outdated.
+    # Another call resolved the conflict in the meantime, so these resolutions are outdated.
     scene.proposal_actions.refresh(
-        proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.THEIRS)
+        proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.THEIRS)
     )
     with pytest.raises(ConflictChanged):
-        scene.proposal_actions.refresh(proposal.id, AGENT, build_decisions(conflict_error))
+        scene.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(conflict_error))
 
 
 def test_refresh_retry_returns_first_result_after_target_moved_or_merged(scene: Scene) -> None:
     proposal, conflict_error = propose_with_conflict(scene)
     refresh_result = scene.proposal_actions.refresh(
-        proposal.id, AGENT, build_decisions(conflict_error), key="k"
+        proposal.id, AGENT, build_resolutions(conflict_error), key="k"
     )
     scene.write("Main goes on.")
     tip = scene.proposal_actions.find(proposal.id).tip
     for _ in range(2):
         retry_result = scene.proposal_actions.refresh(
-            proposal.id, AGENT, build_decisions(conflict_error), key="k"
+            proposal.id, AGENT, build_resolutions(conflict_error), key="k"
         )
         assert (retry_result.commit, retry_result.is_new) == (refresh_result.commit, False)
         assert scene.repo.git("rev-parse", proposal.content.branch).strip() == tip
-        for other_decisions in (None, build_decisions(conflict_error, ResolutionChoice.THEIRS, "b" * 64)):
+        for other_resolutions in (None, build_resolutions(conflict_error, ResolutionChoice.THEIRS, "b" * 64)):
             with pytest.raises(KeyReused):
-                scene.proposal_actions.refresh(proposal.id, AGENT, other_decisions, key="k")
+                scene.proposal_actions.refresh(proposal.id, AGENT, other_resolutions, key="k")
         scene.proposal_actions.merge(proposal.id, AGENT)
 
 
@@ -137,20 +137,20 @@ def test_retry_completes_fast_forward_with_event_only(scene: Scene) -> None:
     assert scene.proposal_actions.refresh(proposal.id, AGENT).proposal.tip == scene.repo.head()
 
 
-@pytest.mark.parametrize("requested_after", [0, 1, 2])
-def test_refresh_does_not_answer_change_request(scene: Scene, requested_after: int) -> None:
+@pytest.mark.parametrize("refreshes_before_request", [0, 1, 2])
+def test_refresh_does_not_answer_change_request(scene: Scene, refreshes_before_request: int) -> None:
     """Changes are requested before the refreshes, between them, or after them."""
     proposal = scene.submit_proposal("More words.")
-    for refreshes in range(3):
-        if refreshes == requested_after:
+    for refresh_count in range(3):
+        if refresh_count == refreshes_before_request:
             scene.proposal_actions.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "No.")
-        scene.write(f"Meanwhile {refreshes}.")
+        scene.write(f"Meanwhile {refresh_count}.")
         scene.proposal_actions.refresh(proposal.id, AGENT)
         is_requested = (
             scene.proposal_actions.submit(proposal.id, AGENT).proposal.state
             is ProposalState.CHANGES_REQUESTED
         )
-        assert is_requested == (refreshes >= requested_after)
+        assert is_requested == (refresh_count >= refreshes_before_request)
     with pytest.raises(MergeBlocked):
         scene.proposal_actions.merge(proposal.id, AGENT)
     scene.append(proposal.id, "Better words.")
@@ -160,7 +160,7 @@ def test_refresh_does_not_answer_change_request(scene: Scene, requested_after: i
     assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
 
 
-def test_only_refresh_with_decisions_answers_change_request(scene: Scene) -> None:
+def test_only_refresh_with_resolutions_answers_change_request(scene: Scene) -> None:
     empty_proposal = scene.open()
     scene.proposal_actions.submit(empty_proposal.id, AGENT)
     scene.proposal_actions.review(
@@ -176,6 +176,6 @@ def test_only_refresh_with_decisions_answers_change_request(scene: Scene) -> Non
     scene.proposal_actions.submit(proposal.id, AGENT)
     scene.proposal_actions.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "Take theirs.")
     scene.proposal_actions.refresh(
-        proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.CONTENT)
+        proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.CONTENT)
     )
     assert scene.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN

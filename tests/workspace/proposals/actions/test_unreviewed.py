@@ -54,7 +54,7 @@ def check_not_merged(scene: Scene, proposal: Proposal) -> None:
 def check_approval_is_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
     """Check that the approval is void, the difference is shown, and a new approval allows the merge."""
     requirements = find_requirements(scene, proposal)
-    assert [block.code for block in requirements.blockers] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
+    assert [blocker.code for blocker in requirements.blockers] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
     assert path in requirements.blockers[0].message
     assert set(requirements.void_reasons.values()) == {VoidReason.UNSEEN}
     assert requirements.unreviewed is not None
@@ -67,7 +67,7 @@ def check_approval_is_void(scene: Scene, proposal: Proposal, path: str, text: st
         scene.proposal_actions.merge(proposal.id, scene.person())
     assert scene.repo.head() == head_before
     refreshed_proposal = scene.proposal_actions.refresh(proposal.id, AGENT).proposal
-    assert [block.code for block in find_requirements(scene, refreshed_proposal).blockers] == [
+    assert [blocker.code for blocker in find_requirements(scene, refreshed_proposal).blockers] == [
         "NEEDS_APPROVAL"
     ]
     scene.approve(refreshed_proposal)
@@ -170,7 +170,7 @@ def test_text_reviewed_for_one_rule_is_not_reviewed_for_another(tmp_path: Path) 
     assert find_requirements(scene, first_proposal).blockers == ()
     second_proposal = propose_and_approve(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
     scene.proposal_actions.merge(second_proposal.id, scene.person())
-    codes = [block.code for block in find_requirements(scene, first_proposal).blockers]
+    codes = [blocker.code for blocker in find_requirements(scene, first_proposal).blockers]
     assert codes == [NEEDS_REFRESH, "NEEDS_APPROVAL", "NEEDS_APPROVAL"]  # for each of both rules
 
 

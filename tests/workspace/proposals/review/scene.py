@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests import repositories
-from tests.repositories import signature
+from tests.repositories import make_signature
 from tests.workspace.proposals.event_writer import AGENT, EventWriter
 from workspace.git import trees
 from workspace.git.objects import Signature
@@ -26,9 +26,9 @@ class Scene:
     """A bare repository whose branches tests move directly; `first_commit` is the first commit of `main`."""
 
     def __init__(self, path: Path, files: Files) -> None:
-        self.repo = repositories.unborn(path, "--bare")
+        self.repo = repositories.create_empty_repository(path, "--bare")
         self.store = GitStore(path)
-        self._clock = signature().time
+        self._clock = make_signature().time
         self.first_commit = self.commit("main", files)
         self.writer = EventWriter(path)
         self.workspace = Workspace.open(path, branch="main", durable=False)

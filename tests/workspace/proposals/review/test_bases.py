@@ -39,8 +39,8 @@ def test_base_is_a_merge_base_of_git(scene: Scene, parents: list[list[int]], dat
         for tip in tips:
             all_bases = scene.store.merge_bases(target, tip)
             found_base = bases.find(target, tip)
-            in_history = [base for base in all_bases if base in bases.list_first_parents(target, 0)]
-            assert found_base == (in_history or all_bases)[0]
+            first_parent_bases = [base for base in all_bases if base in bases.list_first_parents(target, 0)]
+            assert found_base == (first_parent_bases or all_bases)[0]
 
 
 def test_criss_cross_uses_newest_base_in_first_parent_history(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""The preview of a merge: its conflicts and checks, or the reason why there is none; it never raises."""
+"""The preview of a merge: its conflicts and checks, or the reason why no merge is possible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_clean_preview_counts_commits_behind_target(scene: Scene) -> None:
     preview = scene.proposal_reviews.preview(proposal)
     assert preview.is_clean
     assert preview.behind == 3
-    assert [item.name for item in preview.checks] == list(CHECKS)
+    assert [check.name for check in preview.checks] == list(CHECKS)
     assert preview.merge
     assert preview.merge.read("guide.md") == GUIDE.replace("once", "twice").encode()
     assert preview.merge.read("other.md") == b"# Other\n\nText 2.\n"
@@ -48,7 +48,9 @@ def test_preview_contains_conflicts(scene: Scene) -> None:
     scene.commit("main", {"guide.md": GUIDE.replace("once", "never")})
     preview = scene.proposal_reviews.preview(proposal)
     assert not preview.is_clean
-    assert [(item.path, item.conflict.unit.where) for item in preview.conflicts] == [("guide.md", "setup")]
+    assert [(conflict.path, conflict.conflict.unit.where) for conflict in preview.conflicts] == [
+        ("guide.md", "setup")
+    ]
     assert b"twice" in (preview.conflicts[0].conflict.theirs or b"")
 
 
@@ -56,7 +58,9 @@ def test_document_removed_on_target_is_a_conflict(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.commit("main", {"guide.md": None})
     conflicts = scene.proposal_reviews.preview(proposal).conflicts
-    assert [(item.path, item.conflict.unit.kind) for item in conflicts] == [("guide.md", UnitKind.DOCUMENT)]
+    assert [(conflict.path, conflict.conflict.unit.kind) for conflict in conflicts] == [
+        ("guide.md", UnitKind.DOCUMENT)
+    ]
     assert conflicts[0].conflict.ours is None
 
 
@@ -66,12 +70,12 @@ def test_failed_checks_are_of_the_merge_result(scene: Scene) -> None:
     assert scene.proposal_reviews.preview(proposal).is_clean
     scene.commit("main", {"guide.md": GUIDE.replace("Setup", "Start")})
     preview = scene.proposal_reviews.preview(proposal)
-    assert [item.name for item in preview.checks if not item.passed] == ["links"]
+    assert [check.name for check in preview.checks if not check.passed] == ["links"]
     assert not preview.conflicts
     assert not preview.is_clean
 
 
-def check_reason(preview: Preview) -> str:
+def read_reason(preview: Preview) -> str:
     assert preview.merge is None
     assert preview.conflicts == ()
     assert not preview.is_clean
@@ -82,23 +86,23 @@ def check_reason(preview: Preview) -> str:
 def test_preview_without_merge_has_a_reason(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.move_branch(f"proposals/{ID}", scene.create_commit({"a.md": "# A\n"}))
-    unrelated = scene.proposal_reviews.preview(scene.find_proposal(ID))
-    assert "no common ancestor" in check_reason(unrelated)
-    assert not any(item.passed for item in unrelated.checks)
+    unrelated_preview = scene.proposal_reviews.preview(scene.find_proposal(ID))
+    assert "no common ancestor" in read_reason(unrelated_preview)
+    assert not any(check.passed for check in unrelated_preview.checks)
     scene.move_branch(f"proposals/{ID}", None)
     assert (
-        check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+        read_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
         == "the proposal's branch was deleted"
     )
     assert proposal.tip
     scene.move_branch(f"proposals/{ID}", proposal.tip)
     main_commit = scene.store.tip("main")
     scene.move_branch("main", None)
-    assert "'main'" in check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+    assert "'main'" in read_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
     scene.move_branch("main", main_commit)
     scene.merge(proposal)
     assert (
-        check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+        read_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
         == "the proposal is merged already"
     )
 
@@ -107,7 +111,7 @@ def test_missing_commit_is_the_reason_of_the_preview(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     assert proposal.tip
     (scene.store.common_dir / "objects" / proposal.tip[:2] / proposal.tip[2:]).unlink()
-    assert "missing or broken" in check_reason(
+    assert "missing or broken" in read_reason(
         ProposalReview(Workspace.open(scene.repo.path)).preview(proposal)
     )
 
@@ -121,13 +125,13 @@ def test_closed_proposal_has_a_preview(scene: Scene) -> None:
 def test_invalid_settings_of_proposal_fail_all_checks(scene: Scene) -> None:
     preview = scene.proposal_reviews.preview(scene.propose(ID, {"docyard.toml": "root = 7\n"}))
     assert not preview.is_clean
-    assert not any(item.passed for item in preview.checks)
+    assert not any(check.passed for check in preview.checks)
 
 
 def test_checks_of_resolved_merge_are_not_cached(scene: Scene) -> None:
     proposal = scene.propose(ID, {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"})
     merge = scene.build_merge(proposal)
-    assert all(item.passed for item in scene.proposal_reviews.check_merge(merge))
+    assert all(check.passed for check in scene.proposal_reviews.check_merge(merge))
     assert scene.proposal_reviews.check_merge(merge) is scene.proposal_reviews.check_merge(
         scene.build_merge(proposal)
     )
@@ -135,6 +139,6 @@ def test_checks_of_resolved_merge_are_not_cached(scene: Scene) -> None:
         changes={**merge.changes, "guide.md": b"# Guide\n"},
         resolved_units=(("guide.md", FILE_UNIT),),
     )
-    assert [item.name for item in scene.proposal_reviews.check_merge(resolved_merge) if not item.passed] == [
-        "links"
-    ]
+    assert [
+        check.name for check in scene.proposal_reviews.check_merge(resolved_merge) if not check.passed
+    ] == ["links"]

@@ -113,20 +113,20 @@ def test_overlaps_match_case(scene: Scene, case: Case) -> None:
 
 def test_only_open_proposals_to_same_target_overlap(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", FILES)
-    change = {"guide.md": GUIDE.replace("Run it.", "Run it now.")}
-    own_proposal = scene.propose("k0000001", change)
+    changed_files = {"guide.md": GUIDE.replace("Run it.", "Run it now.")}
+    own_proposal = scene.propose("k0000001", changed_files)
     draft_id = "k0000002"
     scene.writer.append(make_opening(base=scene.first_commit, id=draft_id), by=AGENT, proposal=draft_id)
-    scene.move_branch(f"proposals/{draft_id}", scene.create_commit(change, scene.first_commit))
-    scene.propose("k0000003", change)
+    scene.move_branch(f"proposals/{draft_id}", scene.create_commit(changed_files, scene.first_commit))
+    scene.propose("k0000003", changed_files)
     scene.writer.append(Closed(""), by=AGENT, proposal="k0000003")
     scene.move_branch("release", scene.first_commit)
     opening = Opened("To another branch", "", "release", "proposals/k0000004", scene.first_commit)
     scene.writer.append(opening, by=AGENT, proposal="k0000004")
-    scene.move_branch("proposals/k0000004", scene.create_commit(change, scene.first_commit))
+    scene.move_branch("proposals/k0000004", scene.create_commit(changed_files, scene.first_commit))
     merged_proposal = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
     scene.merge(merged_proposal)
-    states = {item.id: item.state for item in scene.list_proposals()}
+    states = {proposal.id: proposal.state for proposal in scene.list_proposals()}
     assert states["k0000003"] is ProposalState.CLOSED
     assert states["k0000005"] is ProposalState.MERGED
     overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())

@@ -1,4 +1,4 @@
-"""Sentences: their ends, and no lost letter between them."""
+"""Sentences: their ends; no letter of the paragraph is lost."""
 
 from __future__ import annotations
 

@@ -197,10 +197,10 @@ def test_leads_are_the_first_sentences() -> None:
 
 
 def test_unknown_style_error_lists_the_styles() -> None:
-    with pytest.raises(UnknownStyle) as caught:
+    with pytest.raises(UnknownStyle) as error_info:
         summarize_source(GUIDE, style="structurd")
-    assert caught.value.details["styles"] == list(STYLES)
-    assert "Did you mean 'structured'?" in caught.value.fix
+    assert error_info.value.details["styles"] == list(STYLES)
+    assert "Did you mean 'structured'?" in error_info.value.fix
 
 
 def test_summaries_are_deterministic() -> None:

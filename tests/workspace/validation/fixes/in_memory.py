@@ -28,7 +28,7 @@ class MemoryFiles:
 
 @dataclass(frozen=True)
 class KnownMoves:
-    """A given list of moves (`workspace.validation.fixes.broken_link.MoveLookup`)."""
+    """A fixed list of moves (`workspace.validation.fixes.broken_link.MoveLookup`)."""
 
     documents: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from workspace.document.document import Document
 from workspace.validation.corpus import Corpus
 from workspace.validation.fixes.fix import fix_document
 
-LINKS = ("broken-link", "broken-fragment", "broken-image")
+LINK_RULES = ("broken-link", "broken-fragment", "broken-image")
 FILES = {
     "guides/setup.md": b"# Setup\n\n## First Steps\n\n## Errors {#codes}\n",
     "img/Logo.png": b"\x89PNG",
@@ -28,7 +28,7 @@ KNOWN_MOVES = KnownMoves(
 
 def fix_links(text: str) -> str:
     data = text.encode()
-    finder = build_fix_finder({**FILES, "doc.md": data}, *LINKS, moves=KNOWN_MOVES)
+    finder = build_fix_finder({**FILES, "doc.md": data}, *LINK_RULES, moves=KNOWN_MOVES)
     return fix_document(Document.parse(data, "doc.md"), finder).document.data.decode()
 
 
@@ -83,7 +83,7 @@ class _CountedNames(frozenset[str]):
 def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder has thousands of files, and thousands of links point to deleted files."""
     names = _CountedNames(f"f{number}.md" for number in range(100))
-    monkeypatch.setattr(Corpus, "entries", lambda world, folder: () if folder else names)
+    monkeypatch.setattr(Corpus, "entries", lambda corpus, folder: () if folder else names)
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
     _CountedNames.iterations = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 
 from tests.example_counts import scale_examples
-from tests.repositories import normal
+from tests.repositories import create_repository
 from tests.workspace.documents import documents
 from tests.workspace.validation.fixes.in_memory import build_fix_finder, fix_single_document
 from workspace.document.document import Document
@@ -17,7 +17,7 @@ from workspace.validation.fixes.fix import fix_document
 
 def test_git_applies_unified_diff(tmp_path: Path) -> None:
     data = b"# T\n\n## A\n## B\n\nx\n\ny\n\nz\n\n" + b"\n".join(b"## H%d\n\ntext\n" % n for n in range(20))
-    repo = normal(tmp_path / "repo", {"doc.md": data})
+    repo = create_repository(tmp_path / "repo", {"doc.md": data})
     result = fix_single_document(data, "missing-anchor")
     patch = "\n".join(format_unified_diff(result.change)) + "\n"
     (tmp_path / "patch").write_text(patch)

@@ -33,9 +33,9 @@ def test_added_anchors_change_only_headings_and_preserve_addresses(document: Doc
     old_lines, new_lines = document.lines, result.document.lines
     headings = {
         line
-        for item in document.sections
-        if item.heading and not item.is_preamble
-        for line in range(item.heading.block.line, item.heading.block.end)
+        for section in document.sections
+        if section.heading and not section.is_preamble
+        for line in range(section.heading.block.line, section.heading.block.end)
     }
     changed_lines = {
         line for line in range(len(old_lines)) if old_lines.line_bytes(line) != new_lines.line_bytes(line)
@@ -63,9 +63,9 @@ def test_section_left_without_anchor_is_reported(document: Document) -> None:
     result = fix_document(document, build_fix_finder({document.path: document.data}, ANCHOR_RULE))
     unfixed_lines = {entry.line for entry in result.skipped_fixes}
     lines_without_anchor = {
-        item.line
-        for item in result.document.sections
-        if item.heading and not item.is_preamble and item.anchor is None
+        section.line
+        for section in result.document.sections
+        if section.heading and not section.is_preamble and section.anchor is None
     }
     assert lines_without_anchor <= unfixed_lines or not result.fixes
 
@@ -97,7 +97,7 @@ def test_headings_over_report_limit_all_get_anchors() -> None:
     data = b"".join(b"## Heading %d\n" % number for number in range(2_500))
     result = fix_single_document(data, ANCHOR_RULE)
     assert len(result.fixes) == 2_500
-    assert all(item.anchor for item in result.document.sections)
+    assert all(section.anchor for section in result.document.sections)
 
 
 def test_address_too_long_for_anchor_is_reported() -> None:

@@ -1,0 +1,85 @@
+"""Unsent text is preserved, sent once, and quotes the selected text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import SignIn
+from tests.browser.story import Story
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Dialog, Page, Request
+
+pytestmark = pytest.mark.browser
+
+
+def test_unsent_text_survives_sign_in(story: Story, sign_in: SignIn) -> None:
+    from playwright.sync_api import expect
+
+    page = sign_in(story.server, story.server.token)
+    page.goto(f"/proposals/{story.proposals['retries']}")
+    page.keyboard.press("c")
+    page.get_by_label("Your comment").fill("Half a thou")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    page.get_by_role("link", name="Sign in with your own token").click()
+    page.get_by_label("Token").fill(story.ana_token)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/proposals/{story.proposals['retries']}#\[approve\]$"))
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport()
+    expect(page.get_by_label("Your comment")).to_have_value("Half a thou")
+    expect(page.get_by_text("Ana Li")).to_be_visible()
+
+
+def test_leaving_a_page_with_unsent_text_needs_confirmation(story: Story, ana_page: Page) -> None:
+    dialogs: list[str] = []
+
+    def dismiss_dialog(dialog: Dialog) -> None:
+        dialogs.append(dialog.type)
+        dialog.dismiss()
+
+    ana_page.on("dialog", dismiss_dialog)
+    ana_page.goto(f"/proposals/{story.proposals['retries']}")
+    ana_page.keyboard.press("c")
+    ana_page.keyboard.type("Half a thou")
+    with ana_page.expect_event("dialog"):
+        ana_page.close(run_before_unload=True)
+    assert dialogs == ["beforeunload"]
+    assert ana_page.get_by_label("Your comment").input_value() == "Half a thou"
+
+
+def test_selected_text_is_quoted_and_sent_once(story: Story, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    post_urls: list[str] = []
+
+    def record_post(request: Request) -> None:
+        if request.method == "POST":
+            post_urls.append(request.url)
+
+    ana_page.on("request", record_post)
+    ana_page.goto(f"/proposals/{story.proposals['retries']}/changes?view=inline")
+    ana_page.locator("ins").first.select_text()
+    ana_page.keyboard.press("c")
+    form = ana_page.locator("details[open] form")
+    expect(form.get_by_label("Quoted text")).to_have_value("waits a second before it comes back")
+    ana_page.locator("pre.both").first.select_text()  # with removed text, which is not quoted
+    ana_page.keyboard.press("Escape")
+    form.get_by_label("Your comment").fill("Which second?")
+    form.evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
+    expect(ana_page.get_by_text("Which second?")).to_be_visible()
+    expect(ana_page.locator("blockquote")).to_have_text("waits a second before it comes back")
+    assert len(post_urls) == 1
+
+
+def test_shortcut_submits_an_edit(story: Story, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto("/edit/product/glossary.md?section=event")
+    ana_page.get_by_label("Title of the change").fill("Say what an event is")
+    ana_page.get_by_label("in Markdown").fill("Something that happened.\n")
+    ana_page.keyboard.press("Control+Enter")
+    expect(ana_page.get_by_role("heading", level=1)).to_have_text("Say what an event is")
