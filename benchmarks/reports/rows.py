@@ -179,7 +179,7 @@ EDITS = (
         "ms",
         value_at("edits", "whole", "p50_ms"),
         (12.0, 20.0),
-        Yardstick.TRIP,
+        Yardstick.CALL,
         fts5=value_at("fts5", "edit_p50_ms"),
     ),
     Row(
@@ -187,7 +187,7 @@ EDITS = (
         "ms",
         value_at("edits", "whole", "p95_ms"),
         (18.0, 32.0),
-        Yardstick.TRIP,
+        Yardstick.CALL,
     ),
     Row("  edit and commit alone, p50", "ms", value_at("edits", "commit", "p50_ms")),
     Row("  processor time, p50", "ms", value_at("edits", "processor", "p50_ms")),

@@ -157,12 +157,12 @@ def check_folder_free(out: Path) -> None:
         )
 
 
-def remove_unlisted_files(out: Path, kept_manifests: Sequence[tuple[str, ArtifactManifest]]) -> None:
-    """Remove the files that no kept manifest lists. Each manifest is given with its file name."""
+def remove_unlisted_files(out: Path, manifests: Sequence[tuple[str, ArtifactManifest]]) -> None:
+    """Remove the files that no manifest lists. Each manifest is given with its file name."""
     files = {
         METADATA_FILE,
-        *(name for name, _ in kept_manifests),
-        *(name for _, manifest in kept_manifests for name in manifest.files),
+        *(name for name, _ in manifests),
+        *(name for _, manifest in manifests for name in manifest.files),
     }
     remove_entries(
         out / name for name in _list_names(out) if _FILE_NAME.fullmatch(name) and name not in files

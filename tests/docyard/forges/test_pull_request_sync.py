@@ -446,7 +446,7 @@ class Exchange(NamedTuple):
     """The fields of an exchange with the remote that a round reads."""
 
     remote: str = "origin"
-    pushed: int = 0
+    pushed_count: int = 0
 
 
 class ForgeFailure(NamedTuple):

@@ -21,7 +21,7 @@ from workspace.publishing.recovery import Leftovers, RecoveryResult, find_leftov
 DYING_WRITER_SCRIPT = """
 import os, sys
 from pathlib import Path
-from tests.repositories import signature
+from tests.repositories import make_signature
 from workspace.git.store import GitStore
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import publish
@@ -35,7 +35,7 @@ def die(*arguments, **options):
     return original(*arguments, **options)
 setattr(os, call, die)
 changes = {"README.md": b"# Changed\\n", "new.md": b"# New\\n"}
-publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signature()), durable=False)
+publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", make_signature()), durable=False)
 """
 
 LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")

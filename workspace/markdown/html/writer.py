@@ -134,7 +134,7 @@ class Context(Protocol):
         ...
 
 
-class WriteResult(NamedTuple):
+class WrittenHtml(NamedTuple):
     """The HTML of a page; `shows_source` is True if excess raw HTML of the page became text."""
 
     html: str
@@ -177,13 +177,13 @@ class _RuleCall(NamedTuple):
         return self.renderer.renderToken(self.tokens, self.position, self.options, self.env)
 
 
-def write_html(page: ParsedPage, context: Context) -> WriteResult:
+def write_html(page: ParsedPage, context: Context) -> WrittenHtml:
     """Return a page as HTML."""
     state = _State(context, has_math=page.features.math)
     html = page.parser.renderer.render(
         _select_visible_tokens(page.tokens, context), page.parser.options, {"state": state}
     )
-    return WriteResult(str(html), state.tag_count > MAX_TAGS)
+    return WrittenHtml(str(html), state.tag_count > MAX_TAGS)
 
 
 def _select_visible_tokens(tokens: Sequence[Token], context: Context) -> list[Token]:
