@@ -76,13 +76,13 @@ class Person:
         message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
         choice = self._random.randrange(3)
         if choice == 0 and has_existed:
-            self._retry("commit", "-q", "-a", *message)
+            self._commit(name, "-a", *message)
         elif choice == 1:
             self._retry("add", "--", name)
-            self._retry("commit", "-q", *message)
+            self._commit(name, *message)
         else:
             self._retry("add", "--", name)
-            self._retry("commit", "-q", *message, "--", name)
+            self._commit(name, *message, "--", name)
         self.words.append(word)
         self.commits += 1
         if self._random.randrange(4) == 0:
@@ -116,6 +116,22 @@ class Person:
                 break
         self.words.append(word)
         self.commits += 1
+
+    def _commit(self, name: str, *arguments: str) -> None:
+        """Commit, and stage the file again after a failure, until nothing else is staged.
+
+        A `git commit` reads the index before it locks it. If another commit comes in between, Git writes the
+        old index and then refuses to move the branch. A second `git commit` would revert the other commit.
+        """
+        deadline = time.monotonic() + 60
+        while not self._try("commit", "-q", *arguments):
+            while True:
+                assert time.monotonic() < deadline, f"git commit never succeeded: {self.failures}"
+                time.sleep(self._random.uniform(0.005, 0.02))
+                self._retry("reset", "-q")
+                self._retry("add", "--", name)
+                if set(self._repo.git("diff", "--cached", "--name-only").splitlines()) <= {name}:
+                    break
 
     def _retry(self, *arguments: str) -> None:
         deadline = time.monotonic() + 60
