@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
-    from tools.registry import Toolbox
+    from tools.toolbox import Toolbox
     from workspace.policy.tokens import Tokens
     from workspace.workspace import Workspace
 
@@ -66,7 +66,7 @@ def build_repository_service(
     from docyard.forges.rounds import ForgeRounds
     from docyard.sync import Synchronizer
     from index.service import SearchIndex
-    from tools.registry import Toolbox
+    from tools.toolbox import Toolbox
 
     _check_settings(workspace)
     workspace.announcer = build_announcer(
@@ -126,7 +126,7 @@ def build_artifact_service(
     """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
     from index.storage.keys import read_key
-    from tools.registry import Toolbox
+    from tools.toolbox import Toolbox
 
     artifacts = Artifacts(
         folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem

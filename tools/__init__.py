@@ -16,7 +16,7 @@ prompts/            MCP prompts that a user selects in a host
 proposals/          tools that propose changes and review them
 read_context.py     the commit at which a tool reads
 reading/            tools that read files within a budget of tokens
-registry.py         the tools that a server offers, and the answer to a call
+toolbox.py          the tools that a server offers, and the answer to a call
 resources/          MCP resources: documents and sections that a host attaches
 retries.py          stored answers for retries with an `idempotency_key`
 search/             tools that search

@@ -119,7 +119,7 @@ class Branch:
         self._lock = threading.Lock()
         self._shared: dict[type, object] = {}
         self._inbound: Inbound | None = None
-        self._origin: Self | None = None  # see `for_branch`
+        self._served_branch: Self | None = None  # see `for_branch`
         self._other_branches: LRUCache[str, Self] = LRUCache(_MAX_CACHED_BRANCHES)
         self.guards: dict[str, Guard] = {}
         self.commits_by_date: LRUCache[tuple[str, int], str] = LRUCache(
@@ -160,7 +160,7 @@ class Branch:
             return head.commit
         check_repository_exists(self.git)
         if head.branch is not None and head.branch in self._seen_branches:
-            is_served = self._origin is None
+            is_served = self._served_branch is None
             raise deleted_branch_error(
                 self.git, head.branch, is_named=head.branch == self._branch_name, is_served=is_served
             )
@@ -188,7 +188,7 @@ class Branch:
     @property
     def served_branch(self) -> Self:
         """The branch that was opened: this branch, or the branch whose `for_branch` created this branch."""
-        return self._origin or self
+        return self._served_branch or self
 
     def for_branch(self, branch: str) -> Self:
         """Return another branch of the repository, with the same caches and lock. Raises BranchNotFound."""
@@ -202,7 +202,7 @@ class Branch:
     def _create_branch(self, branch: str) -> Self:
         other = type(self)(self.git, branch=branch, durable=self.durable)
         other._cache, other._latest, other._shared = self._cache, self._latest, self._shared
-        other.writer_lock, other._origin = self.writer_lock, self
+        other.writer_lock, other._served_branch = self.writer_lock, self
         return other
 
     def shared(self, kind: type[T], make: Callable[[], T]) -> T:
@@ -233,7 +233,7 @@ class Branch:
 
     @property
     def inbound(self) -> Inbound:
-        """The source of documents that may link to a path: a scan of all documents, unless another is set."""
+        """The lookup of documents that may link to a path; a scan of all documents unless another is set."""
         served = self.served_branch
         if served._inbound is None:
             from workspace.links.inbound import ScannedInbound

@@ -26,7 +26,7 @@ SECTION_COUNT = 10
 LINES_PER_SECTION = 20
 ROUND_COUNT = 3
 LIMIT_MS = 300
-_OFTEN_CHANGED, _SOMETIMES_CHANGED, _NEVER_CHANGED = 7, 33, 0  # numbers of documents
+_OFTEN_CHANGED, _SOMETIMES_CHANGED, _NEVER_CHANGED = 7, 33, 0  # document numbers
 
 QUERIES = {
     "often changed": (_OFTEN_CHANGED, "section-3"),

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import ROUND_COUNT, measure_seconds, p50_p95_ms
 from index.service import SearchIndex
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 RUN_COUNT = 15

@@ -110,7 +110,7 @@ def _call_read_tool(
 ) -> dict[str, Any]:
     """Call a read tool of the agents and return its response. Raises the errors of the tool."""
     from index.service import SearchIndex
-    from tools.registry import Toolbox
+    from tools.toolbox import Toolbox
     from tools.toolsets import all_tools
     from workspace.document.addresses import read_fragment, split_address
     from workspace.texts.text_file import LazyFilePaths

@@ -1,8 +1,8 @@
 """The interface of a forge: find, open, update and read the pull request of a proposal.
 
-A forge merges nothing: Docyard merges, through the gate, and pushes. A merge request of GitLab is a pull
-request here, and its number is the visible number (`iid`). All texts are safe to display: without control
-characters, and of limited length. Times are in UTC.
+A forge merges nothing: Docyard merges, after it has checked the review policy, and pushes. A merge request of
+GitLab is a pull request here, and its number is the visible number (`iid`). All texts are safe to display:
+without control characters, and of limited length. Times are in UTC.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Forge(Protocol):
         """Return the current pull request. Raises ForgeNotFound."""
 
     def list_reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """Return the decisive reviews, the oldest first, without drafts and review requests."""
+        """Return the submitted reviews with a verdict or a text, the oldest first."""
 
     def list_comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""

@@ -22,8 +22,8 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.after_commit import build_committed_answer, with_caveats
-from tools.registry import Toolbox, UnknownTool
 from tools.tool import Answer
+from tools.toolbox import Toolbox, UnknownTool
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
 from workspace.writing.read_before_write import SeenTexts

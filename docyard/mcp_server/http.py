@@ -24,7 +24,7 @@ from docyard.mcp_server.calls import Progress, ToolCalls, Workers
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.server import build_server
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The largest body of a request that is accepted."""

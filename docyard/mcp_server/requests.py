@@ -12,8 +12,8 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.mcp_server.calls import Workers, WorkRejected, escape_surrogates
 from tools.errors import escape_invisible
-from tools.registry import Toolbox
 from tools.tool import Context
+from tools.toolbox import Toolbox
 from workspace.errors import WorkspaceError
 
 log = logging.getLogger("docyard")

@@ -36,7 +36,7 @@ from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
-from tools.registry import Toolbox, UnknownTool
+from tools.toolbox import Toolbox, UnknownTool
 from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:

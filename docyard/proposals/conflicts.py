@@ -42,7 +42,10 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
 
 
 def format_version(unit: UnitId, version: bytes | None) -> str:
-    """Return a version as text; the version of a position names the parent and the previous unit."""
+    """Return a version as text.
+
+    In a conflict about the position of a section or block, the text names its parent and the one before it.
+    """
     text = decode_version(version) or ""
     if unit.kind is not UnitKind.POSITION or not unit.where:
         return text

@@ -1,4 +1,4 @@
-"""Unsent text is preserved, sent once, and quotes the selected text."""
+"""Unsent text is preserved and sent once; a comment quotes the selected text."""
 
 from __future__ import annotations
 

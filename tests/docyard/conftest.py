@@ -15,7 +15,7 @@ Git = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def new_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def git_template_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the template folder of `git init`, without the sample hooks."""
     folder = tmp_path_factory.mktemp("new-repository")
     (folder / "hooks").mkdir()
@@ -25,12 +25,12 @@ def new_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def home(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, new_repository: Path
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, git_template_folder: Path
 ) -> Path:
     folder = tmp_path_factory.mktemp("home")
     (folder / ".gitconfig").write_text(
         "[user]\n  name = Ann Author\n  email = ann@example.com\n"
-        f"[init]\n  defaultBranch = main\n  templateDir = {new_repository}\n"
+        f"[init]\n  defaultBranch = main\n  templateDir = {git_template_folder}\n"
         # Otherwise git starts a maintenance process after each commit.
         "[gc]\n  auto = 0\n[maintenance]\n  auto = false\n"
     )

@@ -19,7 +19,7 @@ from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import create_pages
 from tests.stdio_client import RawClient
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.proposals.actions.repository import ProposalRepository
 from workspace.workspace import Workspace
 

@@ -15,7 +15,7 @@ from docyard.cli.main import main
 from index.service import SearchIndex
 from tests import preloaded
 from tests.repositories import Repo, create_repository
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts

@@ -16,7 +16,7 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.git.remotes.credentials import Access
 from workspace.sync.branches import SyncState
 from workspace.sync.sync import sync

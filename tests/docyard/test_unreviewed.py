@@ -16,7 +16,7 @@ from tests import repositories
 from tests.docyard.web.proposals.pages import Pages, extract_text
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT, Scene
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.edits import MoveDocument
 from workspace.git.remotes.credentials import Access

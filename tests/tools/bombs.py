@@ -17,7 +17,7 @@ MAX_CPU_SECONDS = 900
 def call_tools(repository: Path) -> dict[str, Any]:
     """Return the code of each call ("ok" if it succeeded), the hints, the hits, and the sizes of views."""
     from index.service import SearchIndex
-    from tools.registry import Toolbox
+    from tools.toolbox import Toolbox
     from workspace.workspace import Workspace
 
     workspace = Workspace.open(repository, durable=False)

@@ -13,8 +13,8 @@ import pytest
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
 from tests.repositories import Repo, create_repository
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
 

@@ -14,8 +14,8 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.faults_after_commit import FAULTS, raise_fault_at, record_steps
 from tests.tools.proposals.conftest import FILES
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts

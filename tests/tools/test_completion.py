@@ -23,7 +23,7 @@ from tools.completion import (
     complete_type,
     rank_names,
 )
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 
 NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.md")
 

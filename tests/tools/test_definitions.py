@@ -10,7 +10,7 @@ from index.service import SearchIndex
 from index.storage.metadata import MAX_KEYS, MAX_VALUES, Facet, Metadata
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 

@@ -16,8 +16,8 @@ from tests.example_counts import scale_examples
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API, CallTool
 from tools.arguments import build_input_schema
-from tools.registry import Toolbox
 from tools.tool import Answer, Tool
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

@@ -11,8 +11,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client, parse_next_call
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

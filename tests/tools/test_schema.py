@@ -12,8 +12,8 @@ import pytest
 from tests.tools.conftest import CallTool
 from tests.tools.snapshots import FOLDER, format_snapshot
 from tools.arguments import build_input_schema
-from tools.registry import Toolbox
 from tools.tool import Tool
+from tools.toolbox import Toolbox
 from tools.toolsets import all_tools
 
 pytestmark = pytest.mark.smoke

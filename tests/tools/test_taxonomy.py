@@ -10,8 +10,8 @@ from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tests.tools.test_hostile_arguments import check_answer
 from tests.tools.test_schema import check_schema
-from tools.registry import Toolbox
 from tools.search.search_docs import TOOL
+from tools.toolbox import Toolbox
 
 SETTINGS = """\
 [taxonomy.language]

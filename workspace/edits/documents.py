@@ -77,7 +77,7 @@ class _TextSection:
         return "\n".join((*self.lines_above.splitlines(), line, *self.lines_below.splitlines()))
 
     def format_text_at(self, level: int) -> str:
-        """Return the text with its headings shifted to a heading at this level."""
+        """Return the text with its headings shifted to fit below a heading of this level."""
         return _shift_headings(self.text, level - self.level)
 
 

@@ -282,7 +282,7 @@ class RestoreSection(DocumentOperation):
             return None
         committed_document = tip.document(path)
         section: Section | None = current
-        if overlay.has_path(path):
+        if overlay.has_changed(path):
             section = SectionMatch(document, committed_document, Evidence.TEXT).find_successor(current)
         return (
             HistoryTracer(tip).follow(history, SectionPosition(path, committed_document, section))

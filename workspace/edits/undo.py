@@ -248,7 +248,7 @@ class CommitUndo:
         if self._overlay.find(path) is not None:
             return path
         moved_path = self._overlay.find_moved_path(path)
-        if moved_path is not None or self._overlay.has_path(path):
+        if moved_path is not None or self._overlay.has_changed(path):
             return moved_path
         position = self._tracer.follow([*reversed(self._list_commits())], SectionPosition(path))
         new_path = position.path if position else None

@@ -118,7 +118,7 @@ def _set_modes(common_dir: Path, folder: Path, modes: FolderModes) -> None:
     """Set the modes of the folder, and of the folders and locks in it."""
     group = common_dir.stat().st_gid
     if modes == GROUP_MODES and not _change_group(folder, group):
-        modes = PRIVATE_MODES  # the folder would be shared with another group
+        modes = PRIVATE_MODES  # otherwise the folder would be shared with the wrong group
 
     # The folder is made private first, so that no other user opens a file meanwhile, and shared last.
     _chmod(folder, PRIVATE_MODES.folder)

@@ -4,10 +4,12 @@ It returns the same result as the parser, or None if the result is not certain. 
 document. Without the scanner, the row "first list by type" of `make bench` takes 3.1 times as long at 14,000
 files. The row "full index" takes 2.2 times as long.
 
-One regular expression stops only at headings, and at fences, HTML and underlines, which may hide a heading.
-This is sufficient for two reasons. A *low* line is indented by less than two columns. It is in no list,
-because the text of an item is indented by two or more columns. Headings, fences and HTML end every quotation
-and paragraph before them. So only a fence or HTML that is open at the top level can hide a low line.
+One regular expression stops only at headings and underlines, and at fences and HTML, which may hide a
+heading. This is sufficient, because only a fence or HTML that is open at the top level can hide a line that
+is indented by less than two columns:
+
+- Such a line is in no list, because the text of an item is indented by two or more columns.
+- Headings, fences and HTML end every quotation and paragraph before them.
 """
 
 from __future__ import annotations
@@ -47,23 +49,23 @@ _HTML_ENDS = {
 
 _KIND_WITHOUT_INTERRUPTION = 7
 
-# The maximum distance from the previous line end to the first mark of a low line.
-_MAX_LOW_DISTANCE = 2
+# The maximum offset of the first mark of an unindented line (less than two columns) from the last line end.
+_MAX_UNINDENTED_OFFSET = 2
 _BLANK_LINE = re.compile(rb"\n[ \t]*(?=\n)")
 _HTML_LINE = re.compile(rb"\n {0,3}(?=<)")
 _LIST_MARKER = re.compile(rb"\n {0,3}%b(?=[ \t\n])" % LIST_MARKER_BYTES)
 
 # A block after a blank line that is not indented enough to be in a list, and that begins no list.
 _TOP_BLOCK = re.compile(rb"\n[ \t]*(?=\n ?(?!%b[ \t\n])[^ \t\n])" % LIST_MARKER_BYTES)
-_OUTDENTED = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]")}
+_LEAVES_LIST = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]")}
 
 # Line starts that always belong to a paragraph: at the top level, and in list items and quotations.
-_WORDS = rb"(?:[^-+*_=~`<\[#>\d\s]|\d+(?![\d.)])|[*_]{1,3}[A-Za-z0-9]|`[^`\n])"
-_CONTAINED_WORDS = rb"(?:(?:[-+*>]|\d{1,9}[.)]) {1,3})+" + _WORDS
-_FIRST_LINE = re.compile(rb"\n ?" + _WORDS)
-_FIRST_CONTAINED = re.compile(rb"\n ?" + _CONTAINED_WORDS)
-_LATER_LINE = re.compile(rb"\n[ \t]*" + _WORDS)
-_LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _CONTAINED_WORDS)
+_PARAGRAPH_START = rb"(?:[^-+*_=~`<\[#>\d\s]|\d+(?![\d.)])|[*_]{1,3}[A-Za-z0-9]|`[^`\n])"
+_PARAGRAPH_START_IN_CONTAINER = rb"(?:(?:[-+*>]|\d{1,9}[.)]) {1,3})+" + _PARAGRAPH_START
+_FIRST_LINE = re.compile(rb"\n ?" + _PARAGRAPH_START)
+_FIRST_CONTAINED = re.compile(rb"\n ?" + _PARAGRAPH_START_IN_CONTAINER)
+_LATER_LINE = re.compile(rb"\n[ \t]*" + _PARAGRAPH_START)
+_LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _PARAGRAPH_START_IN_CONTAINER)
 
 # The parser strips these characters from both ends of a heading.
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -73,40 +75,40 @@ class NeedsFullParse(Exception):
     """An error: only the parser can read the text correctly."""
 
 
-def find_headings(text: bytes, top: int) -> Iterator[tuple[Heading, int, int]]:
+def find_headings(text: bytes, top_level_end: int) -> Iterator[tuple[Heading, int, int]]:
     """Yield the top-level headings of a text in order, each with the line ends before and after it.
 
-    The text begins with a line end, before line 0, and ends with one. The scan begins at the line end `top`.
-    Lines end in LF only, and no byte is NUL. Raises NeedsFullParse.
+    The text begins with a line end, before line 0, and ends with one. The scan begins at the line end
+    `top_level_end`. Lines end in LF only, and no byte is NUL. Raises NeedsFullParse.
     """
-    return _TopLevelScan(text, top).read_headings()
+    return _TopLevelScan(text, top_level_end).read_headings()
 
 
 class _TopLevelScan:
     """A scan of the blocks at the top level of a text. All its positions are line ends.
 
-    `top` is the end of the last block that is certainly at the top level. `html_scan_end` is the end of the
-    lines scanned for HTML, and `list_scan_end` is the end of the lines scanned for lists. These positions
-    only increase, so the scan takes linear time.
+    `top_level_end` is the end of the last block that is certainly at the top level, `html_scan_end` that of
+    the lines scanned for HTML, and `list_scan_end` that of the lines scanned for lists. These positions only
+    increase, so the scan takes linear time.
     """
 
-    __slots__ = ("_has_open_list", "_html_scan_end", "_list_scan_end", "_text", "_top")
+    __slots__ = ("_has_open_list", "_html_scan_end", "_list_scan_end", "_text", "_top_level_end")
 
-    def __init__(self, text: bytes, top: int) -> None:
+    def __init__(self, text: bytes, top_level_end: int) -> None:
         self._text = text
-        self._top = self._html_scan_end = self._list_scan_end = top
+        self._top_level_end = self._html_scan_end = self._list_scan_end = top_level_end
         self._has_open_list = False
 
     def read_headings(self) -> Iterator[tuple[Heading, int, int]]:
         """Yield the headings in order, with the line ends before and after each. Raises NeedsFullParse."""
-        text, position = self._text, self._top
+        text, position = self._text, self._top_level_end
         line = text.count(b"\n", 1, position + 1)
         counted_end = position + 1
         while match := _CANDIDATE.search(text, position):
             start, kind = match.start(), match.lastindex
-            is_below_text = start > self._top and text[start - 1] != _NEWLINE
+            is_below_text = start > self._top_level_end and text[start - 1] != _NEWLINE
             if is_below_text and (html_end := self._find_html_end(start)):
-                position = self._top = html_end
+                position = self._top_level_end = html_end
                 continue
             position = text.index(b"\n", match.end())
             heading = None
@@ -118,7 +120,7 @@ class _TopLevelScan:
                 position = self._skip_block(match, position)
             if heading is None:
                 continue
-            self._top = position
+            self._top_level_end = position
             level, start, source = heading
             line += text.count(b"\n", counted_end, start + 1)
             counted_end = start + 1
@@ -129,7 +131,7 @@ class _TopLevelScan:
     def _read_atx(self, match: re.Match[bytes], end: int) -> tuple[int, int, str]:
         """Return the level, the start and the text of an ATX heading that ends at `end`."""
         start, (first, mark) = match.start(), match.span(_HEADING_GROUP)
-        if first - start > _MAX_LOW_DISTANCE and self._may_be_in_list(start):
+        if first - start > _MAX_UNINDENTED_OFFSET and self._may_be_in_list(start):
             raise NeedsFullParse
         return mark - first, start, _strip_closing_marks(self._text[mark:end])
 
@@ -141,12 +143,12 @@ class _TopLevelScan:
         Return None for a thematic break or text.
         """
         start, (first, last) = match.start(), match.span(_UNDERLINE_GROUP)
-        is_equals, is_low = self._text[first] == _EQUALS, first - start <= _MAX_LOW_DISTANCE
-        paragraph = self._find_paragraph(start, is_low) if is_below_text else None
+        is_equals, is_unindented = self._text[first] == _EQUALS, first - start <= _MAX_UNINDENTED_OFFSET
+        paragraph = self._find_paragraph(start, is_unindented) if is_below_text else None
         if paragraph is not None:
             return 1 if is_equals else 2, paragraph, _decode(self._text[paragraph:start])
-        if is_low and not is_equals and last - first > 2:
-            self._top = end
+        if is_unindented and not is_equals and last - first > 2:
+            self._top_level_end = end
         self._html_scan_end = start
         return None
 
@@ -163,19 +165,19 @@ class _TopLevelScan:
                 return end
             closing = _HTML_ENDS[kind].search(text, first)
         block_end = text.index(b"\n", closing.end()) if closing else len(text) - 1
-        if first - start <= _MAX_LOW_DISTANCE or not self._may_be_in_list(start):
-            self._top = block_end
+        if first - start <= _MAX_UNINDENTED_OFFSET or not self._may_be_in_list(start):
+            self._top_level_end = block_end
         # The block may be in a list. It has the same end unless a line before that end leaves the list.
-        elif _OUTDENTED[first - start - 1].search(text, end, block_end):
+        elif _LEAVES_LIST[first - start - 1].search(text, end, block_end):
             raise NeedsFullParse
         self._html_scan_end = block_end
         return block_end
 
     def _find_lines_above(self, start: int) -> tuple[int, bool]:
-        """Return the start of the lines without a blank line above `start`, and True if they are complete."""
-        floor = max(self._top, self._html_scan_end)
+        """Return the start of the lines above `start` up to a blank line, and True if none is missing."""
+        floor = max(self._top_level_end, self._html_scan_end)
         blank_line = self._text.rfind(b"\n\n", floor, start)
-        return (floor, floor == self._top) if blank_line < 0 else (blank_line + 1, True)
+        return (floor, floor == self._top_level_end) if blank_line < 0 else (blank_line + 1, True)
 
     def _find_html_end(self, start: int) -> int:
         """Return the end of the HTML block that hides the line at `start`; 0 if no block hides it."""
@@ -190,7 +192,7 @@ class _TopLevelScan:
             if opening and kind:
                 if kind in _HTML_ENDS or (kind == _KIND_WITHOUT_INTERRUPTION and not is_first):
                     raise NeedsFullParse
-                if opening.end() - position > _MAX_LOW_DISTANCE and self._may_be_in_list(start):
+                if opening.end() - position > _MAX_UNINDENTED_OFFSET and self._may_be_in_list(start):
                     raise NeedsFullParse
                 blank_line = _BLANK_LINE.search(text, end)
                 end = blank_line.start() if blank_line else len(text) - 1
@@ -200,7 +202,7 @@ class _TopLevelScan:
             position = end
         return 0
 
-    def _find_paragraph(self, start: int, is_low: bool) -> int | None:
+    def _find_paragraph(self, start: int, is_unindented: bool) -> int | None:
         """Return the start of the top-level paragraph that an underline ends; None for other text."""
         text = self._text
         position, is_complete = self._find_lines_above(start)
@@ -221,15 +223,15 @@ class _TopLevelScan:
             position = text.index(b"\n", position + 1)
         if first is None or not is_contained:
             return first
-        if not is_low:
+        if not is_unindented:
             raise NeedsFullParse
         return None
 
     def _may_be_in_list(self, start: int) -> bool:
         """Return True if a list that began above `start` may still be open there."""
         text, position = self._text, self._list_scan_end
-        if position <= self._top:
-            position, self._has_open_list = self._top, False
+        if position <= self._top_level_end:
+            position, self._has_open_list = self._top_level_end, False
         for block in _TOP_BLOCK.finditer(text, position, start):
             position, self._has_open_list = block.end(), False
         if not self._has_open_list:
@@ -256,8 +258,8 @@ def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace").strip(_SPACES)
 
 
-_OPENING_MARK = re.compile(rb"\n---[ \t]*(?=\n)")
-_CLOSING_MARK = re.compile(rb"\n(?: {0,3}-{3,}|\.\.\.)[ \t]*(?=\n)")
+_FRONT_MATTER_START = re.compile(rb"\n---[ \t]*(?=\n)")
+_FRONT_MATTER_END = re.compile(rb"\n(?: {0,3}-{3,}|\.\.\.)[ \t]*(?=\n)")
 _ITEM = re.compile(rb"^ {0,3}%b(?=[ \t\r\n])" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
@@ -291,12 +293,12 @@ def scan_headings(data: bytes) -> ScannedHeadings | None:
         shift = 1
     if b"\0" in text:
         return None
-    opening, closing, top = _find_front_matter(text)
-    front_matter_lines = text.count(b"\n", 1, top + 1)
+    opening, closing, top_level_end = _find_front_matter(text)
+    front_matter_lines = text.count(b"\n", 1, top_level_end + 1)
     headings: list[Heading] = []
     spans: list[tuple[int, int]] = []
     try:
-        for heading, start, end in find_headings(text, top):
+        for heading, start, end in find_headings(text, top_level_end):
             headings.append(heading)
             spans.append(
                 (first + start + shift * heading.line, min(first + end + shift * heading.end, len(data)))
@@ -308,7 +310,7 @@ def scan_headings(data: bytes) -> ScannedHeadings | None:
         if front_matter_lines
         else (0, 0),
         front_matter_lines=front_matter_lines,
-        body_start=min(first + top + shift * front_matter_lines, len(data)),
+        body_start=min(first + top_level_end + shift * front_matter_lines, len(data)),
         line_count=text.count(b"\n", 1, len(text) - 1) + (text[-2:-1] != b"\n"),
         headings=headings,
         spans=spans,
@@ -322,6 +324,6 @@ def may_contain_list(data: bytes, start: int, end: int) -> bool:
 
 def _find_front_matter(text: bytes) -> tuple[int, int, int]:
     """Return the line ends after the opening and around the closing mark, or zeros without front matter."""
-    opening = _OPENING_MARK.match(text)
-    closing = opening and _CLOSING_MARK.search(text, opening.end())
+    opening = _FRONT_MATTER_START.match(text)
+    closing = opening and _FRONT_MATTER_END.search(text, opening.end())
     return (opening.end(), closing.start(), closing.end()) if opening and closing else (0, 0, 0)

@@ -234,13 +234,3 @@ def _append_line(log: Reflog, line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(handle)
-
-
-class BranchMoved(WorkspaceError):
-    """A branch that has moved from the base of the batch; `tip` is its current commit."""
-
-    code: ClassVar[str] = "BRANCH_MOVED"
-
-    def __init__(self, tip: str | None) -> None:
-        super().__init__("another writer moved the branch", fix="Read the branch again and repeat.", tip=tip)
-        self.tip = tip

@@ -85,7 +85,7 @@ class Overlay:
         overlay._new_paths = dict(self._new_paths)
         return overlay
 
-    def has_path(self, path: str) -> bool:
+    def has_changed(self, path: str) -> bool:
         """Return True if the batch has written or removed a document at a path."""
         return path in self._documents
 

@@ -136,7 +136,7 @@ class OverwriteCheck:
         if self._precondition is None:
             return
         paths = after.list_changed_paths(before)
-        if not all(self._is_unchanged(path) and not before.has_path(path) for path in paths):
+        if not all(self._is_unchanged(path) and not before.has_changed(path) for path in paths):
             self._check_removed_texts(operation, before, after)
         if self._needs_digests:
             self._record_written_texts(paths, before, after)

@@ -18,8 +18,8 @@ from typing import Any
 from index.service import SearchIndex
 from tests import repositories
 from tests.repositories import Repo
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Access

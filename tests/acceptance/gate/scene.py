@@ -13,8 +13,8 @@ from docyard.terminal.exits import Exit
 from index.service import SearchIndex
 from tests.acceptance.gate.model import Model
 from tests.repositories import Repo, create_repository
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.proposals.proposal import Proposal, ProposalState

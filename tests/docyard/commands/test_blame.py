@@ -11,7 +11,7 @@ from docyard.cli.main import main
 from index.service import SearchIndex
 from tests.docyard.commands.conftest import CommitAll, RunInTerminal
 from tests.docyard.conftest import Git
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]

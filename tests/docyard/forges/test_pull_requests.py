@@ -17,7 +17,7 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, ForgeSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.actions.repository import Actor

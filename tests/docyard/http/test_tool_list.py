@@ -12,7 +12,7 @@ from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 
 from docyard.mcp_server.calls import ToolCalls, Workers
 from docyard.mcp_server.notifications import ToolListAnnouncer
-from tools.registry import UnknownTool
+from tools.toolbox import UnknownTool
 
 TIMEOUT_S = 60.0
 

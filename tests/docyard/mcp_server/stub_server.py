@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from docyard.mcp_server.server import run_stdio
-from tools.registry import UnknownTool
 from tools.tool import Answer
+from tools.toolbox import UnknownTool
 
 FOLDER = Path(sys.argv[1])
 NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")

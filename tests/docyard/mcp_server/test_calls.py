@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from docyard.mcp_server.calls import ToolCalls, Workers
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
 

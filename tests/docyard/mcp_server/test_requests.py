@@ -11,8 +11,8 @@ from docyard.mcp_server.calls import Workers
 from docyard.mcp_server.requests import Requests
 from index.service import SearchIndex
 from tools.arguments import InvalidArguments
-from tools.registry import Toolbox
 from tools.tool import Context
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

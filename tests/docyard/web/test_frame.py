@@ -1,4 +1,4 @@
-"""Rules for every page: valid HTML, only forms of the same session, and errors with a fix."""
+"""Rules for every page: valid HTML, forms are accepted only from the same session, and errors with a fix."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from index.cursors import StaleCursor
 from index.storage.location import METADATA_FILE
 from tests.index.artifacts.conftest import BuildArtifact
 from tests.index.storage.damage import replace_file
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.errors import WorkspaceError
 
 NEW_DOCUMENTS = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}

@@ -15,7 +15,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tools.arguments import InvalidArguments
 from tools.documents import edit_operations
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke

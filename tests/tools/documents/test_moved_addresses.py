@@ -7,7 +7,7 @@ import pytest
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, parse_next_call
 from tools.moved_addresses import Location, find_current_location, find_moved_location
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 
 OTHER_DOCUMENT = "# Other\n\nOther words.\n"
 

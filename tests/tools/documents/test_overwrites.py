@@ -9,7 +9,7 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, make_client
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 

@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import MAX_RESULT_LENGTH

@@ -7,7 +7,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, create_empty_repository
 from tests.tools.conftest import API, CallTool, make_client
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke

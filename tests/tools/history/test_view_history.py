@@ -11,7 +11,7 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, make_client
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 TOOLSETS = ("documents", "history")

@@ -15,8 +15,8 @@ from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
 from tools.prompts import PROMPTS, list_offered_prompts
 from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
-from tools.registry import Toolbox
 from tools.tool import Context
+from tools.toolbox import Toolbox
 from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace

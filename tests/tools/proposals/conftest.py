@@ -10,8 +10,8 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API, CallTool, make_client, parse_next_call
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace

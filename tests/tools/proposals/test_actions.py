@@ -18,7 +18,7 @@ from tests.tools.proposals.conftest import (
 )
 from tools.proposals import update_proposal
 from tools.proposals.update_proposal import ACTIONS
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
 
@@ -63,7 +63,7 @@ def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: C
     assert call_tool("view_proposal").data["total"] == 1
 
 
-def test_emoji_and_duplicate_titles_are_accepted_and_long_refused(call_tool: CallTool) -> None:
+def test_emoji_and_duplicate_titles_are_accepted_and_long_title_is_refused(call_tool: CallTool) -> None:
     first_proposal = check_success(call_tool("create_proposal", title="🦄", description=""))
     second_proposal = check_success(call_tool("create_proposal", title="🦄", description="", submit=True))
     assert first_proposal["proposal"] != second_proposal["proposal"]

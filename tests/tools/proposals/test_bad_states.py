@@ -17,8 +17,8 @@ from tests.tools.proposals.conftest import (
     create_proposal,
     get_commit_fields,
 )
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 

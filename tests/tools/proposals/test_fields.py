@@ -12,7 +12,7 @@ from tests.tools.conftest import CallTool
 from tests.tools.proposals.conftest import check_success, create_proposal
 from tests.tools.proposals.test_writers import WRITES
 from tools.completion import complete_ref
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}
 

@@ -9,7 +9,7 @@ from tests.call_hooks import run_after_call
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import check_success
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import ProposalRepository
 

@@ -10,8 +10,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import call_next_step, check_success
-from tools.registry import Toolbox, UnknownTool
 from tools.resources.contents import read_resource
+from tools.toolbox import Toolbox, UnknownTool
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

@@ -11,8 +11,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import approve_as_person, call_next_step, check_success, create_proposal
-from tools.registry import Toolbox
 from tools.tool import NextStep, call
+from tools.toolbox import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 

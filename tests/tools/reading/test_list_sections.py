@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client, parse_next_call
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 SECTION_COUNT = 1_203

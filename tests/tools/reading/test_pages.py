@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tools.pages import count_fitting_characters, cut_text
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from tools.toolsets import all_tools
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens

@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client, parse_next_call
-from tools.registry import Toolbox
 from tools.tool import Answer
+from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace

@@ -13,8 +13,8 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API
 from tests.tools.resources.test_list import open_context
-from tools.registry import Toolbox
 from tools.resources.contents import read_resource, write_uri
+from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.errors import WorkspaceError
 from workspace.texts.tokens import count_tokens

@@ -10,10 +10,10 @@ from index.cursors import InvalidCursor, StaleCursor
 from index.service import SearchIndex
 from tests.repositories import Repo, create_empty_repository, create_repository
 from tests.tools.conftest import API
-from tools.registry import Toolbox
 from tools.resources.contents import read_resource
 from tools.resources.list import PAGE_SIZE, list_resources
 from tools.tool import Context
+from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
@@ -85,7 +85,7 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
     )
 
 
-def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> None:
+def test_stale_and_invalid_cursors_are_refused(toolbox: Toolbox, repo: Repo) -> None:
     repo.commit({f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
     cursor = list_resources(toolbox.context(), None).next_cursor
     assert cursor is not None

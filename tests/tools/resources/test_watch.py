@@ -6,9 +6,9 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import API
-from tools.registry import Toolbox
 from tools.resources.contents import InvalidUri
 from tools.resources.watch import ResourceWatch, TooManyWatchedResources
+from tools.toolbox import Toolbox
 from workspace.errors import WorkspaceError
 
 DOCUMENT, SECTION, OTHER_DOCUMENT = "doc:///api.md", "doc:///api.md#endpoints", "doc:///notes/plain.md"

@@ -11,8 +11,8 @@ from index.storage.locking import hold_lock
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.caveats import describe_search_caveats
-from tools.registry import Toolbox
 from tools.tool import Data
+from tools.toolbox import Toolbox
 
 SEARCH_TOOLS = ["search_docs", "search_documents"]
 QUERY = {"query": "search", "limit": 50}

@@ -9,7 +9,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client, parse_next_call
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace

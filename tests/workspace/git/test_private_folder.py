@@ -20,7 +20,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.other_user import run_as_other_user
 from tests.repositories import Repo
-from tools.registry import Toolbox
+from tools.toolbox import Toolbox
 from workspace.git.private_folder import make_private_folder, open_lock
 from workspace.git.sharing import is_shared_with_group
 from workspace.git.store import GitStore

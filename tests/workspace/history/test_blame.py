@@ -113,7 +113,7 @@ def test_empty_document_has_no_lines(tmp_path: Path) -> None:
     assert read_blame(tmp_path, "a.md") == ()
 
 
-def test_missing_document_is_not_blamed(tmp_path: Path) -> None:
+def test_blame_of_removed_section_raises_error(tmp_path: Path) -> None:
     repo = create_repository(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
     repo.commit({"a.md": "# A\n"})
     with pytest.raises(SectionNotFound):

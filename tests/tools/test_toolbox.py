@@ -7,8 +7,8 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tools.registry import Toolbox, UnknownTool
 from tools.tool import Tool
+from tools.toolbox import Toolbox, UnknownTool
 from tools.toolsets import (
     DEFAULT_TOOLSETS,
     TOOLSETS,
