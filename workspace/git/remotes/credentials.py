@@ -62,7 +62,7 @@ class Access:
     ssh_keys: tuple[Path, ...] = ()
 
     def find_login(self, address: RemoteUrl, repository_folders: Iterable[Path]) -> Login | None:
-        """Return the login for a remote over HTTP; None without a secret, or if the connection is not private.
+        """Return the login for a remote over HTTP; None without a secret or on an insecure connection.
 
         `repository_folders` are the folders in which no credential file is read. Raises UnsafeCredentials.
         """
