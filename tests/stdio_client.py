@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import Implementation
 
-from tests import preloaded
+from tests import fork_server
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 60.0  # seconds to wait for an expected message or exit
@@ -46,7 +46,7 @@ def server_environment() -> dict[str, str]:
 
 
 def serve_command(repo: Path, *options: str) -> list[str]:
-    return [*preloaded.python_command(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+    return [*fork_server.python_command(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def encode_line(message: Mapping[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import CLIENT, user_environment
 from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
 
@@ -22,7 +22,15 @@ _SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
 
 def build_slow_lock_command(repo: Path, *options: str) -> list[str]:
     """Return the command of a server with a longer timeout for locks, for tests that lock files."""
-    return [*preloaded.python_command(), _SLOW_LOCK_SERVER, "serve", "-C", str(repo), "--no-fsync", *options]
+    return [
+        *fork_server.python_command(),
+        _SLOW_LOCK_SERVER,
+        "serve",
+        "-C",
+        str(repo),
+        "--no-fsync",
+        *options,
+    ]
 
 
 def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
@@ -76,7 +84,7 @@ async def connect_to_server(
         if recorder is not None and isinstance(message, ResourceListChangedNotification):
             recorder.record(LIST)
 
-    command = [*preloaded.python_command(), "-m", "docyard", "serve", *map(str, options)]
+    command = [*fork_server.python_command(), "-m", "docyard", "serve", *map(str, options)]
     variables = user_environment(home)
     async with connect(command, protocol, name=CLIENT, variables=variables, receive=receive) as client:
         yield client

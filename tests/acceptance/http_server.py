@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import user_environment
 
 TIMEOUT_S = 60.0
@@ -25,7 +25,7 @@ class HttpServer:
         self._log = home / "stderr"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*preloaded.python_command(), "-m", "docyard", "serve", *options],
+                [*fork_server.python_command(), "-m", "docyard", "serve", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp_types import TextContent
 
-from tests import preloaded
+from tests import fork_server
 from tests.stdio_client import ROOT, ProtocolVersion, connect
 
 CLIENT = "acceptance"
@@ -71,7 +71,7 @@ def serve_artifact(
 
 @contextmanager
 def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
-    command = [*preloaded.python_command(), "-m", "docyard", "serve", *options]
+    command = [*fork_server.python_command(), "-m", "docyard", "serve", *options]
     connection = connect(command, protocol, name=CLIENT, variables=user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import (
     ProtocolVersion,
     Server,
@@ -169,7 +169,7 @@ def test_suggested_calls_of_artifact_work(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:
     out = tmp_path / "out"
-    command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    command = [*fork_server.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     with serve_artifact(out, home, "--toolsets", ALL_TOOLSETS) as server:

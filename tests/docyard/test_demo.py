@@ -11,7 +11,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.demo import story
 from docyard.demo.story import DOCUMENT, STORY, PersonCommit
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run_demo(folder: Path, **extra_variables: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **extra_variables}
-    command = (*preloaded.python_command(), "-m", "docyard", "demo", "--keep", str(folder))
+    command = (*fork_server.python_command(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 

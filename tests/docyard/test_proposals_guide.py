@@ -13,7 +13,7 @@ import pytest
 
 from docyard.cli.main import main
 from index.service import SearchIndex
-from tests import preloaded
+from tests import fork_server
 from tests.repositories import Repo, create_repository
 from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
@@ -35,7 +35,7 @@ class Reader:
         self._program_folder = folder / "bin"
         self._program_folder.mkdir()
         command = self._program_folder / "docyard"
-        command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from docyard.cli.main import docyard as group
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import serve_artifact, user_environment
 from tests.repositories import Repo, create_repository
 
@@ -43,7 +43,7 @@ class Shell:
         commands.mkdir()
         self.home.mkdir()
         for name, line in (
-            ("docyard", f'exec {shlex.join(preloaded.python_command())} -m docyard "$@"'),
+            ("docyard", f'exec {shlex.join(fork_server.python_command())} -m docyard "$@"'),
             ("pipx", "exit 0"),
         ):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import preloaded
+from tests import fork_server
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 
@@ -31,7 +31,7 @@ def run_hook(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
+        [*fork_server.python_command(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -113,7 +113,7 @@ def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
     process = subprocess.run(
-        [*preloaded.python_command(), "-m", *shlex.split(command)],
+        [*fork_server.python_command(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests import preloaded, repositories
+from tests import fork_server, repositories
 from tests.acceptance.server import Server, serve_repository, user_environment
 from tests.repositories import Repo
 
@@ -48,7 +48,7 @@ class Person:
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of docyard, check its exit code, and return its output."""
         process = subprocess.run(
-            [*preloaded.python_command(), "-m", "docyard", *arguments],
+            [*fork_server.python_command(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
             capture_output=True,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests import preloaded, repositories
+from tests import fork_server, repositories
 from tests.acceptance.clients import start_slow_lock_server, wait_until
 from tests.repositories import Repo
 from tests.stdio_client import encode_call, encode_line
@@ -36,7 +36,7 @@ def run_sync(repo: Repo, *arguments: str, **variables: str) -> subprocess.Comple
     }
     env |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
     return subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", "sync", *arguments],
+        [*fork_server.python_command(), "-m", "docyard", "sync", *arguments],
         cwd=repo.path,
         env=env,
         capture_output=True,

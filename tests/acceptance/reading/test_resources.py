@@ -11,7 +11,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import TextResourceContents
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.clients import (
     LIST,
     EventRecorder,
@@ -240,7 +240,7 @@ async def test_replaced_artifact_is_announced(
 
 
 def build_artifact(repo: Repo, home: Path, out: Path) -> None:
-    command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    command = [*fork_server.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
@@ -73,7 +73,7 @@ def build_queries(number: int) -> list[dict[str, Any]]:
 
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

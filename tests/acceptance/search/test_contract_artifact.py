@@ -13,7 +13,7 @@ import pytest
 
 from index.artifacts.manifest import read_manifest, write_manifest
 from index.storage.metadata import parse_metadata
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import Server, serve_artifact, user_environment
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
@@ -31,7 +31,7 @@ FILES = {
 def run_docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user with an empty home."""
     return subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", *arguments],
+        [*fork_server.python_command(), "-m", "docyard", *arguments],
         env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

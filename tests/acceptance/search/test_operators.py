@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
 from tests.docyard.web.page_server import serve_pages
 from tests.loops import loop_over
@@ -103,7 +103,7 @@ def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
     tip = create_repository(repo.path.parent / "tip", FILES)
     out, key = home / "operators-out", home / "operators.key"
     subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],
+        [*fork_server.python_command(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],
         env=user_environment(home),
         check=True,
         capture_output=True,
@@ -221,7 +221,7 @@ def test_field_without_sections_is_named_in_the_hint(servers: dict[str, Callable
 
 def _run_docyard(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
         cwd=folder,
         env=user_environment(home),
         capture_output=True,

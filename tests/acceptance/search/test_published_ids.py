@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests import preloaded, repositories
+from tests import fork_server, repositories
 from tests.acceptance.server import Server, serve_repository, user_environment
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo
@@ -18,7 +18,7 @@ PAGE, OTHER_PAGE = make_path(4), make_path(5)
 def run_docyard(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
     process = subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", *arguments],
+        [*fork_server.python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
         env={**user_environment(home), "COLUMNS": "100"},
         capture_output=True,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import preloaded
+from tests import fork_server
 from tests.acceptance.server import (
     ProtocolVersion,
     Server,
@@ -165,7 +165,7 @@ def test_corpus_without_description_is_described_by_repository_name(server: Serv
 
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,

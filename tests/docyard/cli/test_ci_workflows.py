@@ -16,7 +16,7 @@ import yaml
 from docyard import __version__
 from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow
 from docyard.cli.main import main
-from tests import preloaded, repositories
+from tests import fork_server, repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 
@@ -58,7 +58,7 @@ def run_script(clone: Repo, script: str, folder: Path, **variables: str) -> subp
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     (programs / "docyard").write_text(
-        f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n'
+        f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n'
     )
     (programs / "docyard").chmod(0o755)
     inherited_environment = {

@@ -13,7 +13,7 @@ import pytest
 from docyard.cli.main import main
 from index.artifacts.build import LOCK_FILE
 from index.storage.locking import hold_lock
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 
@@ -283,7 +283,15 @@ def test_concurrent_build_in_same_folder_is_refused(repo: Path, output_folder: P
 
 @pytest.mark.process
 def test_two_processes_at_once_leave_usable_artifact(repo: Path, output_folder: Path, tmp_path: Path) -> None:
-    command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo), "--out", str(output_folder)]
+    command = [
+        *fork_server.python_command(),
+        "-m",
+        "docyard",
+        "build",
+        str(repo),
+        "--out",
+        str(output_folder),
+    ]
     processes = [
         subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         for _ in range(2)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,7 +58,7 @@ def shell_environment(tmp_path: Path, documents: Path, home: Path) -> dict[str, 
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docyard"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n')
     program.chmod(0o755)
     return {
         **os.environ,

@@ -12,7 +12,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.terminal.exits import Exit
 from index.artifacts.manifest import make_manifest_name
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 
 RunServer = Callable[..., tuple[int, str]]
@@ -41,7 +41,7 @@ def run_server(tmp_path: Path) -> RunServer:
 
     def run(*options: str) -> tuple[int, str]:
         completed = subprocess.run(
-            [*preloaded.python_command(), "-m", "docyard", "serve", *options],
+            [*fork_server.python_command(), "-m", "docyard", "serve", *options],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

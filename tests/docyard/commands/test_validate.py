@@ -13,7 +13,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.cli.validate_sources import collect_findings
 from docyard.commands.validate import FORMATS
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import list_folder
@@ -141,7 +141,7 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
 @pytest.mark.process
 def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
     write_documents(repo, a="[x](gone.md)\n" * 5_000)
-    command = (*preloaded.python_command(), "-m", "docyard", "validate", "-C", str(repo))
+    command = (*fork_server.python_command(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -156,7 +156,7 @@ def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_full_output_device_ends_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full_device:
-        command = (*preloaded.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
+        command = (*fork_server.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
         completed = subprocess.run(
             command, stdout=full_device, stderr=subprocess.PIPE, text=True, check=False
         )

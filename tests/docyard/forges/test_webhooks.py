@@ -33,7 +33,7 @@ from docyard.forges.webhooks import (
     build_webhook_routes,
     has_valid_signature,
 )
-from tests import preloaded, repositories
+from tests import fork_server, repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
 from tests.docyard.forges.local_forge import PASSWORD
@@ -466,7 +466,7 @@ def test_server_accepts_webhooks_without_its_token(
     repo = repositories.create_repository(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [*preloaded.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [*fork_server.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:

@@ -24,7 +24,7 @@ from mcp_types import CONNECTION_CLOSED
 
 from docyard.mcp_server.input import INVALID_REQUEST, MAX_LINE_BYTES
 from docyard.mcp_server.stdio import MAX_OPEN_REQUESTS, InputFile, OpenRequests, OutputFile
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.stdio_client import (
     ENVELOPE,
@@ -282,7 +282,7 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """Check that cancelled requests, which the SDK never answers, do not fill the limit."""
     with start_client(
-        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         if is_stateless:
             server.exchange(json.loads(build_request(0, "tools/list", True)))
@@ -298,7 +298,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
-    with start_client([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -335,7 +335,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.process
 @needs_posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
@@ -377,7 +377,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
 @each_version
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
     with start_client(
-        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         token = {"progressToken": 1}
         for request_id in range(1, 13):

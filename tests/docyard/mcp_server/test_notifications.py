@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.docyard.mcp_server.test_stdio import STUB_SERVER
 from tests.stdio_client import (
@@ -136,7 +136,7 @@ async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> No
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
         subprocess.run(
-            [*preloaded.python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
+            [*fork_server.python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
             check=True,
             capture_output=True,
             env=server_environment(),

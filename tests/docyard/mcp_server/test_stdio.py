@@ -14,7 +14,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import CallToolResult
 
-from tests import preloaded
+from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tests.stdio_client import ProtocolVersion, RawClient, connect, serve_command, server_environment
@@ -123,7 +123,7 @@ async def test_client_name_cannot_forge_trailer(
     tmp_path: Path, protocol: ProtocolVersion, name: str, expected: str
 ) -> None:
     async with connect(
-        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
+        [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
     ) as client:
         assert read_data(await client.call_tool("whoami", {})) == {"client": expected}
 
@@ -140,7 +140,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
     async def record_progress(progress: float, total: float | None, message: str | None) -> None:
         reports.append((progress, total, message))
 
-    async with connect([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
+    async with connect([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("slow", {}, progress_callback=record_progress)
         assert read_data(result) == {"done": True}
     assert len(reports) > 3
@@ -150,7 +150,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
 
 async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
     log = tmp_path / "log"
-    command = [*preloaded.python_command(), STUB_SERVER, str(tmp_path)]
+    command = [*fork_server.python_command(), STUB_SERVER, str(tmp_path)]
     with log.open("w") as stream:
         async with connect(command, protocol, log=stream) as client:
             result = await client.call_tool("broken", {})
@@ -166,7 +166,7 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
 
 
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
+    async with connect([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("surrogate", {})
         assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
@@ -232,7 +232,7 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.close()
@@ -243,7 +243,7 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
@@ -253,14 +253,14 @@ def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> N
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from tests import preloaded
+from tests import fork_server
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -26,7 +26,7 @@ def run_in_terminal(*command: str) -> str:
     terminal_end, process_end = pty.openpty()
     output = b""
     with subprocess.Popen(
-        [*preloaded.python_command(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
+        [*fork_server.python_command(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
     ):
         os.close(process_end)
         try:

@@ -5,8 +5,8 @@ start. The child has the descriptors, arguments, environment and folder of the r
 `__main__` from its first line. Cold starts are tested by `tests/soak/`, and in `tests/docyard/mcp_server/` by
 `test_stdio.py` and `test_late_imports.py`.
 
-    python -m tests.preloaded serve SOCKET    runs the imports, and forks until its input ends
-    python tests/preloaded.py run SOCKET …    represents the forked child: forwards signals and the exit code
+    python -m tests.fork_server serve SOCKET  runs the imports, and forks until its input ends
+    python tests/fork_server.py run SOCKET …  represents the forked child: forwards signals and the exit code
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def _start_server() -> str:
     import subprocess
     import tempfile
 
-    folder = tempfile.TemporaryDirectory(prefix="preloaded-")
+    folder = tempfile.TemporaryDirectory(prefix="fork-server-")
     path = os.path.join(folder.name, "socket")
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.preloaded", "serve", path],
+        [sys.executable, "-m", "tests.fork_server", "serve", path],
         cwd=_ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
