@@ -121,14 +121,15 @@ class Person:
         """Commit, and stage the file again after a failure, until nothing else is staged.
 
         A `git commit` reads the index before it locks it. If another commit comes in between, Git writes the
-        old index and then refuses to move the branch. A second `git commit` would revert the other commit.
+        old index and then refuses to move the branch. A second `git commit` would revert the other commit. A
+        plain `git reset` would not do: it moves the branch to the commit that it read.
         """
         deadline = time.monotonic() + 60
         while not self._try("commit", "-q", *arguments):
             while True:
                 assert time.monotonic() < deadline, f"git commit never succeeded: {self.failures}"
                 time.sleep(self._random.uniform(0.005, 0.02))
-                self._retry("reset", "-q")
+                self._retry("restore", "--staged", ":/")
                 self._retry("add", "--", name)
                 if set(self._repo.git("diff", "--cached", "--name-only").splitlines()) <= {name}:
                     break
