@@ -82,6 +82,8 @@ class Query:
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
     With `includes_unscored`, every selected section is a result, even if it contains none of the terms.
 
+    `name_parts` are the terms that occur only as parts of names, such as `api` of `--api-group`.
+
     `expansions` are further terms: each matches all words with a prefix, or all similar words.
     `notes` report the parts of the text that look like operators but are invalid.
     """
@@ -97,6 +99,7 @@ class Query:
     expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
     includes_unscored: bool = False
     notes: tuple[str, ...] = ()
+    name_parts: frozenset[str] = frozenset()
 
 
 class ScoredSection(NamedTuple):

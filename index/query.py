@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, weigh_query_terms
+from index.analysis import STOP_WORDS, TOKEN, expand, extract_name_parts, weigh_query_terms
 from index.analysis.words import normalize, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
@@ -129,6 +129,7 @@ def parse_query(
         expansions=operators.expansions,
         includes_unscored=includes_unscored,
         notes=notes,
+        name_parts=extract_name_parts(TOKEN.findall(parsed_text.text)),
     )
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "count_text_terms",
     "expand",
     "expand_raw_token",
+    "extract_name_parts",
     "extract_title_terms",
     "split_raw_tokens",
     "strip_markup",
@@ -75,11 +76,14 @@ def count_heading_terms(text: str) -> dict[str, int]:
 
 
 @lru_cache(maxsize=8_192)
-def extract_title_terms(title: str) -> tuple[str, ...]:
-    """Return the distinct terms of a document's title, without stop words if there are other words."""
+def extract_title_terms(title: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the distinct terms of a document's title, and those that are only parts of its names.
+
+    Stop words are left out if there are other words.
+    """
     tokens = TOKEN.findall(normalize(title[:MAX_HEADING_ABOVE_LENGTH]))
     terms = tuple(dict.fromkeys([term for token in tokens for term in expand(token)]))
-    return tuple([term for term in terms if term not in STOP_WORDS]) or terms
+    return tuple([term for term in terms if term not in STOP_WORDS]) or terms, extract_name_parts(tokens)
 
 
 _HYPHENATED = re.compile(r"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)+")
@@ -98,9 +102,28 @@ def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
         terms = expand(token)
         for term in terms:
             weights[term] = get(term, 0) + 1
-        if len(terms) > 1 and is_name(token) and not _HYPHENATED.fullmatch(token):
+        if _has_parts(token, terms):
             weights[terms[0]] += len(terms) - 1
     return {term: weight for term, weight in weights.items() if term not in STOP_WORDS} or weights
+
+
+def extract_name_parts(tokens: Iterable[str]) -> frozenset[str]:
+    """Return the terms that a query's tokens have only as parts of names, such as `api` of `--api-group`."""
+    wholes: set[str] = set()
+    parts: set[str] = set()
+    for token in tokens:
+        terms = expand(token)
+        if _has_parts(token, terms):
+            wholes.add(terms[0])
+            parts.update(terms[1:])
+        else:
+            wholes.update(terms)
+    return frozenset(parts - wholes)
+
+
+def _has_parts(token: str, terms: tuple[str, ...]) -> bool:
+    """Return True if a token is a name whose first term is the whole and whose others are its parts."""
+    return len(terms) > 1 and is_name(token) and not _HYPHENATED.fullmatch(token)
 
 
 def expand(token: str) -> tuple[str, ...]:

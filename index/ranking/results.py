@@ -345,7 +345,7 @@ def _add_title_gains(
     for rank, (negated_score, index, number, document) in enumerate(ordered_sections):
         share = shares.get(document)
         if share is None:
-            share = shares[document] = statistics.title_share(index, number, terms)
+            share = shares[document] = statistics.title_share(index, number, terms, query.name_parts)
         if share[0]:
             ordered_sections[rank] = (
                 negated_score - compute_title_gain(-negated_score, *share),

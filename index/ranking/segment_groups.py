@@ -351,13 +351,19 @@ class Statistics:
         """Return the record of a section by the index of its segment and its number there."""
         return self._record(index, number)
 
-    def title_share(self, index: int, number: int, terms: Container[str]) -> tuple[int, int]:
+    def title_share(
+        self, index: int, number: int, terms: Container[str], name_parts: Container[str]
+    ) -> tuple[int, int]:
         """Return the weight of those terms of a document's title that are in `terms`, and of all its terms.
 
-        Only the ratio of the two counts. If it is 0 or 1, numbers of terms are returned.
+        Only the ratio of the two counts. If it is 0 or 1, numbers of terms are returned. Two names that have
+        a part in common differ: a query for `UnhookAll`, whose `name_parts` have `unhook`, does not match the
+        title `__unhook`.
         """
-        title = extract_title_terms(self.segment_readers[index].segment.title(number))
-        matched_terms = [term for term in title if term in terms]
+        title, title_name_parts = extract_title_terms(self.segment_readers[index].segment.title(number))
+        matched_terms = [
+            term for term in title if term in terms and not (term in name_parts and term in title_name_parts)
+        ]
         if not matched_terms or len(matched_terms) == len(title):
             return len(matched_terms), len(title)
         section_count = self.section_count
@@ -365,7 +371,7 @@ class Statistics:
         missing_weights = [
             compute_weight(1, self._count_sections(term), section_count)
             for term in title
-            if term not in terms
+            if term not in matched_terms
         ]
         return matched_weight, matched_weight + sum(missing_weights)
 

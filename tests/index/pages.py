@@ -136,4 +136,5 @@ def make_random_query(rng: Random) -> Query:
         path=rng.choice(PATTERNS) if rng.random() < 0.25 else None,
         phrases_first=bool(phrases) and rng.random() < 0.5,
         scored_phrases=tuple(filter(can_be_scored, scored_phrases)),
+        name_parts=frozenset(rng.sample(words, rng.randint(0, len(words)))),
     )

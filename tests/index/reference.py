@@ -151,11 +151,12 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
         hits = passing_items
 
     def compute_title_gain(item: RankedSection) -> int:
-        title = {
-            term: bm25.compute_weight(1, section_counts[term], section_count)
-            for term in extract_title_terms(item.entry.page.title)
-        }
-        matched_weight = sum(weight for term, weight in title.items() if term in query.terms)
+        terms, name_parts = extract_title_terms(item.entry.page.title)
+        title = {term: bm25.compute_weight(1, section_counts[term], section_count) for term in terms}
+        common_parts = name_parts & query.name_parts
+        matched_weight = sum(
+            weight for term, weight in title.items() if term in query.terms and term not in common_parts
+        )
         return (
             bm25.compute_title_gain(item.points, matched_weight, sum(title.values())) if matched_weight else 0
         )

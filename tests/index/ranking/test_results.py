@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from index.documents import IndexedDocument, SectionRecord
 from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
 from index.port import Query
+from index.query import parse_query
 from index.ranking.cache import ArrayCache
 from index.ranking.results import ScoredPhrase, find_top_results
 from index.ranking.segment_groups import Statistics
+from index.segments.generation import SegmentReader
 from tests.example_counts import scale_examples
 from tests.index.pages import (
     PATHS,
@@ -26,6 +28,7 @@ from tests.index.pages import (
     make_page,
     make_random_page,
     make_random_query,
+    make_segment,
     open_section_reader,
 )
 from tests.index.reference import Entry, make_entries, rank
@@ -172,3 +175,23 @@ def test_results_of_any_commits_equal_plain_engine(
     assert find_hits(
         index.pages, Statistics(open_section_reader(index.segment_readers)), query, offset, limit
     ) == find_expected(entries, query, offset, limit)
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "has_gain"),
+    [
+        ("UnhookAll", "__unhook", False),
+        ("UnhookAll", "UnhookAll", True),
+        ("UnhookAll", "Unhook a handler", True),
+        ("unhook", "__unhook", True),
+        ("unhook UnhookAll", "__unhook", True),
+    ],
+)
+def test_title_has_no_gain_if_its_name_has_only_a_part_in_common_with_a_name_of_the_query(
+    query: str, title: str, has_gain: bool
+) -> None:
+    segment = make_segment([make_page("a.md", f"# {title}\n"), make_page("b.md", "Text.\n")])
+    statistics = Statistics(open_section_reader([SegmentReader.of(segment)]))
+    parsed_query = parse_query(query)
+    matched_weight, _ = statistics.title_share(0, 0, parsed_query.terms, parsed_query.name_parts)
+    assert bool(matched_weight) == has_gain
