@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
-    from tools.toolbox import Toolbox
+    from tools.dispatcher import ToolDispatcher
     from workspace.policy.tokens import Tokens
     from workspace.workspace import Workspace
 
@@ -39,7 +39,7 @@ class Service:
     if the server synchronises with a remote.
     """
 
-    toolbox: Toolbox
+    dispatcher: ToolDispatcher
     writes: bool
     load: Callable[[], object]
     warm: Callable[[Any], object]
@@ -66,7 +66,7 @@ def build_repository_service(
     from docyard.forges.rounds import ForgeRounds
     from docyard.sync import Synchronizer
     from index.service import SearchIndex
-    from tools.toolbox import Toolbox
+    from tools.dispatcher import ToolDispatcher
 
     _check_settings(workspace)
     workspace.announcer = build_announcer(
@@ -74,10 +74,10 @@ def build_repository_service(
     )
     index = SearchIndex(workspace)
     workspace.inbound = index
-    toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
+    dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, text_tokens)
     rounds = ForgeRounds(workspace, environment.read_forge_access)
     synchronizer = Synchronizer(workspace, environment.read_remote_access, rounds)
-    toolbox.on_write = synchronizer.notify_commit
+    dispatcher.on_write = synchronizer.notify_commit
 
     def load() -> None:
         # An index that cannot be opened is rebuilt by `index.follow`, which otherwise raises the reason.
@@ -108,7 +108,7 @@ def build_repository_service(
         return Tokens(workspace.git.common_dir)
 
     return Service(
-        toolbox,
+        dispatcher,
         not read_only,
         load,
         start_and_warm,
@@ -126,12 +126,12 @@ def build_artifact_service(
     """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
     from index.storage.keys import read_key
-    from tools.toolbox import Toolbox
+    from tools.dispatcher import ToolDispatcher
 
     artifacts = Artifacts(
         folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
     )
-    toolbox = Toolbox.for_changing_index(artifacts.current, artifacts.latest, toolsets, text_tokens)
+    dispatcher = ToolDispatcher.for_changing_index(artifacts.current, artifacts.latest, toolsets, text_tokens)
     index = artifacts.latest()
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
@@ -148,7 +148,9 @@ def build_artifact_service(
         load()
         artifacts.current().follow(progress)
 
-    return Service(toolbox, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None)
+    return Service(
+        dispatcher, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None
+    )
 
 
 def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:

@@ -25,7 +25,7 @@ _PRELOADED_MODULES = (
     "docyard.commands.serve",
     "docyard.mcp_server.server",
     "index.service",
-    "tools.toolbox",
+    "tools.dispatcher",
 )
 _MAX_REQUEST_BYTES = 1 << 20  # bytes of a request: arguments and environment
 _NUMBER_BYTES = 4  # bytes of a number on the wire

@@ -149,11 +149,11 @@ MUTATIONS = (
         "tools/toolsets.py",
         " and not (read_only and tool.writes)",
         "",
-        ("tests/tools/test_toolbox.py",),
+        ("tests/tools/test_dispatcher.py",),
     ),
     Mutation(
         "a failed response after a commit is a success",
-        "tools/toolbox.py",
+        "tools/dispatcher.py",
         "                    answer = build_committed_answer(record, error, self.offers)\n",
         "                    raise\n",
         ("tests/tools/test_after_commit.py",),

@@ -4,6 +4,7 @@ after_commit.py     the answer of a call that has committed and then failed
 arguments.py        parsing of arguments, with errors that name the field
 caveats.py          warnings of an answer about the index and the remote
 completion.py       completion of arguments, as a user types them
+dispatcher.py       the dispatcher: the tools that a server offers, and the answer to a call
 documents/          tools that create, edit, remove, list and view documents
 errors.py           translation of an error to an answer with a call that works
 examples.py         examples after an error
@@ -16,7 +17,6 @@ prompts/            MCP prompts that a user selects in a host
 proposals/          tools that propose changes and review them
 read_context.py     the commit at which a tool reads
 reading/            tools that read files within a budget of tokens
-toolbox.py          the tools that a server offers, and the answer to a call
 resources/          MCP resources: documents and sections that a host attaches
 retries.py          stored answers for retries with an `idempotency_key`
 search/             tools that search

@@ -29,7 +29,7 @@ class Tool:
     """One tool.
 
     `arguments` is the model of its input. `run` returns the answer to a call or raises a WorkspaceError. The
-    toolbox translates an error with `usage` (forms of a call) and `example` (a call that works, with the
+    dispatcher translates an error with `usage` (forms of a call) and `example` (a call that works, with the
     caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
     `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
     """
@@ -128,7 +128,7 @@ Data = dict[str, Any]
 class Answer:
     """The answer of a tool: `data`, and `text` if a contract fixes the form of the text (else data as JSON).
 
-    `next_step` in the data is a NextStep, which the toolbox replaces by its text.
+    `next_step` in the data is a NextStep, which the dispatcher replaces by its text.
     """
 
     data: Data

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import ROUND_COUNT, measure_seconds, p50_p95_ms
 from index.service import SearchIndex
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 RUN_COUNT = 15
@@ -113,5 +113,5 @@ def _measure_pings(server: StdioServer) -> list[float]:
 def measure_definitions_bytes(repository: Path) -> int:
     """Return the size of the default tools' definitions as compact JSON, in bytes."""
     workspace = Workspace.open(repository)
-    definitions = Toolbox(workspace, SearchIndex(workspace), None, False).definitions()
+    definitions = ToolDispatcher(workspace, SearchIndex(workspace), None, False).definitions()
     return len(json.dumps(definitions, separators=(",", ":"), ensure_ascii=False).encode())

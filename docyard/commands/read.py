@@ -110,7 +110,7 @@ def _call_read_tool(
 ) -> dict[str, Any]:
     """Call a read tool of the agents and return its response. Raises the errors of the tool."""
     from index.service import SearchIndex
-    from tools.toolbox import Toolbox
+    from tools.dispatcher import ToolDispatcher
     from tools.toolsets import all_tools
     from workspace.document.addresses import read_fragment, split_address
     from workspace.texts.text_file import LazyFilePaths
@@ -129,7 +129,7 @@ def _call_read_tool(
         arguments["ref"] = ref
     index = SearchIndex(workspace)
     try:
-        context = Toolbox(workspace, index, None, True).context("docyard")
+        context = ToolDispatcher(workspace, index, None, True).context("docyard")
         read_tool = next(candidate for candidate in all_tools() if candidate.name == tool_name)
         response = read_tool.run(context, arguments).data
         while "cursor" in response:  # pages are for agents, whose context is limited

@@ -241,4 +241,4 @@ def _serve_stdio(service: Service) -> None:
             "`docyard init --hosts` prints how to connect a host)",
             err=True,
         )
-    run_stdio(service.toolbox, version=__version__, warm=service.warm)
+    run_stdio(service.dispatcher, version=__version__, warm=service.warm)

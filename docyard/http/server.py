@@ -329,7 +329,7 @@ def start_server(
     site = Site(service.index, not service.writes, script, math, service.notify_write)
     endpoint = partial(
         serve_http,
-        service.toolbox,
+        service.dispatcher,
         version=__version__,
         load=partial(_load_index_and_pages, service),
         warm=service.warm,

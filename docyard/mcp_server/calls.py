@@ -22,8 +22,8 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.after_commit import build_committed_answer, with_caveats
+from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.tool import Answer
-from tools.toolbox import Toolbox, UnknownTool
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
 from workspace.writing.read_before_write import SeenTexts
@@ -163,8 +163,10 @@ class ToolCalls:
     `seen_texts` contains the texts that the client of a stdio server has read; it is None over HTTP.
     """
 
-    def __init__(self, toolbox: Toolbox, workers: Workers, seen_texts: SeenTexts | None = None) -> None:
-        self._toolbox = toolbox
+    def __init__(
+        self, dispatcher: ToolDispatcher, workers: Workers, seen_texts: SeenTexts | None = None
+    ) -> None:
+        self._dispatcher = dispatcher
         self._workers = workers
         self._seen_texts = seen_texts
         self._close_event = threading.Event()
@@ -242,7 +244,7 @@ class ToolCalls:
     ) -> dict[str, Any] | UnknownTool:
         try:
             with record_commits() as record:
-                answer = self._toolbox.call(
+                answer = self._dispatcher.call(
                     name,
                     arguments,
                     client=client,
@@ -255,7 +257,7 @@ class ToolCalls:
                 except Exception as error:
                     if record.commit is None:
                         raise
-                    partial_answer = build_committed_answer(record, error, self._toolbox.offers)
+                    partial_answer = build_committed_answer(record, error, self._dispatcher.offers)
                     return build_result(with_caveats(partial_answer, record))
         except UnknownTool as error:
             return error

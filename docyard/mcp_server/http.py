@@ -24,7 +24,7 @@ from docyard.mcp_server.calls import Progress, ToolCalls, Workers
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.server import build_server
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The largest body of a request that is accepted."""
@@ -98,7 +98,7 @@ def _build_too_large_response() -> Response:
 
 @asynccontextmanager
 async def serve_http(
-    toolbox: Toolbox,
+    dispatcher: ToolDispatcher,
     *,
     version: str,
     load: Callable[[], object],
@@ -117,12 +117,12 @@ async def serve_http(
         announcer.schedule()
 
     async with Workers(_WORKER_COUNT) as workers:
-        calls = ToolCalls(toolbox, workers)
+        calls = ToolCalls(dispatcher, workers)
         bus = InMemorySubscriptionBus()
-        announcer = ToolListAnnouncer(toolbox.definitions, workers, bus, is_shared=True)
-        subscriptions = ResourceSubscriptions(Requests(toolbox, workers), bus, is_shared=True)
+        announcer = ToolListAnnouncer(dispatcher.definitions, workers, bus, is_shared=True)
+        subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus, is_shared=True)
         server = build_server(
-            toolbox,
+            dispatcher,
             calls,
             workers,
             announcer,

@@ -11,9 +11,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.mcp_server.calls import Workers, WorkRejected, escape_surrogates
+from tools.dispatcher import ToolDispatcher
 from tools.errors import escape_invisible
 from tools.tool import Context
-from tools.toolbox import Toolbox
 from workspace.errors import WorkspaceError
 
 log = logging.getLogger("docyard")
@@ -27,13 +27,13 @@ _MAX_TEXT_CHARACTERS = 500
 class Requests:
     """The requests of one server, run in its workers. Each reads the index that is current at its start."""
 
-    def __init__(self, toolbox: Toolbox, workers: Workers) -> None:
-        self._toolbox = toolbox
+    def __init__(self, dispatcher: ToolDispatcher, workers: Workers) -> None:
+        self._dispatcher = dispatcher
         self._workers = workers
 
     def context(self) -> Context:
         """Return the current read context."""
-        return self._toolbox.context()
+        return self._dispatcher.context()
 
     async def run_with_context(self, work: Callable[[Context], T]) -> T:
         """Run work with the current read context, and return its result.
@@ -42,7 +42,7 @@ class Requests:
         """
 
         def run() -> T:
-            return work(self._toolbox.context())
+            return work(self._dispatcher.context())
 
         return await self.run(run)
 

@@ -1,4 +1,4 @@
-"""An MCP server of a toolbox's tools for both protocol versions, and its run over standard input and output.
+"""An MCP server of a dispatcher's tools in both protocol versions, also over standard input and output.
 
 Importing the SDK takes most of a server's start, so only commands that serve import this module.
 """
@@ -36,7 +36,7 @@ from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
-from tools.toolbox import Toolbox, UnknownTool
+from tools.dispatcher import ToolDispatcher, UnknownTool
 from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def build_server(
-    toolbox: Toolbox,
+    dispatcher: ToolDispatcher,
     calls: ToolCalls,
     workers: Workers,
     announcer: ToolListAnnouncer,
@@ -68,7 +68,7 @@ def build_server(
     wait_for_index: Callable[[], Awaitable[object]],
     is_shared: bool = False,
 ) -> Server[Any]:
-    """Return a server of the toolbox's tools.
+    """Return a server of the dispatcher's tools.
 
     `list_event` is set when a client has listed the tools. `wait_for_index` returns when there is an index.
     The first list waits briefly for the index if a declared taxonomy has no known values yet, because many
@@ -78,7 +78,7 @@ def build_server(
     schemas: dict[str, Mapping[str, Any]] = {}
 
     def list_definitions() -> list[dict[str, Any]]:
-        tool_definitions = toolbox.definitions()
+        tool_definitions = dispatcher.definitions()
         schemas.update((tool["name"], tool["inputSchema"]) for tool in tool_definitions)
         return tool_definitions
 
@@ -88,7 +88,7 @@ def build_server(
         return schemas.get(name)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        if not list_event.is_set() and await workers.run(toolbox.awaits_taxonomy):
+        if not list_event.is_set() and await workers.run(dispatcher.awaits_taxonomy):
             with anyio.move_on_after(_TAXONOMY_TIMEOUT_S):
                 await wait_for_index()
         tool_definitions = await workers.run(list_definitions)
@@ -110,13 +110,13 @@ def build_server(
         finally:
             _notify(announcer.schedule, subscriptions.schedule)
 
-    requests = Requests(toolbox, workers)
+    requests = Requests(dispatcher, workers)
     resources, prompts = Resources(requests, subscriptions), Prompts(requests)
 
     return Server(
         "docyard",
         version=version,
-        instructions=build_instructions(toolbox.names()),
+        instructions=build_instructions(dispatcher.names()),
         cache_hints={
             "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
             "prompts/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
@@ -185,7 +185,7 @@ def get_person(context: Context) -> Person | None:
 
 
 async def serve_stdio(
-    toolbox: Toolbox,
+    dispatcher: ToolDispatcher,
     *,
     version: str,
     warm: Callable[[Progress], object],
@@ -225,12 +225,12 @@ async def serve_stdio(
                 connection.stop()
 
     async with Workers(_WORKER_COUNT) as workers:
-        calls = ToolCalls(toolbox, workers, SeenTexts())
+        calls = ToolCalls(dispatcher, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
-        announcer = ToolListAnnouncer(toolbox.definitions, workers, bus)
-        subscriptions = ResourceSubscriptions(Requests(toolbox, workers), bus)
+        announcer = ToolListAnnouncer(dispatcher.definitions, workers, bus)
+        subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus)
         server = build_server(
-            toolbox,
+            dispatcher,
             calls,
             workers,
             announcer,
@@ -254,10 +254,10 @@ async def serve_stdio(
 
 
 def run_stdio(
-    toolbox: Toolbox,
+    dispatcher: ToolDispatcher,
     *,
     version: str,
     warm: Callable[[Progress], object],
 ) -> None:
     """Run `serve_stdio` from synchronous code."""
-    anyio.run(partial(serve_stdio, toolbox, version=version, warm=warm))
+    anyio.run(partial(serve_stdio, dispatcher, version=version, warm=warm))

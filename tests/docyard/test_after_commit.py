@@ -19,7 +19,7 @@ from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import create_pages
 from tests.stdio_client import RawClient
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.proposals.actions.repository import ProposalRepository
 from workspace.workspace import Workspace
 
@@ -84,7 +84,7 @@ async def test_unencodable_response_of_write_is_success_with_commit(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace.open(repo, durable=False)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), None, False)
     real_build_result, pending_errors = calls.build_result, [MemoryError()]
 
     def fail_once(response: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ async def test_unencodable_response_of_write_is_success_with_commit(
 
     monkeypatch.setattr(calls, "build_result", fail_once)
     async with Workers(1) as workers:
-        result = await ToolCalls(toolbox, workers).call("edit_document", EDIT_FIELDS, "tests", None)
+        result = await ToolCalls(dispatcher, workers).call("edit_document", EDIT_FIELDS, "tests", None)
     assert not result["isError"]
     data = result["structuredContent"]
     assert data["commit"] == git("rev-parse", "HEAD")

@@ -15,7 +15,7 @@ from docyard.cli.main import main
 from index.service import SearchIndex
 from tests import fork_server
 from tests.repositories import Repo, create_repository
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
@@ -38,7 +38,7 @@ class Reader:
         command.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
-        self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+        self._dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
         self._seen_texts = SeenTexts()
         self.proposal_id = ""
 
@@ -60,7 +60,7 @@ class Reader:
         """Make an agent's calls, one per line, with the id of the first proposal for `k7m2q9xa`."""
         for line in lines.splitlines():
             call = json.loads(line.replace("k7m2q9xa", self.proposal_id))
-            response = self._toolbox.call(
+            response = self._dispatcher.call(
                 call["tool"], call["arguments"], client="agent", seen_texts=self._seen_texts
             )
             assert not response.is_error, response.data

@@ -16,7 +16,7 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.git.remotes.credentials import Access
 from workspace.sync.branches import SyncState
 from workspace.sync.sync import sync
@@ -37,19 +37,19 @@ def clone(remote_repo: Repo, tmp_path: Path) -> Repo:
 
 
 class Server:
-    """A toolbox with a synchronizer, as in `docyard serve`."""
+    """A dispatcher with a synchronizer, as in `docyard serve`."""
 
     def __init__(self, repo: Repo) -> None:
         self.workspace = workspace = Workspace.open(repo.path, durable=False)
         self.index = SearchIndex(workspace)
-        self.toolbox = Toolbox(workspace, self.index, None, False)
+        self.dispatcher = ToolDispatcher(workspace, self.index, None, False)
         self.synchronizer = Synchronizer(workspace, Access)
-        self.toolbox.on_write = self.synchronizer.notify_commit
+        self.dispatcher.on_write = self.synchronizer.notify_commit
         self.seen_texts = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return the data of its response."""
-        return self.toolbox.call(tool, arguments, client="tester", seen_texts=self.seen_texts).data
+        return self.dispatcher.call(tool, arguments, client="tester", seen_texts=self.seen_texts).data
 
     def create_note(self, title: str) -> dict[str, Any]:
         """Create a document, and return the data of the response."""
@@ -101,9 +101,9 @@ def test_each_response_reports_unpushed_commits(clone: Repo, server: Server) -> 
 
 
 def test_text_fixed_by_contract_has_no_sync_report(clone: Repo, server: Server) -> None:
-    plain_response = server.toolbox.call("search_docs", {"query": "example"}, client="t")
+    plain_response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
     clone.commit({"x.md": "# X\n"})
-    response = server.toolbox.call("search_docs", {"query": "example"}, client="t")
+    response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
     assert response.data["unpushed"]["commits"] == 1
     assert (plain_response.text is None) == (response.text is None)
     assert "unpushed" not in (response.text or "")

@@ -16,7 +16,7 @@ from tests import repositories
 from tests.docyard.web.proposals.pages import Pages, extract_text
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT, Scene
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.edits import MoveDocument
 from workspace.git.remotes.credentials import Access
@@ -52,8 +52,8 @@ def format_findings(folder: Path) -> str:
 
 
 def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, proposal: Proposal) -> None:
-    toolbox = Toolbox(scene.workspace, SearchIndex(scene.workspace), TOOLSETS, False)
-    response = toolbox.call("view_proposal", {"proposal": proposal.id}, client="t")
+    dispatcher = ToolDispatcher(scene.workspace, SearchIndex(scene.workspace), TOOLSETS, False)
+    response = dispatcher.call("view_proposal", {"proposal": proposal.id}, client="t")
     assert [requirement["code"] for requirement in response.data["missing"]][:2] == [
         "NEEDS_REFRESH",
         "NEEDS_APPROVAL",
@@ -65,7 +65,9 @@ def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, propos
     assert (review["holds"], review["void"]) == (False, "unseen")
     assert "Nobody has read this." in str(response.text)
     assert 'action="refresh"' in response.data["next_step"] or "refresh" in response.data["next_step"]
-    merge_response = toolbox.call("update_proposal", {"proposal": proposal.id, "action": "merge"}, client="t")
+    merge_response = dispatcher.call(
+        "update_proposal", {"proposal": proposal.id, "action": "merge"}, client="t"
+    )
     assert merge_response.is_error
 
 
@@ -124,10 +126,10 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
     our_commit = scene.repo.head()
     workspace = Workspace.open(scene.repo.path, durable=False)
     index = SearchIndex(workspace)
-    toolbox = Toolbox(workspace, index, None, False)
+    dispatcher = ToolDispatcher(workspace, index, None, False)
     synchronizer = Synchronizer(workspace, Access)
     synchronizer._exchange_if_due(is_last=False)
-    sync_report = toolbox.call("list_documents", {}, client="t").data["sync"]
+    sync_report = dispatcher.call("list_documents", {}, client="t").data["sync"]
     assert sync_report["state"] == "diverged"
     assert "specs/guide.md is protected by rule 1" in sync_report["error"]
     assert main(["sync", "-C", str(scene.repo.path)]) != 0

@@ -7,7 +7,7 @@ from typing import Any
 from docyard.mcp_server.server import run_stdio
 
 
-class FaultyToolbox:
+class FaultyDispatcher:
     def definitions(self) -> list[dict[str, Any]]:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
         return [{"name": "faulty", "description": "A union of types", "inputSchema": schema}]
@@ -19,4 +19,4 @@ class FaultyToolbox:
         return False
 
 
-run_stdio(FaultyToolbox(), version="0", warm=lambda progress: None)  # type: ignore[arg-type]
+run_stdio(FaultyDispatcher(), version="0", warm=lambda progress: None)  # type: ignore[arg-type]

@@ -17,15 +17,15 @@ MAX_CPU_SECONDS = 900
 def call_tools(repository: Path) -> dict[str, Any]:
     """Return the code of each call ("ok" if it succeeded), the hints, the hits, and the sizes of views."""
     from index.service import SearchIndex
-    from tools.toolbox import Toolbox
+    from tools.dispatcher import ToolDispatcher
     from workspace.workspace import Workspace
 
     workspace = Workspace.open(repository, durable=False)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), None, False)
     results: dict[str, Any] = {}
 
     def call_tool(name: str, tool: str, **fields: Any) -> dict[str, Any]:
-        answer = toolbox.call(tool, fields, client="tester")
+        answer = dispatcher.call(tool, fields, client="tester")
         results[name] = answer.data.get("code", "ok")
         return answer.data
 

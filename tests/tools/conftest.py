@@ -1,4 +1,4 @@
-"""Fixtures: a toolbox over a small repository, with a separate user key and index."""
+"""Fixtures: a dispatcher over a small repository, with a separate user key and index."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
 from tests.repositories import Repo, create_repository
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
 
@@ -66,23 +66,23 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def toolbox(repo: Repo) -> Toolbox:
+def dispatcher(repo: Repo) -> ToolDispatcher:
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), None, False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), None, False)
 
 
 @pytest.fixture
-def call_tool(toolbox: Toolbox) -> CallTool:
+def call_tool(dispatcher: ToolDispatcher) -> CallTool:
     """Call a tool with fields, as a client whose read texts are recorded."""
-    return make_client(toolbox)
+    return make_client(dispatcher)
 
 
-def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTool:
+def make_client(dispatcher: ToolDispatcher, seen_texts: SeenTexts | None = None) -> CallTool:
     """Return the call function of another client of a server; `seen_texts` are the texts that it has read."""
     client_texts = SeenTexts() if seen_texts is None else seen_texts
 
     def call(tool: str, /, **arguments: object) -> Answer:
-        return toolbox.call(tool, arguments, client="tester", seen_texts=client_texts)
+        return dispatcher.call(tool, arguments, client="tester", seen_texts=client_texts)
 
     return call
 

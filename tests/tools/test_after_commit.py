@@ -14,8 +14,8 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.faults_after_commit import FAULTS, raise_fault_at, record_steps
 from tests.tools.proposals.conftest import FILES
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
@@ -25,19 +25,19 @@ _SAMPLE_SIZE = 9  # steps of each call at which the quick tests raise a fault
 
 
 class Server:
-    """A toolbox over a repository whose specs are protected, and writing calls for it."""
+    """A dispatcher over a repository whose specs are protected, and writing calls for it."""
 
     def __init__(self, path: Path) -> None:
         self.repo: Repo = create_repository(path, FILES)
         workspace = Workspace.open(self.repo.path, durable=False)
         self.index = SearchIndex(workspace)
         workspace.inbound = self.index
-        self.toolbox = Toolbox(workspace, self.index, TOOLSETS, False)
+        self.dispatcher = ToolDispatcher(workspace, self.index, TOOLSETS, False)
         self._seen_texts = SeenTexts()
         self._word_count = 0
 
     def call_tool(self, tool: str, **arguments: Any) -> Answer:
-        return self.toolbox.call(tool, arguments, client="test", seen_texts=self._seen_texts)
+        return self.dispatcher.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
     def make_word(self) -> str:
         """Return a word that no document contains yet."""

@@ -23,7 +23,7 @@ from tools.completion import (
     complete_type,
     rank_names,
 )
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 
 NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.md")
 
@@ -61,8 +61,8 @@ def test_candidates_are_unique_names(names: list[str], prefix: str) -> None:
     assert has_prefix == sorted(has_prefix, reverse=True)
 
 
-def test_paths_and_folders_are_completed(toolbox: Toolbox) -> None:
-    context = toolbox.context()
+def test_paths_and_folders_are_completed(dispatcher: ToolDispatcher) -> None:
+    context = dispatcher.context()
     assert complete_path(context, "", {}).values == ("api.md", "notes/plain.md")
     assert complete_path(context, "pla", {}).values == ("notes/plain.md",)
     assert complete_folder(context, "", {}).values == ("notes",)
@@ -84,8 +84,10 @@ def test_folders_include_their_ancestors(tmp_path: Path) -> None:
         ("taks", ("tasks",)),
     ],
 )
-def test_sections_of_document_are_completed(toolbox: Toolbox, prefix: str, expected: tuple[str, ...]) -> None:
-    context = toolbox.context()
+def test_sections_of_document_are_completed(
+    dispatcher: ToolDispatcher, prefix: str, expected: tuple[str, ...]
+) -> None:
+    context = dispatcher.context()
     assert complete_section(context, prefix, {"path": "api.md"}).values == expected
     assert complete_address(context, f"api.md#{prefix}", {}).values == tuple(
         f"api.md#{name}" for name in expected
@@ -100,12 +102,12 @@ def test_section_is_completed_by_heading(tmp_path: Path) -> None:
     assert complete_section(context, "GEWICHT", {"path": "a.md"}).values == ("size",)
 
 
-def test_candidates_are_read_at_ref(toolbox: Toolbox, repo: Repo) -> None:
+def test_candidates_are_read_at_ref(dispatcher: ToolDispatcher, repo: Repo) -> None:
     first_commit = repo.head()
     repo.git("tag", "v1")
     repo.git("branch", "feature/x")
     repo.commit({"api.md": "# API\n\n## Other\n", "new.md": "# New\n"})
-    context = toolbox.context()
+    context = dispatcher.context()
     for ref in (first_commit, "v1", "feature/x"):
         assert complete_path(context, "", {"ref": ref}).values == ("api.md", "notes/plain.md")
         assert "tasks" in complete_section(context, "", {"path": "api.md", "ref": ref}).values
@@ -115,7 +117,7 @@ def test_candidates_are_read_at_ref(toolbox: Toolbox, repo: Repo) -> None:
     assert complete_ref(context, "fea", {}).values == ("feature/x",)
 
 
-def test_document_types_are_completed(toolbox: Toolbox, repo: Repo) -> None:
-    assert complete_type(toolbox.context(), "api", {}).values == ("api_spec",)
+def test_document_types_are_completed(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    assert complete_type(dispatcher.context(), "api", {}).values == ("api_spec",)
     repo.commit({".docyard/templates/broken/type.toml": "nonsense"})
-    assert "broken" not in complete_type(toolbox.context(), "", {}).values
+    assert "broken" not in complete_type(dispatcher.context(), "", {}).values

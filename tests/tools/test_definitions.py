@@ -10,17 +10,17 @@ from index.service import SearchIndex
 from index.storage.metadata import MAX_KEYS, MAX_VALUES, Facet, Metadata
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 
-def _open_toolbox(repo: Repo, toolsets: tuple[str, ...] | None = None) -> Toolbox:
+def _open_dispatcher(repo: Repo, toolsets: tuple[str, ...] | None = None) -> ToolDispatcher:
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), toolsets, False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), toolsets, False)
 
 
-def _find_search_definition(toolbox: Toolbox) -> dict[str, Any]:
-    [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
+def _find_search_definition(dispatcher: ToolDispatcher) -> dict[str, Any]:
+    [search] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
     return search
 
 
@@ -38,42 +38,44 @@ def _format_search_description(corpus: str) -> str:
 )
 def test_description_of_corpus_is_same_before_and_after_index(repo: Repo, settings: str, corpus: str) -> None:
     repo.commit({"docyard.toml": settings})
-    toolbox = _open_toolbox(repo)
-    assert _find_search_definition(toolbox)["description"] == _format_search_description(corpus)
-    toolbox.call("search_docs", {"query": "things"}, client="tester")
-    assert _find_search_definition(toolbox)["description"] == _format_search_description(corpus)
+    dispatcher = _open_dispatcher(repo)
+    assert _find_search_definition(dispatcher)["description"] == _format_search_description(corpus)
+    dispatcher.call("search_docs", {"query": "things"}, client="tester")
+    assert _find_search_definition(dispatcher)["description"] == _format_search_description(corpus)
 
 
 def test_invalid_settings_still_list_tools(repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
-    assert _find_search_definition(_open_toolbox(repo))["description"] == _format_search_description(
+    assert _find_search_definition(_open_dispatcher(repo))["description"] == _format_search_description(
         "documentation of docs"
     )
 
 
-def test_unchanged_definitions_are_one_object(toolbox: Toolbox, call_tool: CallTool, repo: Repo) -> None:
+def test_unchanged_definitions_are_one_object(
+    dispatcher: ToolDispatcher, call_tool: CallTool, repo: Repo
+) -> None:
     call_tool("search_docs", query="things")
-    definitions = toolbox.definitions()
-    assert toolbox.definitions() is definitions
+    definitions = dispatcher.definitions()
+    assert dispatcher.definitions() is definitions
     repo.commit({"new.md": "# New\n\nWords.\n"})
     call_tool("search_docs", query="words")
-    assert toolbox.definitions() is definitions
+    assert dispatcher.definitions() is definitions
     call_tool("tag_document", file="api.md", tags=["fresh"])
     call_tool("search_docs", query="words")
-    assert toolbox.definitions() != definitions
+    assert dispatcher.definitions() != definitions
 
 
 def test_definitions_wait_for_values_of_declared_keys(repo: Repo) -> None:
-    assert not _open_toolbox(repo).awaits_taxonomy()
+    assert not _open_dispatcher(repo).awaits_taxonomy()
     repo.commit({"docyard.toml": '[taxonomy.product]\ndescription = "The product."\n'})
-    toolbox = _open_toolbox(repo)
-    assert toolbox.awaits_taxonomy()
-    assert not _open_toolbox(repo, ("documents", "tasks")).awaits_taxonomy()
-    toolbox.call("search_docs", {"query": "things"}, client="tester")
-    assert not toolbox.awaits_taxonomy()
-    assert not _open_toolbox(repo).awaits_taxonomy()
+    dispatcher = _open_dispatcher(repo)
+    assert dispatcher.awaits_taxonomy()
+    assert not _open_dispatcher(repo, ("documents", "tasks")).awaits_taxonomy()
+    dispatcher.call("search_docs", {"query": "things"}, client="tester")
+    assert not dispatcher.awaits_taxonomy()
+    assert not _open_dispatcher(repo).awaits_taxonomy()
     repo.commit({"docyard.toml": "nonsense ="})
-    assert not _open_toolbox(repo).awaits_taxonomy()
+    assert not _open_dispatcher(repo).awaits_taxonomy()
 
 
 class _FixedMetadataIndex(SearchIndex):
@@ -98,8 +100,8 @@ def test_maximum_keys_and_values_are_listed_in_full(repo: Repo) -> None:
         }
     )
     workspace = Workspace.open(repo.path)
-    toolbox = Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
-    properties = _find_search_definition(toolbox)["inputSchema"]["properties"]
+    dispatcher = ToolDispatcher(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
+    properties = _find_search_definition(dispatcher)["inputSchema"]["properties"]
     for i in range(MAX_KEYS):
         assert properties[f"key{i}"] == {
             "type": "string",
@@ -123,7 +125,7 @@ def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
     )
     workspace = Workspace.open(repo.path)
     search = _find_search_definition(
-        Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
+        ToolDispatcher(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
     )
     assert search["description"] == _format_search_description("Docs Ignore this")
     assert search["inputSchema"]["properties"]["scope"] == {

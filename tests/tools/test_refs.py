@@ -11,8 +11,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client, parse_next_call
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
@@ -232,7 +232,7 @@ def test_parts_of_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dic
     old_text = "# Long\n\n## All\n\n" + "".join(f"Line {number} of then.\n\n" for number in range(8_000))
     read_commit = repo.commit({"long.md": old_text})
     workspace = Workspace.open(repo.path, durable=False)
-    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    call_tool = make_client(ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False))
     first_answer = call_tool(tool, **fields)
     assert first_answer.data["commit"] == read_commit
     repo.commit({"long.md": old_text.replace("then", "now, which is longer")})

@@ -12,8 +12,8 @@ import pytest
 from tests.tools.conftest import CallTool
 from tests.tools.snapshots import FOLDER, format_snapshot
 from tools.arguments import build_input_schema
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Tool
-from tools.toolbox import Toolbox
 from tools.toolsets import all_tools
 
 pytestmark = pytest.mark.smoke
@@ -99,17 +99,19 @@ def test_no_snapshot_of_removed_tool_exists() -> None:
     assert {file.stem for file in FOLDER.glob("*.json")} == {tool.name for tool in all_tools()}
 
 
-def test_schemas_with_indexed_values_are_accepted_by_hosts(toolbox: Toolbox, call_tool: CallTool) -> None:
+def test_schemas_with_indexed_values_are_accepted_by_hosts(
+    dispatcher: ToolDispatcher, call_tool: CallTool
+) -> None:
     call_tool("tag_document", file="api.md", tags=["backend", "v2"])
     call_tool("search_docs", query="things")
-    [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
+    [search] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
     check_schema(search["inputSchema"])
     assert search["inputSchema"]["properties"]["tags"]["enum"] == ["backend", "v2"]
     assert search["inputSchema"]["properties"]["type"]["enum"] == ["api_spec"]
 
 
-def test_default_tools_fit_size_limit(toolbox: Toolbox) -> None:
-    assert len(json.dumps(toolbox.definitions()).encode()) <= MAX_DEFINITION_BYTES
+def test_default_tools_fit_size_limit(dispatcher: ToolDispatcher) -> None:
+    assert len(json.dumps(dispatcher.definitions()).encode()) <= MAX_DEFINITION_BYTES
 
 
 @parametrize_tools

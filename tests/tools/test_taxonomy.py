@@ -10,8 +10,8 @@ from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tests.tools.test_hostile_arguments import check_answer
 from tests.tools.test_schema import check_schema
+from tools.dispatcher import ToolDispatcher
 from tools.search.search_docs import TOOL
-from tools.toolbox import Toolbox
 
 SETTINGS = """\
 [taxonomy.language]
@@ -39,8 +39,8 @@ def repo_with_taxonomy(repo: Repo) -> Repo:
     return repo
 
 
-def read_search_properties(toolbox: Toolbox) -> dict[str, Any]:
-    [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
+def read_search_properties(dispatcher: ToolDispatcher) -> dict[str, Any]:
+    [search] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
     schema = search["inputSchema"]
     check_schema(
         schema, "[A-Za-z0-9_.-]{1,64}"
@@ -57,15 +57,15 @@ def search_paths(call_tool: CallTool, **filters: object) -> list[str]:
 
 
 def test_key_schema_is_an_enum_of_its_values(
-    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
+    repo_with_taxonomy: Repo, dispatcher: ToolDispatcher, call_tool: CallTool
 ) -> None:
-    properties_before = read_search_properties(toolbox)
+    properties_before = read_search_properties(dispatcher)
     assert properties_before["language"] == {
         "type": "string",
         "description": "Filter results by programming language.",
     }
     call_tool("search_docs", query="quagga")
-    properties_after = read_search_properties(toolbox)
+    properties_after = read_search_properties(dispatcher)
     assert list(properties_after)[:4] == ["query", "limit", "cursor", "ref"]
     assert properties_after["language"]["enum"] == ["Go", "c", "java"]
     assert properties_after["language"]["description"] == "Filter results by programming language."
@@ -83,12 +83,12 @@ def test_key_schema_is_an_enum_of_its_values(
 
 
 def test_key_with_many_values_is_plain_string_with_hint(
-    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
+    repo_with_taxonomy: Repo, dispatcher: ToolDispatcher, call_tool: CallTool
 ) -> None:
     files = {f"n/{number}.md": f"---\nlanguage: l{number}\n---\n# N\n" for number in range(513)}
     repo_with_taxonomy.commit(files)
     assert len(search_paths(call_tool)) == 3
-    language = read_search_properties(toolbox)["language"]
+    language = read_search_properties(dispatcher)["language"]
     assert "enum" not in language
     assert language["description"].startswith("Filter results by programming language. Not all values are")
     assert search_paths(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
@@ -159,20 +159,20 @@ def test_misspelt_key_returns_nearest_key(repo_with_taxonomy: Repo, call_tool: C
 
 
 def test_undeclared_key_is_unknown_after_removal(
-    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
+    repo_with_taxonomy: Repo, dispatcher: ToolDispatcher, call_tool: CallTool
 ) -> None:
     assert search_paths(call_tool, language="c") == ["guides/own.md"]
     repo_with_taxonomy.commit({"docyard.toml": "[taxonomy.Sdk-version]\n"})
     assert call_tool("search_docs", query="quagga", language="c").data["code"] == "INVALID_ARGUMENTS"
     assert search_paths(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
-    assert "language" not in read_search_properties(toolbox)
+    assert "language" not in read_search_properties(dispatcher)
 
 
 def test_invalid_settings_hide_no_tools(
-    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
+    repo_with_taxonomy: Repo, dispatcher: ToolDispatcher, call_tool: CallTool
 ) -> None:
     repo_with_taxonomy.commit({"docyard.toml": "[taxonomy.limit]\n"})
-    assert list(read_search_properties(toolbox)) == [
+    assert list(read_search_properties(dispatcher)) == [
         "query",
         "limit",
         "cursor",

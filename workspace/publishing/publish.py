@@ -22,7 +22,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 from workspace.errors import WorkspaceError
 from workspace.git.housekeeping import release_packs
@@ -51,7 +51,7 @@ from workspace.publishing.recovery import (
     recover_locked,
     roll_back,
 )
-from workspace.publishing.refs import BranchRef, InvalidBranch, check_ref_path
+from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_ref_path
 from workspace.publishing.staging_folder import StagingFolder
 
 T = TypeVar("T")
@@ -59,16 +59,6 @@ T = TypeVar("T")
 _MAX_ATTEMPTS = 5
 _MAX_REBUILDS = 4
 _SWITCH_DELAY_S = 0.01  # a switch in progress has written HEAD after this time
-
-
-class BranchMoved(WorkspaceError):
-    """A branch that has moved from the base of the batch; `tip` is its current commit."""
-
-    code: ClassVar[str] = "BRANCH_MOVED"
-
-    def __init__(self, tip: str | None) -> None:
-        super().__init__("another writer moved the branch", fix="Read the branch again and repeat.", tip=tip)
-        self.tip = tip
 
 
 class Publication:

@@ -30,6 +30,16 @@ from workspace.publishing.staging_folder import (
 _MAX_ATTEMPTS = 5
 
 
+class BranchMoved(WorkspaceError):
+    """A branch that has moved from the base of the batch; `tip` is its current commit."""
+
+    code: ClassVar[str] = "BRANCH_MOVED"
+
+    def __init__(self, tip: str | None) -> None:
+        super().__init__("another writer moved the branch", fix="Read the branch again and repeat.", tip=tip)
+        self.tip = tip
+
+
 class InvalidBranch(WorkspaceError):
     """A branch name that Git does not accept (git-check-ref-format)."""
 

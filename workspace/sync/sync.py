@@ -47,8 +47,8 @@ from workspace.policy.protection import Protected, format_paths
 from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.locks import Busy
-from workspace.publishing.publish import BranchMoved
 from workspace.publishing.recovery import recover_if_needed
+from workspace.publishing.refs import BranchMoved
 from workspace.sync.branches import (
     ConfiguredRemote,
     SyncedBranch,

@@ -18,8 +18,8 @@ from typing import Any
 from index.service import SearchIndex
 from tests import repositories
 from tests.repositories import Repo
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Access
@@ -96,11 +96,12 @@ class Clones:
             self.clones.append(Clone(repo, workspace, self._build_tools(workspace), person))
 
     def _build_tools(self, workspace: Workspace) -> Callable[..., Answer]:
-        toolbox, seen_texts = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False), SeenTexts()
+        dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
+        seen_texts = SeenTexts()
 
         def call(tool: str, /, **arguments: object) -> Answer:
             fields = {name: value for name, value in arguments.items() if value is not None}
-            return toolbox.call(tool, fields, client="an agent", seen_texts=seen_texts)
+            return dispatcher.call(tool, fields, client="an agent", seen_texts=seen_texts)
 
         return call
 

@@ -253,8 +253,8 @@ class Walk(GateScene):
             [
                 lambda: self._merge(id, person),
                 lambda: self._approve(id, tip, person),
-                lambda: self.toolboxes[0]("edit_document", **first, proposal=id),
-                lambda: self.toolboxes[1]("edit_document", **second),
+                lambda: self.dispatchers[0]("edit_document", **first, proposal=id),
+                lambda: self.dispatchers[1]("edit_document", **second),
                 lambda: self._refresh(id),
             ],
             2,

@@ -1,4 +1,4 @@
-"""The repository of a random walk, two toolboxes for agents, and people with tokens at the command line."""
+"""The repository of a random walk, two dispatchers for agents, and people with tokens at the command line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from docyard.terminal.exits import Exit
 from index.service import SearchIndex
 from tests.acceptance.gate.model import Model
 from tests.repositories import Repo, create_repository
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.proposals.proposal import Proposal, ProposalState
@@ -49,26 +49,26 @@ PEOPLE = ("ada", "bea", "cyd")
 
 
 class GateScene:
-    """A repository, two toolboxes of agents, people with tokens, and the model."""
+    """A repository, two dispatchers of agents, people with tokens, and the model."""
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
         self.rng = random.Random(seed)
         self.repo: Repo = create_repository(folder / "docs", FILES)
         self.environment = environment
         self.model = Model(self.repo)
-        self.toolboxes = [self._build_toolbox(), self._build_toolbox()]
+        self.dispatchers = [self._build_dispatcher(), self._build_dispatcher()]
         self.workspace = Workspace.open(self.repo.path, durable=False)
         self.tokens = Tokens(self.workspace.git.common_dir)
         self.secrets = {name: self.create_token(name) for name in PEOPLE}
 
-    def _build_toolbox(self) -> Callable[..., Answer]:
+    def _build_dispatcher(self) -> Callable[..., Answer]:
         workspace = Workspace.open(self.repo.path, durable=False)
         index = SearchIndex(workspace)
         workspace.inbound = index
-        toolbox, seen_texts = Toolbox(workspace, index, TOOLSETS, False), SeenTexts()
+        dispatcher, seen_texts = ToolDispatcher(workspace, index, TOOLSETS, False), SeenTexts()
 
         def call(tool: str, /, **arguments: object) -> Answer:
-            return toolbox.call(tool, arguments, client="an agent", seen_texts=seen_texts)
+            return dispatcher.call(tool, arguments, client="an agent", seen_texts=seen_texts)
 
         return call
 
@@ -77,9 +77,9 @@ class GateScene:
         return self.tokens.add(name, name.title(), f"{name}@example.org")
 
     def call(self, tool: str, /, **arguments: object) -> Answer:
-        """Call a tool of a random toolbox, without the arguments that are None."""
+        """Call a tool of a random dispatcher, without the arguments that are None."""
         fields = {name: value for name, value in arguments.items() if value is not None}
-        response = self.rng.choice(self.toolboxes)(tool, **fields)
+        response = self.rng.choice(self.dispatchers)(tool, **fields)
         self.model.log_step(
             f"{tool} {fields}: {response.data.get('code') or response.data.get('note') or 'done'}"
         )

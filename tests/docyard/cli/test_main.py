@@ -173,7 +173,7 @@ LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemm
             ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),
         ),
         (
-            "import tools.toolbox",
+            "import tools.dispatcher",
             (
                 *("numpy", "yaml", "sqlite3", "markdown_it", "pygments", "rich", "whoosh"),
                 *(

@@ -11,7 +11,7 @@ from docyard.cli.main import main
 from index.service import SearchIndex
 from tests.docyard.commands.conftest import CommitAll, RunInTerminal
 from tests.docyard.conftest import Git
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]
@@ -58,7 +58,7 @@ def test_json_equals_response_of_tool(repo: Path, commit_ids: list[str], git: Gi
     workspace = Workspace.open(repo, durable=False, read_only=True)
     arguments = {"file": "guides/setup.md", "slug": "how-to-retry", "blame": True}
     response = (
-        Toolbox(workspace, SearchIndex(workspace), ["history"], True)
+        ToolDispatcher(workspace, SearchIndex(workspace), ["history"], True)
         .call("view_history", arguments, client="x")
         .data
     )

@@ -17,7 +17,7 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, ForgeSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.actions.repository import Actor
@@ -331,15 +331,15 @@ def test_tool_opens_pull_request_or_reports_failure(
     forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup), Access)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
     proposal = create_proposal(clone, workspace)
     call = {"proposal": proposal.id, "action": "submit"}
-    result = toolbox.call("update_proposal", call, client="tests").data
+    result = dispatcher.call("update_proposal", call, client="tests").data
     assert result["pull_request"]["number"] == 1
     assert result["pull_request"]["new"] is True
     assert result["pull_request"]["url"].startswith("https://forge.example/")
     workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup, None), Access)
-    failed_result = toolbox.call("update_proposal", call, client="tests").data
+    failed_result = dispatcher.call("update_proposal", call, client="tests").data
     assert failed_result["pull_request"] is None
     assert failed_result["state"] == "open"
     assert "no token is set for 127.0.0.1" in failed_result["hints"][0]

@@ -85,7 +85,7 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             )
             endpoint = partial(
                 serve_http,
-                service.toolbox,
+                service.dispatcher,
                 version="0",
                 load=service.load,
                 warm=service.warm,

@@ -12,7 +12,7 @@ from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 
 from docyard.mcp_server.calls import ToolCalls, Workers
 from docyard.mcp_server.notifications import ToolListAnnouncer
-from tools.toolbox import UnknownTool
+from tools.dispatcher import UnknownTool
 
 TIMEOUT_S = 60.0
 
@@ -50,8 +50,8 @@ async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
     assert events == [ToolsListChanged()]
 
 
-class EmptyToolbox:
-    """A toolbox without a tool."""
+class EmptyDispatcher:
+    """A dispatcher without a tool."""
 
     def call(self, name: str, arguments: object, **options: Any) -> None:
         raise UnknownTool(name, [])
@@ -68,6 +68,6 @@ class SilentProgress:
 async def test_missing_tool_with_progress_raises_unknown_tool() -> None:
     async with Workers(1) as workers:
         with pytest.raises(UnknownTool):
-            await ToolCalls(cast(Any, EmptyToolbox()), workers).call(
+            await ToolCalls(cast(Any, EmptyDispatcher()), workers).call(
                 "none", {}, "tester", cast(Any, SilentProgress())
             )

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from docyard.mcp_server.server import run_stdio
+from tools.dispatcher import UnknownTool
 from tools.tool import Answer
-from tools.toolbox import UnknownTool
 
 FOLDER = Path(sys.argv[1])
 NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
 
 
-class StubToolbox:
+class StubDispatcher:
     def definitions(self) -> list[dict[str, Any]]:
         return [
             {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
@@ -69,4 +69,4 @@ def warm(progress: Any) -> None:
 
 
 logging.basicConfig(stream=sys.stderr)
-run_stdio(StubToolbox(), version="0", warm=warm)  # type: ignore[arg-type]
+run_stdio(StubDispatcher(), version="0", warm=warm)  # type: ignore[arg-type]

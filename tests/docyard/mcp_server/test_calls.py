@@ -11,14 +11,14 @@ import anyio
 import pytest
 
 from docyard.mcp_server.calls import ToolCalls, Workers
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
 
 
-class CommittingToolbox:
-    """A toolbox whose only tool reports progress twice and commits between the reports."""
+class CommittingDispatcher:
+    """A dispatcher whose only tool reports progress twice and commits between the reports."""
 
     def __init__(self) -> None:
         self.commit_count = 0
@@ -49,17 +49,19 @@ class ProgressReporter:
 async def test_failed_progress_report_does_not_fail_commit(
     error: Exception | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    toolbox, reporter = CommittingToolbox(), ProgressReporter(error)
+    dispatcher, reporter = CommittingDispatcher(), ProgressReporter(error)
     caplog.set_level(logging.DEBUG, "docyard")
     async with Workers(1) as workers:
-        result = await ToolCalls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
+        result = await ToolCalls(cast(ToolDispatcher, dispatcher), workers).call(
+            "write", {}, "tests", reporter
+        )
     assert (result["isError"], result["structuredContent"]) == (False, {"committed": 1})
     assert reporter.reports[0] == (1, 3, "Writing")
     assert ("progress could not be reported" in caplog.text) is (error is not None)
 
 
-class WaitingToolbox:
-    """A toolbox whose only tool waits until each report has arrived."""
+class WaitingDispatcher:
+    """A dispatcher whose only tool waits until each report has arrived."""
 
     def __init__(self, arrival_semaphore: threading.Semaphore) -> None:
         self.arrival_semaphore = arrival_semaphore
@@ -89,7 +91,7 @@ class FailingReporter(ProgressReporter):
 async def test_progress_is_reported_after_failed_report() -> None:
     reporter = FailingReporter()
     async with Workers(1) as workers:
-        toolbox = cast(Toolbox, WaitingToolbox(reporter.arrival_semaphore))
-        result = await ToolCalls(toolbox, workers).call("wait", {}, "tests", reporter)
+        dispatcher = cast(ToolDispatcher, WaitingDispatcher(reporter.arrival_semaphore))
+        result = await ToolCalls(dispatcher, workers).call("wait", {}, "tests", reporter)
     assert not result["isError"]
     assert [progress for progress, _, _ in reporter.reports] == [1, 2]

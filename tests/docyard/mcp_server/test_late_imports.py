@@ -21,7 +21,7 @@ import docyard.commands.serve, docyard.mcp_server.server
 from docyard.service import build_repository_service
 from workspace.workspace import Workspace
 service = build_repository_service(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
-assert service.toolbox.definitions()
+assert service.dispatcher.definitions()
 modules = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets"}}
 modules |= {{"index.whoosh_engine.engine", "tomllib"}}
 modules |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}

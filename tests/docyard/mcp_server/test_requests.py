@@ -11,8 +11,8 @@ from docyard.mcp_server.calls import Workers
 from docyard.mcp_server.requests import Requests
 from index.service import SearchIndex
 from tools.arguments import InvalidArguments
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Context
-from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -21,43 +21,43 @@ SECRET = "/srv/secret"
 
 
 @pytest.fixture
-def toolbox(repo: Path) -> Toolbox:
+def dispatcher(repo: Path) -> ToolDispatcher:
     workspace = Workspace.open(repo, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), None, False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), None, False)
 
 
-async def catch_error(toolbox: Toolbox, error: Exception) -> MCPError:
+async def catch_error(dispatcher: ToolDispatcher, error: Exception) -> MCPError:
     def fail(context: Context) -> None:
         raise error
 
     async with Workers(1) as workers:
         with pytest.raises(MCPError) as error_info:
-            await Requests(toolbox, workers).run_with_context(fail)
+            await Requests(dispatcher, workers).run_with_context(fail)
     return error_info.value
 
 
-async def test_request_uses_current_workspace(toolbox: Toolbox) -> None:
+async def test_request_uses_current_workspace(dispatcher: ToolDispatcher) -> None:
     async with Workers(1) as workers:
-        paths = await Requests(toolbox, workers).run_with_context(
+        paths = await Requests(dispatcher, workers).run_with_context(
             lambda context: list(context.snapshot().documents)
         )
     assert paths == ["guide.md"]
 
 
-async def test_expected_error_contains_fix(toolbox: Toolbox) -> None:
+async def test_expected_error_contains_fix(dispatcher: ToolDispatcher) -> None:
     tool_error = InvalidArguments(
         "'a\u202eb' is wrong", fix="Give 'c'.", field="a", nearest=["c"], other=SECRET
     )
-    error = (await catch_error(toolbox, tool_error)).error
+    error = (await catch_error(dispatcher, tool_error)).error
     assert error.code == -32602
     assert error.message == "'a\\u202eb' is wrong. Give 'c'."
     assert error.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
 
 
 async def test_bug_returns_reference_and_is_logged(
-    toolbox: Toolbox, caplog: pytest.LogCaptureFixture
+    dispatcher: ToolDispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
-    error = (await catch_error(toolbox, ZeroDivisionError(SECRET))).error
+    error = (await catch_error(dispatcher, ZeroDivisionError(SECRET))).error
     assert error.code == -32603
     assert SECRET not in f"{error.message}{error.data}"
     assert error.data["reference"] in caplog.text

@@ -18,7 +18,7 @@ from index.cursors import StaleCursor
 from index.storage.location import METADATA_FILE
 from tests.index.artifacts.conftest import BuildArtifact
 from tests.index.storage.damage import replace_file
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.errors import WorkspaceError
 
 NEW_DOCUMENTS = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}
@@ -155,20 +155,20 @@ def test_changed_symlink_swaps_the_artifact(
 
 def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes) -> None:
     artifacts = Artifacts(artifact, key)
-    toolbox = Toolbox.for_changing_index(artifacts.current, artifacts.latest, None)
-    definitions = toolbox.definitions()
+    dispatcher = ToolDispatcher.for_changing_index(artifacts.current, artifacts.latest, None)
+    definitions = dispatcher.definitions()
     segment = next((artifact / "index").iterdir())
     data = segment.read_bytes()
     replace_file(segment, data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ArtifactDamaged):
         artifacts.current()
-    answer = toolbox.call("search_docs", {"query": "retries"}, client="tester")
+    answer = dispatcher.call("search_docs", {"query": "retries"}, client="tester")
     assert answer.is_error
     assert answer.data["code"] == "ARTIFACT_DAMAGED"
     assert answer.data["commit"] is None
-    assert toolbox.definitions() == definitions
+    assert dispatcher.definitions() == definitions
     replace_file(segment, data)
-    assert not toolbox.call("search_docs", {"query": "retries"}, client="tester").is_error
+    assert not dispatcher.call("search_docs", {"query": "retries"}, client="tester").is_error
 
 
 def test_invalid_artifact_at_start_is_refused(artifact: Path, key: bytes) -> None:

@@ -14,8 +14,8 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tools.arguments import InvalidArguments
+from tools.dispatcher import ToolDispatcher
 from tools.documents import edit_operations
-from tools.toolbox import Toolbox
 from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
@@ -128,17 +128,17 @@ def test_task_is_changed_moved_and_removed(call_tool: CallTool, repo: Repo) -> N
     assert text.rstrip().endswith("## Tasks\n\n- [ ] Write tests")
 
 
-def test_unread_task_text_is_not_overwritten(toolbox: Toolbox, repo: Repo) -> None:
+def test_unread_task_text_is_not_overwritten(dispatcher: ToolDispatcher, repo: Repo) -> None:
     for fields in (
         {"operation": "remove_task"},
         {"operation": "update_task", "criteria": "other"},
         {"operation": "update_task", "title": "Other"},
     ):
-        call_tool = make_client(toolbox)
+        call_tool = make_client(dispatcher)
         refusal = call_tool("edit_document", file="api.md", slug="tasks[0]", **fields)
         assert refusal.data["code"] == "READ_FIRST"
         assert not call_tool("edit_document", file="api.md", slug="tasks[0]", **fields, dry_run=True).is_error
-    call_tool = make_client(toolbox)
+    call_tool = make_client(dispatcher)
     for fields in (
         {"operation": "update_task", "note": "more"},
         {"operation": "move_task", "to_slug": "endpoints"},
@@ -146,8 +146,8 @@ def test_unread_task_text_is_not_overwritten(toolbox: Toolbox, repo: Repo) -> No
         assert not call_tool("edit_document", file="api.md", slug="tasks[0]", **fields).is_error
 
 
-def test_quoted_text_counts_as_read(toolbox: Toolbox, repo: Repo) -> None:
-    answer = make_client(toolbox)("edit_document", file="api.md", old="Finds things.", new="Finds all.")
+def test_quoted_text_counts_as_read(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    answer = make_client(dispatcher)("edit_document", file="api.md", old="Finds things.", new="Finds all.")
     assert answer.data["slug"] == "endpoints/search"
     assert "Finds all." in repo.git("show", "HEAD:api.md")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, parse_next_call
+from tools.dispatcher import ToolDispatcher
 from tools.moved_addresses import Location, find_current_location, find_moved_location
-from tools.toolbox import Toolbox
 
 OTHER_DOCUMENT = "# Other\n\nOther words.\n"
 
@@ -175,9 +175,9 @@ def test_only_first_failures_of_long_batch_are_resolved(call_tool: CallTool, ren
     assert [("moved_to" in result) for result in results] == [True] * 20 + [False] * 5
 
 
-def test_path_that_is_not_a_document_is_returned_unchanged(toolbox: Toolbox, repo: Repo) -> None:
+def test_path_that_is_not_a_document_is_returned_unchanged(dispatcher: ToolDispatcher, repo: Repo) -> None:
     repo.commit({"src/main.py": "x = 1\n"})
-    context = toolbox.context()
+    context = dispatcher.context()
     snapshot = context.snapshot()
     assert find_current_location(context, snapshot, "src/main.py", "anything") == Location(
         "src/main.py", "anything", None

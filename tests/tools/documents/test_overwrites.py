@@ -9,7 +9,7 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, make_client
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 
@@ -142,17 +142,17 @@ def test_client_may_overwrite_own_text(call_tool: CallTool) -> None:
     assert not call_tool("remove_document", path=creation.data["path"]).is_error
 
 
-def test_dry_run_text_does_not_count_as_written(call_tool: CallTool, toolbox: Toolbox) -> None:
+def test_dry_run_text_does_not_count_as_written(call_tool: CallTool, dispatcher: ToolDispatcher) -> None:
     draft = {"file": "api.md", "title": "Part", "content": "Words."}
     call_tool("edit_document", **draft, dry_run=True)
-    make_client(toolbox)("edit_document", **draft)
+    make_client(dispatcher)("edit_document", **draft)
     answer = call_tool("remove_document", file="api.md", slug="part")
     assert answer.data["code"] == "READ_FIRST"
 
 
-def test_client_without_session_passes_base_commit(toolbox: Toolbox, repo: Repo) -> None:
+def test_client_without_session_passes_base_commit(dispatcher: ToolDispatcher, repo: Repo) -> None:
     def call_tool(tool: str, /, **arguments: object) -> Any:
-        return toolbox.call(tool, arguments, client="web")
+        return dispatcher.call(tool, arguments, client="web")
 
     call_tool("view_document", **FULL_VIEW)
     refusal = call_tool("edit_document", **UPDATE)
@@ -193,8 +193,8 @@ def test_texts_of_one_answer_share_one_limit(call_tool: CallTool, repo: Repo) ->
     assert are_errors == [False, True, True]
 
 
-def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> None:
-    first_client, second_client = make_client(toolbox), make_client(toolbox)
+def test_client_must_read_text_of_other_client(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    first_client, second_client = make_client(dispatcher), make_client(dispatcher)
     for client in (first_client, second_client):
         view = client("view_document", **FULL_VIEW)
     base = view.data["commit"]
@@ -228,16 +228,16 @@ def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> 
     assert repo.status() == repo.fsck() == ""
 
 
-def test_removal_of_changed_text_is_a_conflict(toolbox: Toolbox, repo: Repo) -> None:
+def test_removal_of_changed_text_is_a_conflict(dispatcher: ToolDispatcher, repo: Repo) -> None:
     base = repo.head()
-    make_client(toolbox)("edit_document", **APPEND)
-    refusal = make_client(toolbox)("remove_document", **REMOVE, base_commit=base)
+    make_client(dispatcher)("edit_document", **APPEND)
+    refusal = make_client(dispatcher)("remove_document", **REMOVE, base_commit=base)
     assert refusal.data["code"] == "CONFLICT"
     assert (refusal.data["slugs"], refusal.data["ours"]) == (["endpoints/search"], "")
 
 
-def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> None:
-    first_client, second_client = make_client(toolbox), make_client(toolbox)
+def test_read_task_is_completed_after_it_moved(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    first_client, second_client = make_client(dispatcher), make_client(dispatcher)
     base = second_client("view_document", file="api.md", slug="tasks").data["commit"]
     task = {
         "operation": "add_task",

@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import MAX_RESULT_LENGTH
@@ -39,9 +39,9 @@ def count_commits(repo: Repo) -> int:
 
 
 @pytest.fixture
-def toolbox(repo: Repo) -> Toolbox:
+def dispatcher(repo: Repo) -> ToolDispatcher:
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def start_server_factory(repo: Repo) -> Callable[[], CallTool]:
 
     def start() -> CallTool:
         workspace = Workspace.open(repo.path, durable=False)
-        toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+        dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
 
         def call_tool(tool: str, /, **arguments: object) -> Answer:
-            return toolbox.call(tool, arguments, client="another")
+            return dispatcher.call(tool, arguments, client="another")
 
         return call_tool
 

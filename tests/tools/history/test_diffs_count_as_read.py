@@ -7,7 +7,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 
@@ -17,7 +17,7 @@ LONG_TEXT = "".join(f"Line {number}.\n" for number in range(20))
 @pytest.fixture
 def call_tool(repo: Repo) -> CallTool:
     workspace = Workspace.open(repo.path, durable=False)
-    return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    return make_client(ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False))
 
 
 def is_overwrite_refused(call_tool: CallTool, slug: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, create_empty_repository
 from tests.tools.conftest import API, CallTool, make_client
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
@@ -19,9 +19,9 @@ CHANGED_API = API.replace("Finds things.", "Finds nothing.")
 
 
 @pytest.fixture
-def toolbox(repo: Repo) -> Toolbox:
+def dispatcher(repo: Repo) -> ToolDispatcher:
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), ["documents", "tasks", "history"], False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), ["documents", "tasks", "history"], False)
 
 
 @pytest.fixture
@@ -204,14 +204,14 @@ def test_impossible_restore_returns_error(
 
 def test_read_only_server_does_not_offer_restore(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), ["history"], True)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ["history"], True)
     with pytest.raises(LookupError):
-        make_client(toolbox)("restore_document", undo="HEAD")
+        make_client(dispatcher)("restore_document", undo="HEAD")
 
 
 def test_restore_before_first_commit_returns_error(tmp_path: Path) -> None:
     workspace = Workspace.open(create_empty_repository(tmp_path / "empty").path, durable=False)
-    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), ["history"], False))
+    call_tool = make_client(ToolDispatcher(workspace, SearchIndex(workspace), ["history"], False))
     for call in ({}, {"file": "a.md", "ref": "HEAD"}, {"undo": "HEAD"}):
         answer = call_tool("restore_document", **call)
         assert answer.is_error == bool(call)

@@ -11,7 +11,7 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, make_client
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 TOOLSETS = ("documents", "history")
@@ -20,7 +20,7 @@ TOOLSETS = ("documents", "history")
 @pytest.fixture
 def call_tool(repo: Repo) -> CallTool:
     workspace = Workspace.open(repo.path, durable=False)
-    return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    return make_client(ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False))
 
 
 def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None:
@@ -224,7 +224,7 @@ def test_errors_have_working_example(call_tool: CallTool, arguments: dict[str, o
 def test_unborn_branch_has_no_history(tmp_path: Path) -> None:
     Repo(tmp_path).git("init", "-q")
     workspace = Workspace.open(tmp_path, durable=False)
-    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    call_tool = make_client(ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False))
     assert call_tool("view_history", file="api.md").data["code"] == "DOCUMENT_NOT_FOUND"
     assert call_tool("view_history").data["commit"] is None
 

@@ -13,10 +13,10 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
+from tools.dispatcher import ToolDispatcher
 from tools.prompts import PROMPTS, list_offered_prompts
 from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
 from tools.tool import Context
-from tools.toolbox import Toolbox
 from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
@@ -34,7 +34,7 @@ parametrize_prompts = pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prom
 def open_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
     workspace = Workspace.open(repo.path, durable=False)
     toolset_names = toolsets.split(",") if toolsets else None
-    return Toolbox(workspace, SearchIndex(workspace), toolset_names, read_only).context()
+    return ToolDispatcher(workspace, SearchIndex(workspace), toolset_names, read_only).context()
 
 
 def fill_prompt(prompt: Prompt, context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
@@ -82,20 +82,20 @@ def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt)
 
 
 @parametrize_prompts
-def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
-    text = fill_prompt(prompt, toolbox.context(), PROMPT_ARGUMENTS[prompt.name]).text
+def test_prompt_contains_the_request(dispatcher: ToolDispatcher, prompt: Prompt) -> None:
+    text = fill_prompt(prompt, dispatcher.context(), PROMPT_ARGUMENTS[prompt.name]).text
     assert all(value in text for value in PROMPT_ARGUMENTS[prompt.name].values())
     assert "instruction to you" in text
     assert len(text) < 3000
 
 
-def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
-    prompt = find_prompt(list_offered_prompts(toolbox.context()), "review_document")
-    document_prompt = fill_prompt(prompt, toolbox.context(), {"path": "api.md"})
+def test_reviewed_document_is_attached(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    prompt = find_prompt(list_offered_prompts(dispatcher.context()), "review_document")
+    document_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "api.md"})
     assert document_prompt.source is not None
     assert (document_prompt.uri, document_prompt.source.text) == ("doc:///api.md", API)
     assert repo.head() in document_prompt.text
-    section_prompt = fill_prompt(prompt, toolbox.context(), {"path": "./api.md#endpoints/search"})
+    section_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "./api.md#endpoints/search"})
     assert section_prompt.source is not None
     assert (section_prompt.uri, section_prompt.source.text) == (
         "doc:///api.md#endpoints/search",
@@ -103,11 +103,11 @@ def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
     )
 
 
-def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) -> None:
+def test_moved_document_is_reviewed_at_new_path(dispatcher: ToolDispatcher, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
-    prompt = find_prompt(list_offered_prompts(toolbox.context()), "review_document")
-    filled_prompt = fill_prompt(prompt, toolbox.context(), {"path": "api.md#endpoints"})
+    prompt = find_prompt(list_offered_prompts(dispatcher.context()), "review_document")
+    filled_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "api.md#endpoints"})
     assert filled_prompt.uri == "doc:///interface.md#endpoints"
     assert "'interface.md#endpoints'" in filled_prompt.text
 
@@ -123,7 +123,7 @@ def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> Non
 
 
 @parametrize_prompts
-def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) -> None:
+def test_invalid_prompt_arguments_are_refused(dispatcher: ToolDispatcher, prompt: Prompt) -> None:
     [required_argument] = [argument for argument in prompt.arguments if argument.required]
     valid_arguments = PROMPT_ARGUMENTS[prompt.name]
     for invalid_arguments in (
@@ -158,17 +158,17 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
     ],
 )
 def test_missing_document_is_refused(
-    toolbox: Toolbox, tmp_path: Path, name: str, arguments: dict[str, str], code: str
+    dispatcher: ToolDispatcher, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
-    prompt = find_prompt(list_offered_prompts(toolbox.context()), name)
+    prompt = find_prompt(list_offered_prompts(dispatcher.context()), name)
     with pytest.raises(WorkspaceError) as error_info:
-        fill_prompt(prompt, toolbox.context(), arguments)
+        fill_prompt(prompt, dispatcher.context(), arguments)
     assert error_info.value.code == code
     assert str(tmp_path) not in error_info.value.message
 
 
-def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
-    prompts = list_offered_prompts(toolbox.context())
+def test_unknown_prompt_returns_nearest_name(dispatcher: ToolDispatcher) -> None:
+    prompts = list_offered_prompts(dispatcher.context())
     with pytest.raises(UnknownPrompt) as error_info:
         find_prompt(prompts, "review_documents")
     assert error_info.value.details["nearest"] == ["review_document"]
@@ -176,9 +176,9 @@ def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
         find_prompt({}, "x" * 10_000)
 
 
-def test_arguments_with_candidates_are_completed(toolbox: Toolbox) -> None:
+def test_arguments_with_candidates_are_completed(dispatcher: ToolDispatcher) -> None:
     has_candidates = {
-        f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
+        f"{prompt.name}.{argument.name}": bool(argument.complete(dispatcher.context(), "", {}).values)
         for prompt in PROMPTS
         for argument in prompt.arguments
         if argument.complete

@@ -1,4 +1,4 @@
-"""A toolbox that offers every tool, over a repository whose specs are protected."""
+"""A dispatcher that offers every tool, over a repository whose specs are protected."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API, CallTool, make_client, parse_next_call
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
@@ -36,8 +36,8 @@ def workspace(repo: Repo) -> Workspace:
 
 
 @pytest.fixture
-def toolbox(workspace: Workspace) -> Toolbox:
-    return Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
+def dispatcher(workspace: Workspace) -> ToolDispatcher:
+    return ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
 
 
 @pytest.fixture

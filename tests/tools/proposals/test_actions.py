@@ -16,9 +16,9 @@ from tests.tools.proposals.conftest import (
     create_proposal,
     get_commit_fields,
 )
+from tools.dispatcher import ToolDispatcher
 from tools.proposals import update_proposal
 from tools.proposals.update_proposal import ACTIONS
-from tools.toolbox import Toolbox
 from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
 
@@ -149,13 +149,13 @@ def test_client_cannot_approve_or_merge_protected_changes(
 
 
 def test_person_with_token_approves_and_merges(
-    call_tool: CallTool, toolbox: Toolbox, repo: Repo, workspace: Workspace
+    call_tool: CallTool, dispatcher: ToolDispatcher, repo: Repo, workspace: Workspace
 ) -> None:
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
     proposal = check_success(call_tool("edit_document", **spec))["proposal"]
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add("cy", "Cy", "cy@example.org"))
-    context = replace(toolbox.context("browser"), person=person)
+    context = replace(dispatcher.context("browser"), person=person)
     for action in ("approve", "merge"):
         check_success(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
     assert repo.git("log", "-1", "--format=%an").strip() == "Cy"

@@ -17,8 +17,8 @@ from tests.tools.proposals.conftest import (
     create_proposal,
     get_commit_fields,
 )
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 
@@ -37,7 +37,7 @@ def call_in_parallel(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
 
     def start_server() -> CallTool:
         workspace = Workspace.open(repo.path, durable=False)
-        return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+        return make_client(ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False))
 
     threads = [threading.Thread(target=call_once, args=(start_server(), call)) for call in calls]
     for thread in threads:

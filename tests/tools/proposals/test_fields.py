@@ -12,7 +12,7 @@ from tests.tools.conftest import CallTool
 from tests.tools.proposals.conftest import check_success, create_proposal
 from tests.tools.proposals.test_writers import WRITES
 from tools.completion import complete_ref
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 
 SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}
 
@@ -104,6 +104,8 @@ def test_section_history_names_the_proposal(call_tool: CallTool, proposal: str) 
     assert (change["proposal"], change["client"]) == (proposal, "tester")
 
 
-def test_ref_completion_includes_proposal_ids(call_tool: CallTool, toolbox: Toolbox, proposal: str) -> None:
-    candidates = complete_ref(toolbox.context(), proposal[:3], {}).values
+def test_ref_completion_includes_proposal_ids(
+    call_tool: CallTool, dispatcher: ToolDispatcher, proposal: str
+) -> None:
+    candidates = complete_ref(dispatcher.context(), proposal[:3], {}).values
     assert candidates[:2] == (proposal, f"proposals/{proposal}-rate-limits")

@@ -9,7 +9,7 @@ from tests.call_hooks import run_after_call
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import check_success
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import ProposalRepository
 
@@ -17,7 +17,7 @@ WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "
 
 
 def test_searchable_write_is_not_reported_pending_after_other_commits(
-    call_tool: CallTool, repo: Repo, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+    call_tool: CallTool, repo: Repo, dispatcher: ToolDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_after_call(
         monkeypatch, SearchIndex, "follow", lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"})
@@ -28,10 +28,10 @@ def test_searchable_write_is_not_reported_pending_after_other_commits(
 
 
 def test_comment_id_is_own_despite_equal_parallel_comment(
-    call_tool: CallTool, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
+    call_tool: CallTool, dispatcher: ToolDispatcher, proposal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     comment = {"proposal": proposal, "action": "comment", "text": "Good."}
-    other_client = make_client(toolbox)
+    other_client = make_client(dispatcher)
     other_ids: list[str] = []
     run_after_call(
         monkeypatch,
@@ -45,11 +45,11 @@ def test_comment_id_is_own_despite_equal_parallel_comment(
 
 
 def test_retry_returns_result_if_proposal_ends_meanwhile(
-    call_tool: CallTool, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
+    call_tool: CallTool, dispatcher: ToolDispatcher, proposal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {**WRITE, "proposal": proposal, "idempotency_key": "K"}
     first_result = check_success(call_tool("edit_document", **call))
-    other_client = make_client(toolbox)
+    other_client = make_client(dispatcher)
     merge = {"proposal": proposal, "action": "merge"}
     run_after_call(
         monkeypatch, ProposalActions, "find", lambda: check_success(other_client("update_proposal", **merge))
@@ -59,9 +59,9 @@ def test_retry_returns_result_if_proposal_ends_meanwhile(
 
 
 def test_direct_write_to_proposal_closed_at_once_is_reported(
-    call_tool: CallTool, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+    call_tool: CallTool, dispatcher: ToolDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other_client = make_client(toolbox)
+    other_client = make_client(dispatcher)
 
     def close() -> None:
         [closed_proposal] = check_success(other_client("view_proposal"))["proposals"]

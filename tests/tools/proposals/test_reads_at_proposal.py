@@ -10,8 +10,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import call_next_step, check_success
+from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.resources.contents import read_resource
-from tools.toolbox import Toolbox, UnknownTool
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
@@ -66,9 +66,9 @@ def test_next_step_at_proposal_writes_to_proposal(call_tool: CallTool, repo: Rep
     assert "complete_task" not in view_after_close.data["next_step"]
 
 
-def test_resource_is_read_at_proposal(toolbox: Toolbox, call_tool: CallTool, proposal: str) -> None:
+def test_resource_is_read_at_proposal(dispatcher: ToolDispatcher, call_tool: CallTool, proposal: str) -> None:
     check_success(call_tool("edit_document", **SECTION, proposal=proposal))
-    assert "leaky" in str(read_resource(toolbox.context(), f"doc:///api.md?ref={proposal}"))
+    assert "leaky" in str(read_resource(dispatcher.context(), f"doc:///api.md?ref={proposal}"))
 
 
 def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: Repo, proposal: str) -> None:
@@ -81,40 +81,40 @@ def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: R
     assert check_success(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
 
 
-def _list_tool_names(toolbox: Toolbox) -> list[str]:
-    return [tool["name"] for tool in toolbox.definitions()]
+def _list_tool_names(dispatcher: ToolDispatcher) -> list[str]:
+    return [tool["name"] for tool in dispatcher.definitions()]
 
 
 PROPOSAL_TOOLS = ["create_proposal", "view_proposal", "update_proposal"]
 
 
 def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -> None:
-    def build_toolbox(toolsets: tuple[str, ...] | None, read_only: bool = False) -> Toolbox:
+    def build_dispatcher(toolsets: tuple[str, ...] | None, read_only: bool = False) -> ToolDispatcher:
         workspace = Workspace.open(repo.path, durable=False, read_only=read_only)
-        return Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
+        return ToolDispatcher(workspace, SearchIndex(workspace), toolsets, read_only)
 
-    assert _list_tool_names(build_toolbox(None))[-3:] == PROPOSAL_TOOLS
-    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_toolbox(DEFAULT_TOOLSETS)))
-    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_toolbox(None, read_only=True)))
-    viewer = build_toolbox(("proposals",), read_only=True)
+    assert _list_tool_names(build_dispatcher(None))[-3:] == PROPOSAL_TOOLS
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_dispatcher(DEFAULT_TOOLSETS)))
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_dispatcher(None, read_only=True)))
+    viewer = build_dispatcher(("proposals",), read_only=True)
     assert _list_tool_names(viewer) == ["view_proposal"]
     assert not viewer.call("view_proposal", {}, client="x").is_error
     repo.commit({"docyard.toml": ""})
-    toolbox = build_toolbox(None)
-    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(toolbox))
+    dispatcher = build_dispatcher(None)
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(dispatcher))
     with pytest.raises(UnknownTool):
-        make_client(toolbox)("view_proposal")
+        make_client(dispatcher)("view_proposal")
     repo.commit({"docyard.toml": '[[protect]]\npaths = ["specs/**"]\n'})
-    assert not make_client(toolbox)("view_proposal").is_error  # also before the list is requested again
-    assert _list_tool_names(toolbox)[-3:] == PROPOSAL_TOOLS
+    assert not make_client(dispatcher)("view_proposal").is_error  # also before the list is requested again
+    assert _list_tool_names(dispatcher)[-3:] == PROPOSAL_TOOLS
     repo.commit({"docyard.toml": ""})
-    assert _list_tool_names(toolbox)[-3:] == PROPOSAL_TOOLS
+    assert _list_tool_names(dispatcher)[-3:] == PROPOSAL_TOOLS
 
 
 def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
-    viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
+    viewer = make_client(ToolDispatcher(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
     assert [entry["path"] for entry in check_success(answer)["changes"]["documents"]] == ["api.md"]
     call_next_step(viewer, answer)

@@ -11,8 +11,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import approve_as_person, call_next_step, check_success, create_proposal
+from tools.dispatcher import ToolDispatcher
 from tools.tool import NextStep, call
-from tools.toolbox import Toolbox
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
@@ -180,7 +180,7 @@ def test_retry_of_redirected_write_returns_merged_proposal(
 
 def test_answer_without_proposal_tools_names_commands(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), DEFAULT_TOOLSETS, False))
+    call_tool = make_client(ToolDispatcher(workspace, SearchIndex(workspace), DEFAULT_TOOLSETS, False))
     answer = call_tool("edit_document", **SPEC)
     assert f"docyard proposals submit {answer.data['proposal']}" in answer.data["next_step"]
     call_next_step(call_tool, answer)

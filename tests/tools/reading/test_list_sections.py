@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client, parse_next_call
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 SECTION_COUNT = 1_203
@@ -31,7 +31,7 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def call_tool(repo: Repo) -> CallTool:
     workspace = Workspace.open(repo.path, durable=False)
-    return make_client(Toolbox(workspace, SearchIndex(workspace), None, True))
+    return make_client(ToolDispatcher(workspace, SearchIndex(workspace), None, True))
 
 
 def test_addresses_are_listed_in_order_with_titles(call_tool: CallTool, repo: Repo) -> None:

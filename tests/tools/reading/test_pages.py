@@ -9,8 +9,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
+from tools.dispatcher import ToolDispatcher
 from tools.pages import count_fitting_characters, cut_text
-from tools.toolbox import Toolbox
 from tools.toolsets import all_tools
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
@@ -153,8 +153,8 @@ def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> No
 
 def test_next_step_names_offered_tools_only(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), None, True)
-    offered_tools = {tool["name"] for tool in toolbox.definitions()}
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), None, True)
+    offered_tools = {tool["name"] for tool in dispatcher.definitions()}
     for tool, arguments in (
         ("list_documents", {}),
         ("view_document", {"file": "api.md"}),
@@ -165,7 +165,7 @@ def test_next_step_names_offered_tools_only(repo: Repo) -> None:
         ("search_docs", {"query": "things"}),
         ("get_doc", {"chunk_id": "api.md", "context": 5}),
     ):
-        step = toolbox.call(tool, arguments, client="tester").data["next_step"]
+        step = dispatcher.call(tool, arguments, client="tester").data["next_step"]
         assert not {name for name in TOOL_NAMES - offered_tools if re.search(rf"\b{name}\b", step)}, step
 
 

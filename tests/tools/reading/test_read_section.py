@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client, parse_next_call
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
@@ -42,7 +42,9 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def call_tool(repo: Repo) -> CallTool:
     workspace = Workspace.open(repo.path, durable=False)
-    return make_client(Toolbox(workspace, SearchIndex(workspace), ["documents", "search", "reading"], False))
+    return make_client(
+        ToolDispatcher(workspace, SearchIndex(workspace), ["documents", "search", "reading"], False)
+    )
 
 
 def read_section(call_tool: CallTool, section: str, file: str = "paper.md", **fields: object) -> Answer:

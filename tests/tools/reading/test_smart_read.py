@@ -12,8 +12,8 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
-from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens, get_tokenizer
 from workspace.workspace import Workspace
@@ -45,14 +45,14 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def toolbox(repo: Repo) -> Toolbox:
+def dispatcher(repo: Repo) -> ToolDispatcher:
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), ["reading"], True)
+    return ToolDispatcher(workspace, SearchIndex(workspace), ["reading"], True)
 
 
 @pytest.fixture
-def smart_read(toolbox: Toolbox) -> CallTool:
-    call_tool = make_client(toolbox)
+def smart_read(dispatcher: ToolDispatcher) -> CallTool:
+    call_tool = make_client(dispatcher)
 
     def call_smart_read(file_path: str, /, **fields: object) -> Answer:
         return call_tool("smart_read", file_path=file_path, **fields)
@@ -60,24 +60,24 @@ def smart_read(toolbox: Toolbox) -> CallTool:
     return call_smart_read
 
 
-def call_next_step(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
+def call_next_step(dispatcher: ToolDispatcher, data: dict[str, Any]) -> Answer:
     """Make the call that a next step names, and return its answer."""
     name = next(tool for tool in ("smart_read", "read_section", "list_sections") if tool in data["next_step"])
     arguments = data["next_step"].partition(name)[2]
-    return toolbox.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
+    return dispatcher.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
 
 
-def test_short_text_is_returned_in_full(smart_read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
+def test_short_text_is_returned_in_full(smart_read: CallTool, repo: Repo, dispatcher: ToolDispatcher) -> None:
     data = smart_read("short.md").data
     assert data["content"] == SHORT_TEXT
     assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT_TEXT))
     assert data["tokenizer"] == get_tokenizer()
     assert len(data["commit"]) == 40
     assert "truncated" not in data
-    assert not call_next_step(toolbox, data).is_error
+    assert not call_next_step(dispatcher, data).is_error
 
 
-def test_long_text_is_summarized(smart_read: CallTool, toolbox: Toolbox) -> None:
+def test_long_text_is_summarized(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
     answer = smart_read("guides/long.md")
     data = answer.data
     assert not answer.is_error
@@ -97,12 +97,12 @@ def test_long_text_is_summarized(smart_read: CallTool, toolbox: Toolbox) -> None
         assert isinstance(included, int)
         assert included + data["coverage"]["excluded"][kind] >= 0
     assert data["coverage"]["included"]["requirements"] + data["coverage"]["excluded"]["requirements"] == 90
-    assert call_next_step(toolbox, data).data["type"] == "section"
+    assert call_next_step(dispatcher, data).data["type"] == "section"
 
 
-def test_read_section_accepts_every_listed_header(smart_read: CallTool, toolbox: Toolbox) -> None:
+def test_read_section_accepts_every_listed_header(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
     for address in smart_read("guides/long.md").data["sections"]["headers"][::10]:
-        answer = toolbox.call(
+        answer = dispatcher.call(
             "read_section", {"file_path": "guides/long.md", "section_heading": address}, client="x"
         )
         assert answer.data["section"] == address
@@ -137,7 +137,7 @@ def test_budget_too_small_for_names_is_reported(smart_read: CallTool) -> None:
     assert data["sections"]["note"].startswith(f"'content' names {named_count} of 91 sections")
 
 
-def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, toolbox: Toolbox) -> None:
+def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
     answer = smart_read("huge.md", mode="full")
     pieces = []
     while answer.data.get("truncated"):
@@ -145,7 +145,7 @@ def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, toolbox: T
         assert answer.data["original_tokens"] == count_tokens(HUGE_TEXT)
         assert answer.data["tokens"] == count_tokens(answer.data["content"])
         pieces.append(answer.data["content"])
-        answer = call_next_step(toolbox, answer.data)
+        answer = call_next_step(dispatcher, answer.data)
     assert "".join([*pieces, answer.data["content"]]) == HUGE_TEXT
     assert pieces[0].count("## Part") == 4  # the first piece ends before a section
 
@@ -169,24 +169,24 @@ def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, toolbox: T
     ],
 )
 def test_errors_have_contract_fields_and_working_example(
-    smart_read: CallTool, toolbox: Toolbox, path: str, fields: dict[str, object], code: str
+    smart_read: CallTool, dispatcher: ToolDispatcher, path: str, fields: dict[str, object], code: str
 ) -> None:
     answer = smart_read(path, **fields)
     assert answer.is_error
     assert (answer.data["code"], answer.data["type"]) == (code, "error")
     assert isinstance(answer.data["error"], str)
-    assert not toolbox.call("smart_read", answer.data["example"], client="x").is_error
+    assert not dispatcher.call("smart_read", answer.data["example"], client="x").is_error
 
 
 def test_unknown_style_lists_known_styles(smart_read: CallTool) -> None:
     assert smart_read("short.md", summary_style="poem").data["styles"] == ["structured", "outline", "lead"]
 
 
-def test_text_without_sections_is_one_section(smart_read: CallTool, toolbox: Toolbox) -> None:
+def test_text_without_sections_is_one_section(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
     data = smart_read("bare.txt").data
     assert data["sections"]["headers"] == ["_preamble"]
     assert data["summary_tokens"] <= data["budget"]
-    assert call_next_step(toolbox, data).data["type"] == "full"
+    assert call_next_step(dispatcher, data).data["type"] == "full"
 
 
 @pytest.mark.parametrize("mode", ["auto", "summary", "full"])
@@ -202,12 +202,12 @@ def test_source_code_is_summarized(smart_read: CallTool) -> None:
     assert "is source code of" in data["_preamble"]
 
 
-def test_next_step_reads_at_same_ref(smart_read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
+def test_next_step_reads_at_same_ref(smart_read: CallTool, repo: Repo, dispatcher: ToolDispatcher) -> None:
     first_commit = smart_read("short.md").data["commit"]
     repo.commit({"short.md": "# Short\n\nOther words.\n"})
     data = smart_read("short.md", ref=first_commit).data
     assert (data["content"], data["commit"], data["ref"]) == (SHORT_TEXT, first_commit, first_commit)
-    assert call_next_step(toolbox, data).data["commit"] == first_commit
+    assert call_next_step(dispatcher, data).data["commit"] == first_commit
 
 
 def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> None:
@@ -222,8 +222,8 @@ def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> Non
 
 def test_text_shown_in_full_counts_as_read(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), ["reading", "documents"], False)
-    call_tool = make_client(toolbox)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ["reading", "documents"], False)
+    call_tool = make_client(dispatcher)
     call_tool("smart_read", file_path="short.md")
     edit = {"operation": "update_content", "file": "short.md", "slug": "limits", "content": "None."}
     assert not call_tool("edit_document", **edit).is_error

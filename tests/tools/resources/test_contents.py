@@ -13,23 +13,23 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API
 from tests.tools.resources.test_list import open_context
+from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import read_resource, write_uri
-from tools.toolbox import Toolbox
 from workspace.config.config import Limits
 from workspace.errors import WorkspaceError
 from workspace.texts.tokens import count_tokens
 
 
-def test_document_resource_has_exact_text(toolbox: Toolbox, repo: Repo) -> None:
-    source = read_resource(toolbox.context(), "doc:///api.md")
+def test_document_resource_has_exact_text(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    source = read_resource(dispatcher.context(), "doc:///api.md")
     assert source.text == API
     assert source.location.address == "api.md"
     assert source.location.snapshot.commit == repo.head()
     assert (source.is_cut, source.next_uris, source.location.moved_to) == (False, (), None)
 
 
-def test_section_resource_includes_subsections(toolbox: Toolbox) -> None:
-    context = toolbox.context()
+def test_section_resource_includes_subsections(dispatcher: ToolDispatcher) -> None:
+    context = dispatcher.context()
     document = context.snapshot().document("api.md")
     for section in document.sections:
         source = read_resource(context, write_uri("api.md", section.key))
@@ -40,10 +40,10 @@ def test_section_resource_includes_subsections(toolbox: Toolbox) -> None:
     assert read_resource(context, "doc:///api.md#_preamble").text.endswith("Introduction.\n\n")
 
 
-def test_resource_at_ref_has_text_of_that_commit(toolbox: Toolbox, repo: Repo) -> None:
+def test_resource_at_ref_has_text_of_that_commit(dispatcher: ToolDispatcher, repo: Repo) -> None:
     first_commit = repo.head()
     repo.commit({"api.md": "# Other\n"})
-    context = toolbox.context()
+    context = dispatcher.context()
     assert read_resource(context, "doc:///api.md").text == "# Other\n"
     for ref in (first_commit, first_commit[:10], "main~1"):
         source = read_resource(context, write_uri("api.md", "endpoints/search", ref))
@@ -51,13 +51,13 @@ def test_resource_at_ref_has_text_of_that_commit(toolbox: Toolbox, repo: Repo) -
         assert source.location.snapshot.commit == first_commit
 
 
-def test_moved_resource_is_read_at_new_address(toolbox: Toolbox, repo: Repo) -> None:
+def test_moved_resource_is_read_at_new_address(dispatcher: ToolDispatcher, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     commit = repo.commit({})
-    source = read_resource(toolbox.context(), "doc:///api.md#endpoints")
+    source = read_resource(dispatcher.context(), "doc:///api.md#endpoints")
     assert source.location.address == "interface.md#endpoints"
     assert source.location.moved_to == {"file": "interface.md", "slug": "endpoints", "commit": commit}
-    assert read_resource(toolbox.context(), "doc:///api.md").location.address == "interface.md"
+    assert read_resource(dispatcher.context(), "doc:///api.md").location.address == "interface.md"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_moved_resource_is_read_at_new_address(toolbox: Toolbox, repo: Repo) -> 
     ],
 )
 def test_unreadable_resource_is_refused(
-    toolbox: Toolbox, repo: Repo, uri: str, code: str, nearest: list[str] | None
+    dispatcher: ToolDispatcher, repo: Repo, uri: str, code: str, nearest: list[str] | None
 ) -> None:
     (repo.path / "link.md").symlink_to("api.md")
     repo.commit(
@@ -99,7 +99,7 @@ def test_unreadable_resource_is_refused(
     )
     repo.write({"new.md": "# New\n"})
     with pytest.raises(WorkspaceError) as error_info:
-        read_resource(toolbox.context(), uri)
+        read_resource(dispatcher.context(), uri)
     assert error_info.value.code == code
     assert error_info.value.fix
     assert str(repo.path) not in error_info.value.message + error_info.value.fix
@@ -113,8 +113,8 @@ def test_unreadable_resource_is_refused(
     deadline=None,
 )
 @given(st.text(max_size=60))
-def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, random_text: str) -> None:
-    context = toolbox.context()
+def test_random_uris_never_raise_unexpected_errors(dispatcher: ToolDispatcher, random_text: str) -> None:
+    context = dispatcher.context()
     fixes: list[str] = []
     for uri in (
         random_text,

@@ -10,10 +10,10 @@ from index.cursors import InvalidCursor, StaleCursor
 from index.service import SearchIndex
 from tests.repositories import Repo, create_empty_repository, create_repository
 from tests.tools.conftest import API
+from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import read_resource
 from tools.resources.list import PAGE_SIZE, list_resources
 from tools.tool import Context
-from tools.toolbox import Toolbox
 from workspace.workspace import Workspace
 
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
@@ -21,11 +21,11 @@ LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1
 
 def open_context(repo: Repo) -> Context:
     workspace = Workspace.open(repo.path, durable=False)
-    return Toolbox(workspace, SearchIndex(workspace), None, False).context()
+    return ToolDispatcher(workspace, SearchIndex(workspace), None, False).context()
 
 
-def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
-    page = list_resources(toolbox.context(), None)
+def test_resource_list_has_title_and_size(dispatcher: ToolDispatcher) -> None:
+    page = list_resources(dispatcher.context(), None)
     assert [tuple(resource) for resource in page.resources] == [
         ("doc:///api.md", "api.md", "API", len(API)),
         ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n")),
@@ -85,16 +85,16 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
     )
 
 
-def test_stale_and_invalid_cursors_are_refused(toolbox: Toolbox, repo: Repo) -> None:
+def test_stale_and_invalid_cursors_are_refused(dispatcher: ToolDispatcher, repo: Repo) -> None:
     repo.commit({f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
-    cursor = list_resources(toolbox.context(), None).next_cursor
+    cursor = list_resources(dispatcher.context(), None).next_cursor
     assert cursor is not None
     repo.commit({"more.md": "# More\n"})
     with pytest.raises(StaleCursor):
-        list_resources(toolbox.context(), cursor)
+        list_resources(dispatcher.context(), cursor)
     for invalid_cursor in ("", "nonsense", cursor[:-4] + "AAAA", cursor * 50):
         with pytest.raises(InvalidCursor):
-            list_resources(toolbox.context(), invalid_cursor)
+            list_resources(dispatcher.context(), invalid_cursor)
 
 
 def test_unborn_branch_lists_no_resources(tmp_path: Path) -> None:

@@ -6,17 +6,17 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import API
+from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import InvalidUri
 from tools.resources.watch import ResourceWatch, TooManyWatchedResources
-from tools.toolbox import Toolbox
 from workspace.errors import WorkspaceError
 
 DOCUMENT, SECTION, OTHER_DOCUMENT = "doc:///api.md", "doc:///api.md#endpoints", "doc:///notes/plain.md"
 
 
 @pytest.fixture
-def watch(toolbox: Toolbox) -> ResourceWatch:
-    new_watch = ResourceWatch(toolbox.context)
+def watch(dispatcher: ToolDispatcher) -> ResourceWatch:
+    new_watch = ResourceWatch(dispatcher.context)
     for uri in (DOCUMENT, SECTION, OTHER_DOCUMENT):
         new_watch.add(uri)
     return new_watch
@@ -76,11 +76,11 @@ def test_unsubscribed_resource_is_not_notified(watch: ResourceWatch, repo: Repo)
 
 
 def test_list_change_is_notified_for_new_and_removed_documents(
-    watch: ResourceWatch, toolbox: Toolbox, repo: Repo
+    watch: ResourceWatch, dispatcher: ToolDispatcher, repo: Repo
 ) -> None:
     repo.commit({"new.md": "# New\n"})
     assert not watch.find_changes().is_list_changed, "no client has requested the list"
-    watch.record_list(toolbox.context().snapshot())
+    watch.record_list(dispatcher.context().snapshot())
     assert not watch.find_changes().is_list_changed
     repo.commit({"api.md": "# Other\n"})
     assert not watch.find_changes().is_list_changed
@@ -92,9 +92,9 @@ def test_list_change_is_notified_for_new_and_removed_documents(
     assert watch.find_changes().is_list_changed
 
 
-def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> None:
-    watch = ResourceWatch(toolbox.context)
-    snapshot_before = toolbox.context().snapshot()
+def test_late_list_change_is_still_notified(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    watch = ResourceWatch(dispatcher.context)
+    snapshot_before = dispatcher.context().snapshot()
     repo.commit({"new.md": "# New\n"})
     watch.add(DOCUMENT)
     watch.find_changes()
@@ -103,22 +103,24 @@ def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> Non
 
 
 @pytest.mark.parametrize("uri", ["doc:///none.md", "doc:///api.md#none", "file:///etc/passwd", ""])
-def test_missing_resource_cannot_be_watched(toolbox: Toolbox, uri: str) -> None:
-    watch = ResourceWatch(toolbox.context)
+def test_missing_resource_cannot_be_watched(dispatcher: ToolDispatcher, uri: str) -> None:
+    watch = ResourceWatch(dispatcher.context)
     with pytest.raises(WorkspaceError):
         watch.add(uri)
     assert watch.is_idle
     assert watch.add_existing([uri, DOCUMENT, uri, DOCUMENT]) == [DOCUMENT]
 
 
-def test_resource_at_ref_cannot_be_watched(toolbox: Toolbox) -> None:
+def test_resource_at_ref_cannot_be_watched(dispatcher: ToolDispatcher) -> None:
     with pytest.raises(InvalidUri):
-        ResourceWatch(toolbox.context).add("doc:///api.md?ref=main")
+        ResourceWatch(dispatcher.context).add("doc:///api.md?ref=main")
 
 
-def test_number_of_watched_resources_is_limited(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_watched_resources_is_limited(
+    dispatcher: ToolDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tools.resources.watch.MAX_WATCHED_RESOURCES", 2)
-    watch = ResourceWatch(toolbox.context)
+    watch = ResourceWatch(dispatcher.context)
     assert watch.add_existing([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
     with pytest.raises(TooManyWatchedResources):
         watch.add(OTHER_DOCUMENT)

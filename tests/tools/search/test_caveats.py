@@ -11,8 +11,8 @@ from index.storage.locking import hold_lock
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.caveats import describe_search_caveats
+from tools.dispatcher import ToolDispatcher
 from tools.tool import Data
-from tools.toolbox import Toolbox
 
 SEARCH_TOOLS = ["search_docs", "search_documents"]
 QUERY = {"query": "search", "limit": 50}
@@ -29,17 +29,17 @@ def find_lock(repo: Repo) -> Path:
 
 @pytest.mark.parametrize("tool", SEARCH_TOOLS)
 def test_search_behind_branch_is_stale_and_names_its_commit(
-    toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
+    dispatcher: ToolDispatcher, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     indexed_commit = repo.head()
-    fresh_data = toolbox.call(tool, QUERY, client="tests").data
+    fresh_data = dispatcher.call(tool, QUERY, client="tests").data
     assert "stale" not in fresh_data
     repo.commit({"new.md": "# New\n\nMore to search.\n"})
     with hold_lock(find_lock(repo), 0):
-        data = toolbox.call(tool, QUERY, client="tests").data
+        data = dispatcher.call(tool, QUERY, client="tests").data
     assert (data["stale"], data["commit"], count_hits(data)) == (True, indexed_commit, count_hits(fresh_data))
-    data = toolbox.call(tool, QUERY, client="tests").data
+    data = dispatcher.call(tool, QUERY, client="tests").data
     assert ("stale" in data, data["commit"], count_hits(data)) == (
         False,
         repo.head(),
@@ -48,32 +48,32 @@ def test_search_behind_branch_is_stale_and_names_its_commit(
 
 
 @pytest.mark.parametrize("tool", SEARCH_TOOLS)
-def test_unindexed_documents_are_reported(toolbox: Toolbox, repo: Repo, tool: str) -> None:
+def test_unindexed_documents_are_reported(dispatcher: ToolDispatcher, repo: Repo, tool: str) -> None:
     names = [f"lost/n{n:02}.md" for n in range(12)]
     repo.commit({name: f"# {name}\n\nMore to search.\n" for name in names})
     for name in names:
         blob = repo.git("rev-parse", f"HEAD:{name}").strip()
         (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    data = toolbox.call(tool, QUERY, client="tests").data
+    data = dispatcher.call(tool, QUERY, client="tests").data
     assert count_hits(data) > 0
     assert (data["unreadable"], data["unreadable_total"]) == (names[:10], 12)
     for name in names:
         repo.git("hash-object", "-w", name)
-    data = toolbox.call(tool, QUERY, client="tests").data
+    data = dispatcher.call(tool, QUERY, client="tests").data
     assert "unreadable" not in data
     assert count_hits(data) > 12
 
 
 def test_write_that_is_not_indexed_yet_is_reported(
-    toolbox: Toolbox, repo: Repo, monkeypatch: pytest.MonkeyPatch
+    dispatcher: ToolDispatcher, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    toolbox.call("search_docs", {"query": "search"}, client="tests")
+    dispatcher.call("search_docs", {"query": "search"}, client="tests")
     with hold_lock(find_lock(repo), 0):
-        data = toolbox.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data
+        data = dispatcher.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data
     assert data["commit"] == repo.head()
     assert data["hints"][0].startswith("Committed, but not searchable yet")
-    data = toolbox.call("tag_document", {"file": "api.md", "tags": ["newer"]}, client="tests").data
+    data = dispatcher.call("tag_document", {"file": "api.md", "tags": ["newer"]}, client="tests").data
     assert "hints" not in data
 
 

@@ -9,7 +9,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client, parse_next_call
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
@@ -113,7 +113,7 @@ def test_chunk_read_in_parts_does_not_count_as_read(call_tool: CallTool, repo: R
 def test_next_step_without_view_tools_names_offered_tools(repo: Repo) -> None:
     repo.commit({"long.md": f"# Long\n\n## One\n\n{BLOCK * 4_000}\n## Two\n\nText.\n"})
     workspace = Workspace.open(repo.path, read_only=True)
-    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), ("search",), True))
+    call_tool = make_client(ToolDispatcher(workspace, SearchIndex(workspace), ("search",), True))
     for context in (0, 1):
         answer = call_tool("get_doc", chunk_id="long.md#one", context=context)
         tool, arguments = parse_next_call(answer)

@@ -20,7 +20,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.other_user import run_as_other_user
 from tests.repositories import Repo
-from tools.toolbox import Toolbox
+from tools.dispatcher import ToolDispatcher
 from workspace.git.private_folder import make_private_folder, open_lock
 from workspace.git.sharing import is_shared_with_group
 from workspace.git.store import GitStore
@@ -241,8 +241,8 @@ def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
 
     def search() -> dict[str, object]:
         workspace = Workspace.open(public_repo.path, read_only=True)
-        toolbox = Toolbox(workspace, SearchIndex(workspace), None, True)
-        response = toolbox.call("search_docs", {"query": "words"}, client="test")
+        dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), None, True)
+        response = dispatcher.call("search_docs", {"query": "words"}, client="test")
         return {
             "files": [hit["filepath"] for hit in response.data["hits"]],
             "tokens": len(Tokens(common_dir).read_all()),

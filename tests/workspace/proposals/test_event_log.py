@@ -41,7 +41,8 @@ from workspace.proposals.events import (
     Submitted,
 )
 from workspace.publishing.locks import AnotherWriter, Busy
-from workspace.publishing.publish import BranchMoved, Publication
+from workspace.publishing.publish import Publication
+from workspace.publishing.refs import BranchMoved
 from workspace.writing.idempotency import KeyReused
 
 OTHER_ID = "z0000001"

@@ -22,8 +22,8 @@ from workspace.publishing import checkout, locks, refs, staging_folder
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import CannotWrite, Locked
-from workspace.publishing.publish import BranchMoved, publish
-from workspace.publishing.refs import InvalidBranch, RefConflict
+from workspace.publishing.publish import publish
+from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
 SIGNATURE = repositories.make_signature()
 NEW_TEXT = b"# Changed\n"

@@ -28,7 +28,8 @@ from workspace.proposals.events import KnownBy, Refreshed
 from workspace.publishing.after_commit import attempt, ignore_preliminary_commits
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import Busy
-from workspace.publishing.publish import BranchMoved, publish
+from workspace.publishing.publish import publish
+from workspace.publishing.refs import BranchMoved
 from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
 from workspace.writing.write import build_trailers, make_author_signature
 

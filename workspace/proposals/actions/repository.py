@@ -17,7 +17,8 @@ from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import Proposal, Proposals, ProposalState
 from workspace.publishing.after_commit import attempt, ignore_preliminary_commits, note_commit
 from workspace.publishing.batch import Batch
-from workspace.publishing.publish import BranchMoved, Publication, publish
+from workspace.publishing.publish import Publication, publish
+from workspace.publishing.refs import BranchMoved
 from workspace.writing.idempotency import KeyReused
 from workspace.writing.write import DetachedHead, check_signing, make_author_signature
 

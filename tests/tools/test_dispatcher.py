@@ -7,8 +7,8 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
+from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.tool import Tool
-from tools.toolbox import Toolbox, UnknownTool
 from tools.toolsets import (
     DEFAULT_TOOLSETS,
     TOOLSETS,
@@ -38,8 +38,8 @@ DEFAULT_TOOLS = [
 
 def list_offered_tools(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> list[str]:
     workspace = Workspace.open(repo.path, read_only=read_only)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
-    return [tool["name"] for tool in toolbox.definitions()]
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), toolsets, read_only)
+    return [tool["name"] for tool in dispatcher.definitions()]
 
 
 def test_default_tools_have_fixed_order(repo: Repo) -> None:
@@ -71,11 +71,11 @@ def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
 
 def test_read_only_server_rejects_writing_tools(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), ("documents", "tasks", "search"), True)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ("documents", "tasks", "search"), True)
     for tool in all_tools():
         if tool.writes:
             with pytest.raises(UnknownTool):
-                toolbox.call(tool.name, {}, client="tester")
+                dispatcher.call(tool.name, {}, client="tester")
     assert not hasattr(workspace.git, "put_blob")
 
 
@@ -85,11 +85,11 @@ def test_unknown_tool_returns_nearest_names(call_tool: CallTool) -> None:
     assert error_info.value.nearest[0] == "search_docs"
 
 
-def test_arguments_must_be_an_object(toolbox: Toolbox) -> None:
-    answer = toolbox.call("list_documents", ["a"], client="tester")
+def test_arguments_must_be_an_object(dispatcher: ToolDispatcher) -> None:
+    answer = dispatcher.call("list_documents", ["a"], client="tester")
     assert answer.is_error
     assert answer.data["code"] == "INVALID_ARGUMENTS"
-    assert not toolbox.call("list_documents", None, client="tester").is_error
+    assert not dispatcher.call("list_documents", None, client="tester").is_error
 
 
 def test_toolset_names_are_parsed_and_checked() -> None:
@@ -110,8 +110,8 @@ def test_tool_names_are_unique_and_match_their_toolset() -> None:
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
 def test_call_without_arguments_returns_usage_or_result(repo: Repo, tool: Tool) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
-    answer = toolbox.call(tool.name, {}, client="tester")
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
+    answer = dispatcher.call(tool.name, {}, client="tester")
     assert answer.data["commit"] == repo.head()
     if answer.is_error:
         assert {"error", "code", "usage", "example"} <= answer.data.keys()

@@ -1,4 +1,4 @@
-"""The tools that a server offers, and the answer to a call."""
+"""The dispatcher: the tools that a server offers, and the answer to a call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ServedIndex:
     index: SearchIndex
 
 
-class Toolbox:
+class ToolDispatcher:
     """The tools that one server offers.
 
     `toolsets` None selects the default toolsets; `read_only` excludes writing tools. The tools of proposals
@@ -78,16 +78,16 @@ class Toolbox:
         get_latest: Callable[[], SearchIndex],
         toolsets: Iterable[str] | None,
         text_tokens: int | None = None,
-    ) -> Toolbox:
-        """Return a toolbox of reading tools for an index that is replaced; a call uses one index to its end.
+    ) -> ToolDispatcher:
+        """Return a dispatcher of reading tools for a replaced index; each call uses one index to its end.
 
         `get_latest` returns the index that a list of tools describes; it is not read.
         """
         index = get_latest()
-        toolbox = cls(index.workspace, index, toolsets, True, text_tokens)
-        toolbox._get_current_index = lambda: _build_served_index(get_current())
-        toolbox._get_latest_index = lambda: _build_served_index(get_latest())
-        return toolbox
+        dispatcher = cls(index.workspace, index, toolsets, True, text_tokens)
+        dispatcher._get_current_index = lambda: _build_served_index(get_current())
+        dispatcher._get_latest_index = lambda: _build_served_index(get_latest())
+        return dispatcher
 
     def definitions(self) -> list[dict[str, Any]]:
         """Return the tool definitions for a client, in a fixed order.
