@@ -73,7 +73,7 @@ def build_repository_service(
         workspace, environment.read_forge_access, environment.read_remote_access
     )
     index = SearchIndex(workspace)
-    workspace.inbound = index
+    workspace.inbound_links = index
     dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, text_tokens)
     rounds = ForgeRounds(workspace, environment.read_forge_access)
     synchronizer = Synchronizer(workspace, environment.read_remote_access, rounds)

@@ -232,7 +232,7 @@ class SearchIndex:
         return LinkGraph(self._workspace, self._live.new_location())
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
+        """Return the documents that may link to some paths, as `InboundLinks` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
     def _make_hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:

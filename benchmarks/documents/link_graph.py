@@ -13,7 +13,7 @@ from benchmarks.timing import measure_seconds, p50_p95_ms
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
 from workspace.edits import AppendContent
-from workspace.links.inbound import ScannedInbound
+from workspace.links.inbound_links import ScannedInboundLinks
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -39,7 +39,8 @@ def measure(repository: str, count: int) -> dict[str, Any]:
     snapshot = workspace.snapshot()
     paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCAN_COUNT)][:_SCAN_COUNT]
     scan_times = [
-        measure_seconds(partial(ScannedInbound().find_linking_documents, snapshot, [path])) for path in paths
+        measure_seconds(partial(ScannedInboundLinks().find_linking_documents, snapshot, [path]))
+        for path in paths
     ]
     return {
         "seconds": build_s,

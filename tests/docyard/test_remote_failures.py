@@ -9,7 +9,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests.docyard.test_sync import Server, wait_until
-from tests.workspace.sync.conftest import Site, open_site
+from tests.workspace.sync.conftest import SyncPair, open_sync_pair
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.servers import TOKEN
 
@@ -21,36 +21,36 @@ SETTINGS = '[remote]\npush = "commit"\n'
 
 
 @pytest.fixture
-def clone_site(tmp_path: Path, home: Path) -> Iterator[Site]:
+def sync_pair(tmp_path: Path, home: Path) -> Iterator[SyncPair]:
     """Yield a clone with a commit that is not in its remote; git's own daemon serves the remote."""
-    with open_site("git", tmp_path, home) as clone_site:
-        clone_site.local_repo.commit({"docyard.toml": SETTINGS})
-        yield clone_site
+    with open_sync_pair("git", tmp_path, home) as sync_pair:
+        sync_pair.local_repo.commit({"docyard.toml": SETTINGS})
+        yield sync_pair
 
 
 @pytest.fixture
-def proxy(clone_site: Site) -> Iterator[Proxy]:
+def proxy(sync_pair: SyncPair) -> Iterator[Proxy]:
     """Yield a proxy between the clone and its remote."""
-    assert clone_site.port is not None
-    with Proxy(clone_site.port) as proxy:
-        clone_site.point_to(proxy.port)
+    assert sync_pair.port is not None
+    with Proxy(sync_pair.port) as proxy:
+        sync_pair.point_to(proxy.port)
         yield proxy
 
 
-def run_sync(capsys: Capture, clone_site: Site, code: int) -> str:
+def run_sync(capsys: Capture, sync_pair: SyncPair, code: int) -> str:
     """Return the output of `docyard sync`, after a check that it contains no secret and no local path."""
     capsys.readouterr()
-    assert main(["sync", "-C", str(clone_site.local_repo.path)]) == code
+    assert main(["sync", "-C", str(sync_pair.local_repo.path)]) == code
     captured = capsys.readouterr()
     output = captured.out + captured.err
-    assert str(clone_site.folder) not in output
+    assert str(sync_pair.folder) not in output
     assert TOKEN not in output
     return output
 
 
-def count_unpushed(clone_site: Site) -> int | None:
+def count_unpushed(sync_pair: SyncPair) -> int | None:
     """Return the number of unpushed commits that a server reports."""
-    server = Server(clone_site.local_repo)
+    server = Server(sync_pair.local_repo)
     output = server.call("list_documents").get("unpushed")
     server.synchronizer.close()
     server.index.close()
@@ -58,9 +58,9 @@ def count_unpushed(clone_site: Site) -> int | None:
     return None if output is None else int(output["commits"])
 
 
-def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
+def check_server_recovers(sync_pair: SyncPair, reason: str, restore: Callable[[], object]) -> None:
     """Check that a server works, reports the failure in each response, and synchronises after `restore`."""
-    server = Server(clone_site.local_repo)
+    server = Server(sync_pair.local_repo)
     server.synchronizer._retry_delay_s = 0.05
     server.synchronizer.start()
     wait_until(lambda: "sync" in server.call("list_documents"))
@@ -70,57 +70,61 @@ def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], o
     assert output["unpushed"]["commits"] >= 2
     restore()
     wait_until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
-    assert clone_site.tip() == clone_site.local_repo.head()
+    assert sync_pair.tip() == sync_pair.local_repo.head()
     server.synchronizer.close()
     server.index.close()
 
 
-def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capture) -> None:
-    hook = clone_site.remote_repo.path / "hooks" / "pre-receive"
+def test_rejected_push_is_reported_until_accepted(sync_pair: SyncPair, capsys: Capture) -> None:
+    hook = sync_pair.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'ask Bo first' >&2\nexit 1\n")
     hook.chmod(0o755)
-    tip_before = clone_site.tip()
-    output = run_sync(capsys, clone_site, 3)
+    tip_before = sync_pair.tip()
+    output = run_sync(capsys, sync_pair, 3)
     assert "ask Bo first" in output
-    assert clone_site.tip() == tip_before
-    assert count_unpushed(clone_site) == 1
-    check_server_recovers(clone_site, "ask Bo first", hook.unlink)
+    assert sync_pair.tip() == tip_before
+    assert count_unpushed(sync_pair) == 1
+    check_server_recovers(sync_pair, "ask Bo first", hook.unlink)
 
 
-def test_slow_remote_times_out_without_lost_commits(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
-    clone_site.local_repo.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
+def test_slow_remote_times_out_without_lost_commits(
+    sync_pair: SyncPair, proxy: Proxy, capsys: Capture
+) -> None:
+    sync_pair.local_repo.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
     proxy.cut(0, keep_open=True)
-    output = run_sync(capsys, clone_site, 3)
+    output = run_sync(capsys, sync_pair, 3)
     assert "timed out" in output
     assert "Nothing is lost." in output
-    assert count_unpushed(clone_site) == 2
+    assert count_unpushed(sync_pair) == 2
     proxy.cut(None)
-    clone_site.local_repo.commit({"docyard.toml": SETTINGS})  # the default timeouts, for a slow machine
-    assert "Pushed 3 commits" in run_sync(capsys, clone_site, 0)
+    sync_pair.local_repo.commit({"docyard.toml": SETTINGS})  # the default timeouts, for a slow machine
+    assert "Pushed 3 commits" in run_sync(capsys, sync_pair, 0)
 
 
-def test_lost_connection_is_reported_until_restored(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
+def test_lost_connection_is_reported_until_restored(
+    sync_pair: SyncPair, proxy: Proxy, capsys: Capture
+) -> None:
     proxy.cut(150)
-    output = run_sync(capsys, clone_site, 3)
+    output = run_sync(capsys, sync_pair, 3)
     assert "origin" in output
-    assert count_unpushed(clone_site) == 1
-    check_server_recovers(clone_site, "origin", lambda: proxy.cut(None))
-    assert clone_site.remote_repo.fsck() == clone_site.local_repo.fsck() == ""
+    assert count_unpushed(sync_pair) == 1
+    check_server_recovers(sync_pair, "origin", lambda: proxy.cut(None))
+    assert sync_pair.remote_repo.fsck() == sync_pair.local_repo.fsck() == ""
 
 
 def test_remote_with_password_requires_valid_token(
     tmp_path: Path, home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_ASKPASS", "/bin/false")
-    with open_site("http", tmp_path, home) as clone_site:
-        clone_site.local_repo.commit({"docyard.toml": SETTINGS})
-        output = run_sync(capsys, clone_site, 3)
+    with open_sync_pair("http", tmp_path, home) as sync_pair:
+        sync_pair.local_repo.commit({"docyard.toml": SETTINGS})
+        output = run_sync(capsys, sync_pair, 3)
         assert "DOCYARD_REMOTE_TOKEN" in output
         monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", "wrong-7c1f")
-        output = run_sync(capsys, clone_site, 3)
+        output = run_sync(capsys, sync_pair, 3)
         assert "wrong-7c1f" not in output
-        assert count_unpushed(clone_site) == 1
+        assert count_unpushed(sync_pair) == 1
         monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", TOKEN)
-        assert "Pushed 1 commit" in run_sync(capsys, clone_site, 0)
-        assert count_unpushed(clone_site) is None
-        assert clone_site.tip() == clone_site.local_repo.head()
+        assert "Pushed 1 commit" in run_sync(capsys, sync_pair, 0)
+        assert count_unpushed(sync_pair) is None
+        assert sync_pair.tip() == sync_pair.local_repo.head()

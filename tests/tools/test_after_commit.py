@@ -31,7 +31,7 @@ class Server:
         self.repo: Repo = create_repository(path, FILES)
         workspace = Workspace.open(self.repo.path, durable=False)
         self.index = SearchIndex(workspace)
-        workspace.inbound = self.index
+        workspace.inbound_links = self.index
         self.dispatcher = ToolDispatcher(workspace, self.index, TOOLSETS, False)
         self._seen_texts = SeenTexts()
         self._word_count = 0

@@ -31,7 +31,7 @@ def test_branches_of_repository_share_lock_and_services(repo: Repo) -> None:
     assert other_workspace.writer_lock is workspace.writer_lock
     assert other_workspace.history() is workspace.history()
     assert other_workspace.proposal_reviews() is workspace.proposal_reviews()
-    assert other_workspace.inbound is workspace.inbound
+    assert other_workspace.inbound_links is workspace.inbound_links
 
 
 def test_each_branch_has_own_guards(repo: Repo) -> None:

@@ -27,7 +27,7 @@ from workspace.links.fragments import (
     find_names,
     find_target,
 )
-from workspace.links.inbound import AffectedPaths
+from workspace.links.inbound_links import AffectedPaths
 from workspace.links.link import Enclosure, LinkKind, display_destination
 from workspace.links.offset_map import OffsetMap
 from workspace.links.reader import read_cached_links
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.links.definitions import DanglingReference
-    from workspace.links.inbound import Inbound
+    from workspace.links.inbound_links import InboundLinks
     from workspace.links.link import Link
     from workspace.links.offset_map import OffsetMap
     from workspace.markdown.attribute_lists import AnchorForm
@@ -159,7 +159,9 @@ class _IntendedTarget(NamedTuple):
     offset: int | None
 
 
-def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound: Inbound) -> LinkUpdates:
+def update_links(
+    before: Overlay, after: Overlay, offset_map: OffsetMap, inbound_links: InboundLinks
+) -> LinkUpdates:
     """Update the links in `after`, which one operation made from `before`, and return the updates."""
     affected_paths = AffectedPaths.of(before, after, offset_map)
     dangling_references = list(find_dangling_references(before, after, offset_map))
@@ -170,7 +172,7 @@ def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound
         rewriter = _LinkRewriter(before, after, offset_map, affected_paths)
         rewriter.report_dangling_references(dangling_references)
         linking_paths = (
-            inbound.find_linking_documents(before.snapshot, affected_paths.paths)
+            inbound_links.find_linking_documents(before.snapshot, affected_paths.paths)
             if affected_paths.paths
             else ()
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.splices import EditContext
     from workspace.edits import Operation, Outcome
-    from workspace.links.inbound import Inbound
+    from workspace.links.inbound_links import InboundLinks
     from workspace.links.updates import LinkUpdates
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
@@ -33,7 +33,11 @@ _MAX_NAMES_IN_HINT = 3
 
 
 def update_links_of_step(
-    operation: Operation, outcome: Outcome, before: Overlay, after: Overlay, inbound: Inbound | None
+    operation: Operation,
+    outcome: Outcome,
+    before: Overlay,
+    after: Overlay,
+    inbound_links: InboundLinks | None,
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
     """Update the links in `after`, which is the result of an operation on `before`.
 
@@ -44,7 +48,7 @@ def update_links_of_step(
     if offset_map is None:
         return outcome, ()
     # Imported late, because a server can answer its first calls without reading links.
-    from workspace.links.inbound import ScannedInbound
+    from workspace.links.inbound_links import ScannedInboundLinks
     from workspace.links.updates import update_links
     from workspace.links.warnings import find_link_warnings
 
@@ -54,7 +58,7 @@ def update_links_of_step(
         for path, new_path in offset_map.path_map.items()
         if new_path is not None and new_path != path
     ]
-    updates = update_links(before, after, offset_map, inbound or ScannedInbound())
+    updates = update_links(before, after, offset_map, inbound_links or ScannedInboundLinks())
     result = {**outcome.result, **_summarize_updates(updates, always=operation.reports_links)}
     if updates.new_anchors:
         anchors = result.get("anchors_added")
@@ -158,7 +162,7 @@ def plan(
     mode: Mode,
     context: EditContext,
     precondition: Precondition | None = None,
-    inbound: Inbound | None = None,
+    inbound_links: InboundLinks | None = None,
 ) -> Plan:
     """Apply operations to a snapshot. An operation with an error does not change the documents.
 
@@ -166,14 +170,14 @@ def plan(
     text is checked. Addresses are resolved in the base commit of the precondition, if it has one: the batch
     is also run there, and each address is mapped from there to the snapshot.
 
-    Each step also updates the links to moved or renamed sections and files. `inbound` lists the files with
-    such links; without it, every document is scanned.
+    Each step also updates the links to moved or renamed sections and files. `inbound_links` finds the files
+    with such links; without it, every document is scanned.
 
     An error in `operations` replaces an operation that could not be parsed, and is the error of its step.
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_count_text_bytes, operations)))
-    batch = _Batch(snapshot, context, precondition, inbound, is_single=len(operations) == 1)
+    batch = _Batch(snapshot, context, precondition, inbound_links, is_single=len(operations) == 1)
     steps: list[PlanStep] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
@@ -199,7 +203,7 @@ class _Batch:
         snapshot: Snapshot,
         context: EditContext,
         precondition: Precondition | None,
-        inbound: Inbound | None,
+        inbound_links: InboundLinks | None,
         *,
         is_single: bool,
     ) -> None:
@@ -211,7 +215,7 @@ class _Batch:
         earlier_snapshots = precondition.list_earlier_snapshots(snapshot) if precondition else ()
         self._earlier_overlays = [Overlay(earlier_snapshot) for earlier_snapshot in earlier_snapshots]
         self._base = precondition.base if precondition else None
-        self._inbound = inbound
+        self._inbound_links = inbound_links
         self._is_single = is_single
 
     def run(self, operation: Operation) -> PlanStep:
@@ -228,7 +232,7 @@ class _Batch:
             if outcome.is_change:
                 self.overwrite_check.check(mapped_operation, self.overlay, draft)
                 outcome, revised_documents = update_links_of_step(
-                    mapped_operation, outcome, self.overlay, draft, self._inbound
+                    mapped_operation, outcome, self.overlay, draft, self._inbound_links
                 )
                 self.overwrite_check.record_revised_texts(revised_documents)
         except WorkspaceError as error:

@@ -181,7 +181,9 @@ class WriteRequest:
                 self.check_new_request(self.request)
         context = EditContext(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
         precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first_snapshot)
-        new_plan = plan(snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound)
+        new_plan = plan(
+            snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound_links
+        )
         if new_plan.changes and not self.dry_run:
             check_signing(snapshot)
         return WriteResult(snapshot.commit, False, new_plan)

@@ -64,7 +64,7 @@ class GateScene:
     def _build_dispatcher(self) -> Callable[..., Answer]:
         workspace = Workspace.open(self.repo.path, durable=False)
         index = SearchIndex(workspace)
-        workspace.inbound = index
+        workspace.inbound_links = index
         dispatcher, seen_texts = ToolDispatcher(workspace, index, TOOLSETS, False), SeenTexts()
 
         def call(tool: str, /, **arguments: object) -> Answer:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import find_names
-from workspace.links.inbound import _may_define_name
+from workspace.links.inbound_links import _may_define_name
 
 LINES = st.sampled_from(
     [

@@ -30,7 +30,7 @@ from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import rewrite_tree
 from workspace.links.file_tree import OverlayFileTree
-from workspace.links.inbound import AffectedPaths
+from workspace.links.inbound_links import AffectedPaths
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
 from workspace.snapshot.overlay import Overlay

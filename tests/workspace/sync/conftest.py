@@ -36,8 +36,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @dataclass
-class Site:
-    """A bare repository `remote_repo`, its URL, and a clone `local_repo` with it as `origin`."""
+class SyncPair:
+    """A bare repository and a clone that synchronizes with it: `remote_repo`, its URL, and `local_repo`."""
 
     remote_repo: Repo
     local_repo: Repo
@@ -85,8 +85,8 @@ class Site:
 
 
 @contextmanager
-def open_site(transport: str, folder: Path, home: Path) -> Iterator[Site]:
-    """Yield a site for a transport."""
+def open_sync_pair(transport: str, folder: Path, home: Path) -> Iterator[SyncPair]:
+    """Yield a sync pair for a transport."""
     served_folder = folder / "served"
     served_folder.mkdir()
     remote_repo = repositories.create_bare_repository(served_folder / "docs.git")
@@ -94,52 +94,56 @@ def open_site(transport: str, folder: Path, home: Path) -> Iterator[Site]:
     access = Access()
     match transport:
         case "file":
-            yield _make_site(remote_repo, folder, str(remote_repo.path), access, None)
+            yield _make_sync_pair(remote_repo, folder, str(remote_repo.path), access, None)
         case "git":
             with servers.run_git_daemon(served_folder) as base_url:
-                yield _make_site(remote_repo, folder, f"{base_url}/docs.git", access, _read_port(base_url))
+                yield _make_sync_pair(
+                    remote_repo, folder, f"{base_url}/docs.git", access, _read_port(base_url)
+                )
         case "http":
             with servers.run_http_server(served_folder) as base_url:
                 access = Access(token=servers.TOKEN)
-                yield _make_site(remote_repo, folder, f"{base_url}/docs.git", access, _read_port(base_url))
+                yield _make_sync_pair(
+                    remote_repo, folder, f"{base_url}/docs.git", access, _read_port(base_url)
+                )
         case "ssh":
             if not Path(servers.SSHD).exists() or shutil.which("ssh-keygen") is None:
                 pytest.skip("sshd is not installed")
             with servers.run_ssh_server(folder, home) as (user, port):
                 access = Access(ssh_keys=(home / ".ssh" / "id_ed25519",))
                 url = f"ssh://{user}@{servers.HOST}:{port}{remote_repo.path}"
-                yield _make_site(remote_repo, folder, url, access, port)
+                yield _make_sync_pair(remote_repo, folder, url, access, port)
 
 
 def _read_port(base_url: str) -> int:
     return int(base_url.rpartition(":")[2])
 
 
-def _make_site(remote_repo: Repo, folder: Path, url: str, access: Access, port: int | None) -> Site:
+def _make_sync_pair(remote_repo: Repo, folder: Path, url: str, access: Access, port: int | None) -> SyncPair:
     remote_repo.git("clone", "-q", str(remote_repo.path), str(folder / "here"))
     local_repo = Repo(folder / "here")
     local_repo.git("config", "user.name", repositories.NAME)
     local_repo.git("config", "user.email", repositories.EMAIL)
     local_repo.git("remote", "set-url", "origin", url)
-    return Site(remote_repo, local_repo, url, access, port, folder)
+    return SyncPair(remote_repo, local_repo, url, access, port, folder)
 
 
 @pytest.fixture(params=TRANSPORTS)
-def site_per_transport(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
-    """Yield a site for each transport."""
-    with open_site(request.param, tmp_path, home) as new_site:
-        yield new_site
+def pair_per_transport(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+    """Yield a sync pair for each transport."""
+    with open_sync_pair(request.param, tmp_path, home) as new_pair:
+        yield new_pair
 
 
 @pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in TRANSPORTS[1:])])
-def site(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
-    """Yield a site in a folder; in slow tests, also one for each other transport."""
-    with open_site(request.param, tmp_path, home) as new_site:
-        yield new_site
+def sync_pair(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+    """Yield a sync pair in a folder; in slow tests, also one for each other transport."""
+    with open_sync_pair(request.param, tmp_path, home) as new_pair:
+        yield new_pair
 
 
 @pytest.fixture
-def folder_site(tmp_path: Path, home: Path) -> Iterator[Site]:
-    """Yield a site in a folder."""
-    with open_site("file", tmp_path, home) as new_site:
-        yield new_site
+def folder_pair(tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+    """Yield a sync pair in a folder."""
+    with open_sync_pair("file", tmp_path, home) as new_pair:
+        yield new_pair

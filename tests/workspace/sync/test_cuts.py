@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.sync.conftest import Site, open_site
+from tests.workspace.sync.conftest import SyncPair, open_sync_pair
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.test_branches import add_comment, commit_on_branch, open_proposal
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
@@ -35,16 +35,16 @@ CUT_COUNTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, mark
 
 
 @pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
-def site_and_proxy(
+def pair_and_proxy(
     request: pytest.FixtureRequest, tmp_path: Path, home: Path
-) -> Iterator[tuple[Site, Proxy]]:
-    """Return a site whose clone connects through a proxy."""
-    with open_site(request.param, tmp_path, home) as site:
-        assert site.port is not None
-        with Proxy(site.port) as proxy:
-            site.point_to(proxy.port)
-            _add_known_host(request.param, home, site.port, proxy.port)
-            yield site, proxy
+) -> Iterator[tuple[SyncPair, Proxy]]:
+    """Return a sync pair whose clone connects through a proxy."""
+    with open_sync_pair(request.param, tmp_path, home) as sync_pair:
+        assert sync_pair.port is not None
+        with Proxy(sync_pair.port) as proxy:
+            sync_pair.point_to(proxy.port)
+            _add_known_host(request.param, home, sync_pair.port, proxy.port)
+            yield sync_pair, proxy
 
 
 def _add_known_host(transport: str, home: Path, port: int, other_port: int) -> None:
@@ -65,31 +65,31 @@ def compute_cut_positions(total: int, cut_count: int) -> list[int]:
     return [max(1, total * (step + 1) // (cut_count + 1)) for step in range(cut_count)]
 
 
-def check_state(site: Site, *, is_recovered: bool = True) -> None:
+def check_state(sync_pair: SyncPair, *, is_recovered: bool = True) -> None:
     """Check that the unpushed commits equal those counted by git, and that there is no lock.
 
     A killed process leaves its locks, which the next writer recovers.
     """
-    expected_count = int(site.local_repo.git("rev-list", "--count", "main", "^origin/main"))
-    unpushed = find_unpushed(Workspace.open(site.local_repo.path))
+    expected_count = int(sync_pair.local_repo.git("rev-list", "--count", "main", "^origin/main"))
+    unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
     assert (0 if unpushed is None else unpushed.commit_count) == expected_count
     # The tracking branch is never ahead of the remote.
-    site.remote_repo.git(
-        "merge-base", "--is-ancestor", site.local_repo.git("rev-parse", "origin/main").strip(), "main"
+    sync_pair.remote_repo.git(
+        "merge-base", "--is-ancestor", sync_pair.local_repo.git("rev-parse", "origin/main").strip(), "main"
     )
-    assert not is_recovered or site.locks() == []
+    assert not is_recovered or sync_pair.locks() == []
 
 
-def sync_uncut(site: Site, proxy: Proxy) -> SyncResult:
+def sync_uncut(sync_pair: SyncPair, proxy: Proxy) -> SyncResult:
     """Synchronize through the proxy without a cut."""
     proxy.cut(None)
-    return site.sync()
+    return sync_pair.sync()
 
 
-def try_sync(site: Site) -> bool:
+def try_sync(sync_pair: SyncPair) -> bool:
     """Synchronize, and return True if that succeeded."""
     try:
-        site.sync()
+        sync_pair.sync()
     except (RemoteUnreachable, RemoteDenied):
         return False
     return True
@@ -98,82 +98,82 @@ def try_sync(site: Site) -> bool:
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
 @pytest.mark.parametrize("upward", [pytest.param(False, marks=pytest.mark.slow), True], ids=["down", "up"])
 def test_connection_cut_while_pushing_loses_nothing(
-    site_and_proxy: tuple[Site, Proxy], upward: bool, cut_count: int
+    pair_and_proxy: tuple[SyncPair, Proxy], upward: bool, cut_count: int
 ) -> None:
-    site, proxy = site_and_proxy
-    branch = open_proposal(site.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
-    site.local_repo.commit({"0.md": make_noise(0)})
+    sync_pair, proxy = pair_and_proxy
+    branch = open_proposal(sync_pair.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
+    sync_pair.local_repo.commit({"0.md": make_noise(0)})
     proxy.cut(None)
-    site.sync()
+    sync_pair.sync()
     failure_count = 0
     for number, cut_position in enumerate(
         compute_cut_positions(proxy.count_forwarded(upward=upward), cut_count), 1
     ):
-        commit_on_branch(site.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
-        add_comment(site.local_repo, "k3v7m2qa", f"Said {number}.")
-        our_commit = site.local_repo.commit({f"{number}.md": make_noise(number)})
+        commit_on_branch(sync_pair.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
+        add_comment(sync_pair.local_repo, "k3v7m2qa", f"Said {number}.")
+        our_commit = sync_pair.local_repo.commit({f"{number}.md": make_noise(number)})
         proxy.cut(cut_position, upward=upward)
-        failure_count += not try_sync(site)
-        check_state(site)
-        assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
-        assert site.tip() == our_commit
+        failure_count += not try_sync(sync_pair)
+        check_state(sync_pair)
+        assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
+        assert sync_pair.tip() == our_commit
         for ref in (branch, "docyard/discussion"):
-            assert site.remote_repo.git("rev-parse", ref) == site.local_repo.git("rev-parse", ref)
-        check_state(site)
+            assert sync_pair.remote_repo.git("rev-parse", ref) == sync_pair.local_repo.git("rev-parse", ref)
+        check_state(sync_pair)
     assert failure_count >= cut_count * 3 // 4  # a cut in the last bytes of an exchange may have no effect
-    assert site.remote_repo.fsck() == site.local_repo.fsck() == ""
+    assert sync_pair.remote_repo.fsck() == sync_pair.local_repo.fsck() == ""
 
 
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
 def test_connection_cut_while_fetching_loses_nothing(
-    site_and_proxy: tuple[Site, Proxy], cut_count: int
+    pair_and_proxy: tuple[SyncPair, Proxy], cut_count: int
 ) -> None:
-    site, proxy = site_and_proxy
-    site.push_as_other({"0.md": make_noise(0)})
+    sync_pair, proxy = pair_and_proxy
+    sync_pair.push_as_other({"0.md": make_noise(0)})
     proxy.cut(None)
-    site.sync()
+    sync_pair.sync()
     failure_count = 0
     for number, cut_position in enumerate(
         compute_cut_positions(proxy.count_forwarded(upward=False), cut_count), 1
     ):
-        head_before = site.local_repo.head()
-        theirs = site.push_as_other({f"{number}.md": make_noise(number)})
+        head_before = sync_pair.local_repo.head()
+        theirs = sync_pair.push_as_other({f"{number}.md": make_noise(number)})
         proxy.cut(cut_position)
-        if not try_sync(site):
+        if not try_sync(sync_pair):
             failure_count += 1
-            assert site.local_repo.head() == head_before
-        check_state(site)
-        assert sync_uncut(site, proxy).commit == theirs
-        check_state(site)
+            assert sync_pair.local_repo.head() == head_before
+        check_state(sync_pair)
+        assert sync_uncut(sync_pair, proxy).commit == theirs
+        check_state(sync_pair)
     assert failure_count >= cut_count * 3 // 4
-    assert site.local_repo.status() == site.local_repo.fsck() == ""
+    assert sync_pair.local_repo.status() == sync_pair.local_repo.fsck() == ""
 
 
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
-def test_killed_exchange_with_folder_is_repeatable(folder_site: Site, cut_count: int) -> None:
-    site = folder_site
-    branch = open_proposal(site.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
+def test_killed_exchange_with_folder_is_repeatable(folder_pair: SyncPair, cut_count: int) -> None:
+    sync_pair = folder_pair
+    branch = open_proposal(sync_pair.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
     start = time.monotonic()
-    assert sync_and_kill(site, None) == 0
+    assert sync_and_kill(sync_pair, None) == 0
     duration_s = time.monotonic() - start
     for number in range(1, cut_count + 1):
-        commit_on_branch(site.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
-        add_comment(site.local_repo, "k3v7m2qa", f"Said {number}.")
-        our_commit = site.local_repo.commit({f"{number}.md": make_noise(number)})
-        theirs = site.push_as_other({f"there-{number}.md": make_noise(-number)})
+        commit_on_branch(sync_pair.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
+        add_comment(sync_pair.local_repo, "k3v7m2qa", f"Said {number}.")
+        our_commit = sync_pair.local_repo.commit({f"{number}.md": make_noise(number)})
+        theirs = sync_pair.push_as_other({f"there-{number}.md": make_noise(-number)})
         # The exchange is the second half; before it, modules are imported.
-        sync_and_kill(site, duration_s * (0.5 + number / cut_count / 2))
-        site.remote_repo.git("merge-base", "--is-ancestor", theirs, "main")
-        site.local_repo.git("merge-base", "--is-ancestor", our_commit, "main")
-        check_state(site, is_recovered=False)
-        assert site.sync().state is SyncState.UP_TO_DATE
-        assert site.tip() == site.local_repo.head()
-        assert site.remote_repo.git("rev-parse", branch) == site.local_repo.git("rev-parse", branch)
-        check_state(site)
-    assert site.local_repo.status() == site.local_repo.fsck() == site.remote_repo.fsck() == ""
+        sync_and_kill(sync_pair, duration_s * (0.5 + number / cut_count / 2))
+        sync_pair.remote_repo.git("merge-base", "--is-ancestor", theirs, "main")
+        sync_pair.local_repo.git("merge-base", "--is-ancestor", our_commit, "main")
+        check_state(sync_pair, is_recovered=False)
+        assert sync_pair.sync().state is SyncState.UP_TO_DATE
+        assert sync_pair.tip() == sync_pair.local_repo.head()
+        assert sync_pair.remote_repo.git("rev-parse", branch) == sync_pair.local_repo.git("rev-parse", branch)
+        check_state(sync_pair)
+    assert sync_pair.local_repo.status() == sync_pair.local_repo.fsck() == sync_pair.remote_repo.fsck() == ""
 
 
-def sync_and_kill(site: Site, timeout_s: float | None) -> int:
+def sync_and_kill(sync_pair: SyncPair, timeout_s: float | None) -> int:
     """Synchronize in a process that is killed after so many seconds, and return its exit code."""
     code = (
         "from pathlib import Path; from workspace.workspace import Workspace; "
@@ -181,7 +181,7 @@ def sync_and_kill(site: Site, timeout_s: float | None) -> int:
         "import sys; sync(Workspace.open(Path(sys.argv[1]), durable=False), Access())"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(site.local_repo.path)], cwd=Path(__file__).parents[3]
+        [sys.executable, "-c", code, str(sync_pair.local_repo.path)], cwd=Path(__file__).parents[3]
     )
     try:
         return process.wait(timeout_s)
@@ -191,22 +191,22 @@ def sync_and_kill(site: Site, timeout_s: float | None) -> int:
 
 
 def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Path) -> None:
-    with open_site("git", tmp_path, home) as site:
-        assert site.port is not None
-        with Proxy(site.port) as proxy:
-            site.point_to(proxy.port)
-            site.local_repo.commit({"a.md": make_noise(0)})
+    with open_sync_pair("git", tmp_path, home) as sync_pair:
+        assert sync_pair.port is not None
+        with Proxy(sync_pair.port) as proxy:
+            sync_pair.point_to(proxy.port)
+            sync_pair.local_repo.commit({"a.md": make_noise(0)})
             proxy.cut(None)
-            site.sync(fetch=False)
+            sync_pair.sync(fetch=False)
             response_size = proxy.count_forwarded(upward=False)
-            our_commit = site.local_repo.commit({"b.md": make_noise(1)})
+            our_commit = sync_pair.local_repo.commit({"b.md": make_noise(1)})
             # Only the response is missing: the remote has the commit.
             proxy.cut(response_size - 10)
             with pytest.raises(RemoteUnreachable):
-                site.sync(fetch=False)
-            assert site.tip() == our_commit
+                sync_pair.sync(fetch=False)
+            assert sync_pair.tip() == our_commit
             proxy.cut(None)
-            assert site.sync().unpushed is None
+            assert sync_pair.sync().unpushed is None
 
 
 def list_open_sockets() -> set[str]:
@@ -219,45 +219,45 @@ def list_open_sockets() -> set[str]:
     return {name for name in names if name.startswith("socket:")}
 
 
-def test_unresponsive_remote_times_out(site_and_proxy: tuple[Site, Proxy]) -> None:
-    site, proxy = site_and_proxy
-    site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
+def test_unresponsive_remote_times_out(pair_and_proxy: tuple[SyncPair, Proxy]) -> None:
+    sync_pair, proxy = pair_and_proxy
+    sync_pair.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
     proxy.cut(0, keep_open=True)
     with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
-        site.sync()
-    check_state(site)
-    site.local_repo.commit({"docyard.toml": ""})  # the final sync may take long
-    assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
+        sync_pair.sync()
+    check_state(sync_pair)
+    sync_pair.local_repo.commit({"docyard.toml": ""})  # the final sync may take long
+    assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
 
 
 @pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
 def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Path, home: Path) -> None:
     resource_tracker.ensure_running()  # once per process, not part of the exchange
-    with open_site(transport, tmp_path, home) as site:
-        assert site.port is not None
-        with Proxy(site.port) as proxy:
-            site.point_to(proxy.port)
-            _add_known_host(transport, home, site.port, proxy.port)
-            site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
+    with open_sync_pair(transport, tmp_path, home) as sync_pair:
+        assert sync_pair.port is not None
+        with Proxy(sync_pair.port) as proxy:
+            sync_pair.point_to(proxy.port)
+            _add_known_host(transport, home, sync_pair.port, proxy.port)
+            sync_pair.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
             old_resources = list_open_sockets(), set(threading.enumerate())
             for cut_position, keep_open in ((0, True), (100, True), (100, False)):
                 proxy.cut(cut_position, keep_open=keep_open)
                 with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
-                    site.sync()
+                    sync_pair.sync()
                 assert (list_open_sockets(), set(threading.enumerate())) == old_resources
                 assert multiprocessing.active_children() == []
-            old_tip = site.tip()
-            site.local_repo.commit({"docyard.toml": ""})
-            assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
-            assert site.tip() == site.local_repo.head() != old_tip
+            old_tip = sync_pair.tip()
+            sync_pair.local_repo.commit({"docyard.toml": ""})
+            assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
+            assert sync_pair.tip() == sync_pair.local_repo.head() != old_tip
 
 
 def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
-    with open_site("git", tmp_path, home) as site:
-        site.point_to(1)
-        our_commit = site.local_repo.commit({"a.md": "# A\n"})
+    with open_sync_pair("git", tmp_path, home) as sync_pair:
+        sync_pair.point_to(1)
+        our_commit = sync_pair.local_repo.commit({"a.md": "# A\n"})
         with pytest.raises(RemoteUnreachable) as error_info:
-            site.sync()
+            sync_pair.sync()
         assert "\n" not in error_info.value.message
-        assert site.local_repo.head() == our_commit
-        check_state(site)
+        assert sync_pair.local_repo.head() == our_commit
+        check_state(sync_pair)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.sync.conftest import Site
+from tests.workspace.sync.conftest import SyncPair
 from tests.workspace.sync.test_joining import append_text, choose_all
 from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMetadata
 from workspace.merge.conflict import Resolution, ResolutionChoice
@@ -35,15 +35,17 @@ AGENT = Actor(Author("Ada", "ada@example.org", KnownBy.CLIENT, "an agent"), "upd
 class OtherClone:
     """Another clone of the same remote, in which a user with a token reviews and merges."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        site.remote_repo.git("clone", "-q", str(site.remote_repo.path), str(site.folder / "elsewhere"))
-        self.repo = Repo(site.folder / "elsewhere")
+    def __init__(self, sync_pair: SyncPair) -> None:
+        self.sync_pair = sync_pair
+        sync_pair.remote_repo.git(
+            "clone", "-q", str(sync_pair.remote_repo.path), str(sync_pair.folder / "elsewhere")
+        )
+        self.repo = Repo(sync_pair.folder / "elsewhere")
         self.repo.git("config", "user.name", "Bo")
         self.repo.git("config", "user.email", "bo@example.org")
 
     def sync(self) -> SyncResult:
-        return sync(Workspace.open(self.repo.path, durable=False), self.site.access)
+        return sync(Workspace.open(self.repo.path, durable=False), self.sync_pair.access)
 
     def merge_reviewed(self, *operations: object) -> str:
         """Propose, approve, merge and push operations as a user; return the merge commit."""
@@ -66,16 +68,16 @@ class OtherClone:
 
 
 @pytest.fixture
-def site_and_clone(folder_site: Site) -> tuple[Site, OtherClone]:
-    folder_site.push_as_other(
+def pair_and_clone(folder_pair: SyncPair) -> tuple[SyncPair, OtherClone]:
+    folder_pair.push_as_other(
         {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
     )
-    folder_site.sync()
-    return folder_site, OtherClone(folder_site)
+    folder_pair.sync()
+    return folder_pair, OtherClone(folder_pair)
 
 
-def open_local(site: Site) -> Workspace:
-    return Workspace.open(site.local_repo.path, durable=False)
+def open_local(sync_pair: SyncPair) -> Workspace:
+    return Workspace.open(sync_pair.local_repo.path, durable=False)
 
 
 def move_into_specs() -> MoveDocument:
@@ -83,145 +85,145 @@ def move_into_specs() -> MoveDocument:
 
 
 def test_direct_edit_of_document_moved_under_rule_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     theirs = other_clone.merge_reviewed(move_into_specs())
-    assert append_text(open_local(site), "free/a.md", "Unreviewed.\n").is_committed
-    ours = site.local_repo.head()
+    assert append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n").is_committed
+    ours = sync_pair.local_repo.head()
     for _ in range(2):
         with pytest.raises(UnreviewedMerge) as error_info:
-            site.sync()
+            sync_pair.sync()
         assert "specs/a.md is protected by rule 1" in error_info.value.message
         assert "free/a.md" in error_info.value.message
         assert error_info.value.details["unreviewed"] == [
             {"path": "specs/a.md", "source": "free/a.md", "rule": 1, "side": "ours"}
         ]
-    assert (site.local_repo.head(), site.tip()) == (ours, theirs)
-    assert "Unreviewed." in (site.local_repo.path / "free/a.md").read_text()
+    assert (sync_pair.local_repo.head(), sync_pair.tip()) == (ours, theirs)
+    assert "Unreviewed." in (sync_pair.local_repo.path / "free/a.md").read_text()
     assert append_text(
-        open_local(site), "other.md", "Free.\n"
+        open_local(sync_pair), "other.md", "Free.\n"
     ).is_committed  # other documents can be written meanwhile
 
 
-def test_reviewed_side_is_chosen_and_rest_merged(site_and_clone: tuple[Site, OtherClone]) -> None:
-    site, other_clone = site_and_clone
+def test_reviewed_side_is_chosen_and_rest_merged(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(move_into_specs())
-    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
-    append_text(open_local(site), "other.md", "Free.\n")
+    append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
+    append_text(open_local(sync_pair), "other.md", "Free.\n")
     with pytest.raises(UnreviewedMerge):  # the unreviewed side cannot be chosen
-        site.sync(choose=choose_all(ResolutionChoice.OURS))
-    result = site.sync(choose=choose_all(ResolutionChoice.THEIRS))
-    assert (result.state, site.tip()) == (SyncState.UP_TO_DATE, site.local_repo.head())
-    assert (site.local_repo.path / "specs/a.md").read_text() == PAGE
-    assert not (site.local_repo.path / "free/a.md").exists()
-    assert "Free." in (site.local_repo.path / "other.md").read_text()
-    assert "Unreviewed." in site.local_repo.git("log", "-p", "--first-parent", "-3")
-    assert site.local_repo.status() == ""
+        sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
+    result = sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS))
+    assert (result.state, sync_pair.tip()) == (SyncState.UP_TO_DATE, sync_pair.local_repo.head())
+    assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE
+    assert not (sync_pair.local_repo.path / "free/a.md").exists()
+    assert "Free." in (sync_pair.local_repo.path / "other.md").read_text()
+    assert "Unreviewed." in sync_pair.local_repo.git("log", "-p", "--first-parent", "-3")
+    assert sync_pair.local_repo.status() == ""
 
 
 def test_direct_edit_of_document_given_governed_type_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
-    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
+    append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
-        site.sync()
+        sync_pair.sync()
 
 
 def test_direct_edit_under_rule_added_in_remote_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, _ = site_and_clone
-    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
-    site.push_as_other({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
+    sync_pair, _ = pair_and_clone
+    append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
+    sync_pair.push_as_other({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
     with pytest.raises(UnreviewedMerge, match="rule 3"):
-        site.sync()
+        sync_pair.sync()
 
 
 def test_direct_removal_of_document_moved_under_rule_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(move_into_specs())
-    site.local_repo.git("rm", "-q", "free/a.md")
-    site.local_repo.git("commit", "-qm", "Remove")
-    assert site.sync().conflicts
+    sync_pair.local_repo.git("rm", "-q", "free/a.md")
+    sync_pair.local_repo.git("commit", "-qm", "Remove")
+    assert sync_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        site.sync(choose=choose_all(ResolutionChoice.OURS))
-    assert site.sync(choose=choose_all(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
-    assert (site.local_repo.path / "specs/a.md").read_text() == PAGE
+        sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
+    assert sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
+    assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE
 
 
 def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
-    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
-    site.sync()  # the remote has the commit, but the other clone does not
-    theirs = site.tip()
+    sync_pair, other_clone = pair_and_clone
+    append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
+    sync_pair.sync()  # the remote has the commit, but the other clone does not
+    theirs = sync_pair.tip()
     with pytest.raises(UnreviewedMerge) as error_info:
         other_clone.merge_reviewed(move_into_specs())
     assert error_info.value.details["unreviewed"][0]["side"] == "theirs"
-    assert site.tip() == theirs
+    assert sync_pair.tip() == theirs
     other_workspace = Workspace.open(other_clone.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
-        sync(other_workspace, site.access, choose=choose_all(ResolutionChoice.THEIRS))
+        sync(other_workspace, sync_pair.access, choose=choose_all(ResolutionChoice.THEIRS))
     assert (
-        sync(other_workspace, site.access, choose=choose_all(ResolutionChoice.OURS)).state
+        sync(other_workspace, sync_pair.access, choose=choose_all(ResolutionChoice.OURS)).state
         is SyncState.UP_TO_DATE
     )
     assert other_clone.repo.git("show", "main:specs/a.md") == PAGE
 
 
-def test_changes_reviewed_on_both_sides_are_merged(site_and_clone: tuple[Site, OtherClone]) -> None:
+def test_changes_reviewed_on_both_sides_are_merged(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
     """Edits, moves and removed types that passed the gate of their own side are merged."""
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     local_clone = OtherClone.__new__(OtherClone)
-    local_clone.site, local_clone.repo = site, site.local_repo
+    local_clone.sync_pair, local_clone.repo = sync_pair, sync_pair.local_repo
     other_clone.merge_reviewed(
         AppendContent(file="specs/b.md", slug="one", content="Theirs."),
         SetMetadata(file="free/a.md", metadata={"type": "runbook"}),
     )
-    site.sync()
+    sync_pair.sync()
     other_clone.merge_reviewed(AppendContent(file="specs/b.md", slug="one", content="More of theirs."))
     local_clone.merge_reviewed(
         AppendContent(file="specs/b.md", slug="two", content="Ours."),
         SetMetadata(file="free/a.md", metadata={"type": None}),
         MoveDocument(file="specs/b.md", new_path="specs/c.md"),
     )
-    assert (other_clone.sync().state, site.sync().state) == (SyncState.UP_TO_DATE, SyncState.UP_TO_DATE)
-    text = (site.local_repo.path / "specs/c.md").read_text()
+    assert (other_clone.sync().state, sync_pair.sync().state) == (SyncState.UP_TO_DATE, SyncState.UP_TO_DATE)
+    text = (sync_pair.local_repo.path / "specs/c.md").read_text()
     assert all(words in text for words in ("Theirs.", "More of theirs.", "Ours."))
-    assert "runbook" not in (site.local_repo.path / "free/a.md").read_text()
+    assert "runbook" not in (sync_pair.local_repo.path / "free/a.md").read_text()
 
 
-def test_unreviewed_document_stays_at_path_of_chosen_side(folder_site: Site) -> None:
+def test_unreviewed_document_stays_at_path_of_chosen_side(folder_pair: SyncPair) -> None:
     """One side moves a document, the other gives it a type: a rule applies only to both together."""
     rule = '[[protect]]\npaths = ["specs/**"]\ntypes = ["runbook"]\n'
-    folder_site.push_as_other({"docyard.toml": rule, "free/a.md": PAGE})
-    folder_site.sync()
-    folder_site.remote_repo.git(
-        "clone", "-q", str(folder_site.remote_repo.path), str(folder_site.folder / "mover")
+    folder_pair.push_as_other({"docyard.toml": rule, "free/a.md": PAGE})
+    folder_pair.sync()
+    folder_pair.remote_repo.git(
+        "clone", "-q", str(folder_pair.remote_repo.path), str(folder_pair.folder / "mover")
     )
-    mover = Repo(folder_site.folder / "mover")
+    mover = Repo(folder_pair.folder / "mover")
     mover.git("config", "user.name", "Bo")
     mover.git("config", "user.email", "bo@example.org")
     mover.write({"specs/x.md": "# X\n"})
     mover.git("mv", "free/a.md", "specs/a.md")
     mover.commit({}, "Move")
     mover.git("push", "-q")
-    open_local(folder_site).write(
+    open_local(folder_pair).write(
         [SetMetadata(file="free/a.md", metadata={"type": "runbook"})], mode=Mode.ALL, tool="t", client="c"
     )
     with pytest.raises(UnreviewedMerge):
-        folder_site.sync()
-    assert folder_site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "runbook" in (folder_site.local_repo.path / "free/a.md").read_text()
-    assert not (folder_site.local_repo.path / "specs/a.md").exists()
+        folder_pair.sync()
+    assert folder_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "runbook" in (folder_pair.local_repo.path / "free/a.md").read_text()
+    assert not (folder_pair.local_repo.path / "specs/a.md").exists()
 
-    assert not (folder_site.local_repo.path / "specs/a.md").exists()
+    assert not (folder_pair.local_repo.path / "specs/a.md").exists()
 
 
 RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
@@ -229,84 +231,84 @@ TYPED_PAGE = "---\ntype: runbook\n---\n\n" + PAGE
 
 
 def test_edit_of_document_retyped_by_manifest_blocks_merge(
-    folder_site: Site,
+    folder_pair: SyncPair,
 ) -> None:
-    folder_site.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
-    folder_site.sync()
-    folder_site.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
-    folder_site.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
-    append_text(open_local(folder_site), "free/a.md", "Unreviewed.\n")
+    folder_pair.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
+    folder_pair.sync()
+    folder_pair.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    folder_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    append_text(open_local(folder_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
-        folder_site.sync()
+        folder_pair.sync()
 
 
 def test_edit_under_their_manifest_and_our_rule_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     paths_only = RULES.partition("[[protect]]\ntypes")[0]
-    site.push_as_other({"docyard.toml": paths_only})
-    site.sync()
+    sync_pair.push_as_other({"docyard.toml": paths_only})
+    sync_pair.sync()
     other_clone.sync()
-    site.local_repo.commit({"docyard.toml": RULES}, "A person adds the rule for runbooks")
-    site.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    sync_pair.local_repo.commit({"docyard.toml": RULES}, "A person adds the rule for runbooks")
+    sync_pair.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
     other_clone.sync()
     append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
     other_clone.sync()
     with pytest.raises(UnreviewedMerge, match=r"free/a\.md"):
-        site.sync()
+        sync_pair.sync()
 
 
-def test_edit_of_document_typed_by_two_manifests_blocks_merge(folder_site: Site) -> None:
+def test_edit_of_document_typed_by_two_manifests_blocks_merge(folder_pair: SyncPair) -> None:
     """Theirs adds the top manifest, ours removes the nearer manifest: neither side alone sets the type."""
-    folder_site.push_as_other(
+    folder_pair.push_as_other(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
     )
-    folder_site.sync()
-    folder_site.push_as_other({".taxonomy.toml": RUNBOOK_MANIFEST})
-    folder_site.local_repo.git("rm", "-q", "free/.taxonomy.toml")
-    folder_site.local_repo.commit({}, "A person removes the manifest")
-    append_text(open_local(folder_site), "free/a.md", "Unreviewed.\n")
+    folder_pair.sync()
+    folder_pair.push_as_other({".taxonomy.toml": RUNBOOK_MANIFEST})
+    folder_pair.local_repo.git("rm", "-q", "free/.taxonomy.toml")
+    folder_pair.local_repo.commit({}, "A person removes the manifest")
+    append_text(open_local(folder_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match=r"free/a\.md"):
-        folder_site.sync()
+        folder_pair.sync()
 
 
-def test_free_edit_after_remote_manifest_removal_is_merged(folder_site: Site) -> None:
-    folder_site.push_as_other(
+def test_free_edit_after_remote_manifest_removal_is_merged(folder_pair: SyncPair) -> None:
+    folder_pair.push_as_other(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": RUNBOOK_MANIFEST, "o.md": "# O\n"}
     )
-    folder_site.sync()
-    other_clone = OtherClone(folder_site)
+    folder_pair.sync()
+    other_clone = OtherClone(folder_pair)
     other_clone.repo.git("rm", "-q", "free/.taxonomy.toml")
     other_clone.repo.commit({}, "A person removes the manifest")
     append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Free.\n")
     other_clone.sync()
-    append_text(open_local(folder_site), "o.md", "Free.\n")
-    assert folder_site.sync().state is SyncState.UP_TO_DATE
+    append_text(open_local(folder_pair), "o.md", "Free.\n")
+    assert folder_pair.sync().state is SyncState.UP_TO_DATE
 
 
 def test_remote_direct_edit_under_locally_added_rule_blocks_merge(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
-    site.local_repo.commit(
+    sync_pair, other_clone = pair_and_clone
+    sync_pair.local_repo.commit(
         {"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'}, "A person adds a rule"
     )
     append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
     other_clone.sync()
     with pytest.raises(UnreviewedMerge, match="rule 3"):
-        site.sync()
+        sync_pair.sync()
 
 
 def test_remote_edit_without_rules_blocks_merge_with_rules(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     other_clone.repo.commit({"docyard.toml": 'overwrite = "any"\n'}, "A person removes the rules")
     append_text(Workspace.open(other_clone.repo.path, durable=False), "specs/b.md", "Unreviewed.\n")
     other_clone.sync()
-    site.local_repo.commit({"docyard.toml": RULES + "# More.\n"}, "Edit the rules as a person")
-    assert site.sync().conflicts
+    sync_pair.local_repo.commit({"docyard.toml": RULES + "# More.\n"}, "Edit the rules as a person")
+    assert sync_pair.sync().conflicts
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
@@ -316,89 +318,89 @@ def test_remote_edit_without_rules_blocks_merge_with_rules(
         }
 
     with pytest.raises(UnreviewedMerge, match=r"specs/b\.md"):
-        site.sync(choose=choose)
-    assert site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "Unreviewed." not in site.local_repo.git("show", "main:specs/b.md")
+        sync_pair.sync(choose=choose)
+    assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "Unreviewed." not in sync_pair.local_repo.git("show", "main:specs/b.md")
 
 
-def test_direct_removal_of_untyped_document_cannot_be_chosen(folder_site: Site) -> None:
-    folder_site.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
-    folder_site.sync()
-    folder_site.push_as_other({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
-    folder_site.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
-    open_local(folder_site).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
-    assert folder_site.sync().conflicts
+def test_direct_removal_of_untyped_document_cannot_be_chosen(folder_pair: SyncPair) -> None:
+    folder_pair.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
+    folder_pair.sync()
+    folder_pair.push_as_other({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
+    folder_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    open_local(folder_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
+    assert folder_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        folder_site.sync(choose=choose_all(ResolutionChoice.OURS))
+        folder_pair.sync(choose=choose_all(ResolutionChoice.OURS))
 
 
-def merge_reviewed_locally(site: Site, *operations: object) -> None:
+def merge_reviewed_locally(sync_pair: SyncPair, *operations: object) -> None:
     """Propose, approve and merge in the local clone, without a push."""
     local_clone = OtherClone.__new__(OtherClone)
-    local_clone.site, local_clone.repo = site, site.local_repo
+    local_clone.sync_pair, local_clone.repo = sync_pair, sync_pair.local_repo
     local_clone.sync = lambda: None  # type: ignore[assignment,method-assign,return-value]
     local_clone.merge_reviewed(*operations)
 
 
 @pytest.mark.parametrize("choice", [ResolutionChoice.OURS, ResolutionChoice.THEIRS])
 def test_path_of_governed_document_moved_twice_can_be_resolved(
-    site_and_clone: tuple[Site, OtherClone], choice: ResolutionChoice
+    pair_and_clone: tuple[SyncPair, OtherClone], choice: ResolutionChoice
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(MoveDocument(file="specs/b.md", new_path="specs/x.md"))
-    merge_reviewed_locally(site, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
-    assert site.sync().conflicts
-    assert site.sync(choose=choose_all(choice)).state is SyncState.UP_TO_DATE
+    merge_reviewed_locally(sync_pair, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
+    assert sync_pair.sync().conflicts
+    assert sync_pair.sync(choose=choose_all(choice)).state is SyncState.UP_TO_DATE
     path, other_path = (
         ("specs/y.md", "specs/x.md") if choice is ResolutionChoice.OURS else ("specs/x.md", "specs/y.md")
     )
-    assert (site.local_repo.path / path).exists()
-    assert not (site.local_repo.path / other_path).exists()
+    assert (sync_pair.local_repo.path / path).exists()
+    assert not (sync_pair.local_repo.path / other_path).exists()
 
 
 def test_path_conflict_is_resolved_for_ours_if_path_occupied(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     """Theirs moved a document onto the path of our document, which stays, so their document is not moved."""
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
-    site.local_repo.commit({"free/z.md": "# Z\n\nQuite another.\n"})
-    assert site.sync().conflicts
-    assert site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "Quite another." in (site.local_repo.path / "free/z.md").read_text()
+    sync_pair.local_repo.commit({"free/z.md": "# Z\n\nQuite another.\n"})
+    assert sync_pair.sync().conflicts
+    assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "Quite another." in (sync_pair.local_repo.path / "free/z.md").read_text()
 
 
 def test_omitted_duplicate_name_is_not_an_unreviewed_change(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, _ = site_and_clone
-    site.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
-    site.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
-    assert site.sync().conflicts
-    assert site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    sync_pair, _ = pair_and_clone
+    sync_pair.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
+    sync_pair.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
+    assert sync_pair.sync().conflicts
+    assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_reviewed_edit_is_merged_under_reworded_remote_rule(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, _ = site_and_clone
-    site.push_as_other({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
-    merge_reviewed_locally(site, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
-    assert site.sync().state is SyncState.UP_TO_DATE
+    sync_pair, _ = pair_and_clone
+    sync_pair.push_as_other({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
+    merge_reviewed_locally(sync_pair, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
+    assert sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
-def test_free_edit_is_merged_after_local_rule_removal(site_and_clone: tuple[Site, OtherClone]) -> None:
-    site, _ = site_and_clone
-    site.push_as_other({"other.md": "# Other\n\nMore.\n"})
-    site.local_repo.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
-    append_text(open_local(site), "specs/b.md", "Free by now.\n")
-    assert site.sync().state is SyncState.UP_TO_DATE  # after the merge, no rule governs the document
+def test_free_edit_is_merged_after_local_rule_removal(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+    sync_pair, _ = pair_and_clone
+    sync_pair.push_as_other({"other.md": "# Other\n\nMore.\n"})
+    sync_pair.local_repo.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
+    append_text(open_local(sync_pair), "specs/b.md", "Free by now.\n")
+    assert sync_pair.sync().state is SyncState.UP_TO_DATE  # after the merge, no rule governs the document
 
 
-def test_chosen_side_creates_no_duplicate_name(site_and_clone: tuple[Site, OtherClone]) -> None:
-    site, _ = site_and_clone
-    site.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
-    site.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
+def test_chosen_side_creates_no_duplicate_name(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+    sync_pair, _ = pair_and_clone
+    sync_pair.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
+    sync_pair.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
@@ -410,35 +412,35 @@ def test_chosen_side_creates_no_duplicate_name(site_and_clone: tuple[Site, Other
             for path, conflict in conflicts
         }
 
-    site.sync(choose=choose)
-    names = site.local_repo.git("ls-tree", "-r", "--name-only", "main").split()
+    sync_pair.sync(choose=choose)
+    names = sync_pair.local_repo.git("ls-tree", "-r", "--name-only", "main").split()
     assert len([name for name in names if name.lower() == "specs/x.md"]) == 1
 
 
-def test_write_between_refusal_and_choice_is_refused(site_and_clone: tuple[Site, OtherClone]) -> None:
-    site, other_clone = site_and_clone
+def test_write_between_refusal_and_choice_is_refused(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(move_into_specs())
-    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
+    append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge):
-        site.sync()
+        sync_pair.sync()
     with pytest.raises(SyncConflict):
-        append_text(open_local(site), "free/a.md", "More.\n")
-    assert append_text(open_local(site), "other.md", "Free.\n").is_committed
+        append_text(open_local(sync_pair), "free/a.md", "More.\n")
+    assert append_text(open_local(sync_pair), "other.md", "Free.\n").is_committed
 
 
 def test_choice_is_requested_again_after_versions_change(
-    site_and_clone: tuple[Site, OtherClone],
+    pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    site, other_clone = site_and_clone
+    sync_pair, other_clone = pair_and_clone
     other_clone.merge_reviewed(move_into_specs())
-    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
+    append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     choice_requests = []
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         if not choice_requests:
-            site.local_repo.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
+            sync_pair.local_repo.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
         choice_requests.append([conflict.ours for _, conflict in conflicts])
         return choose_all(ResolutionChoice.THEIRS)(conflicts)
 
-    site.sync(choose=choose)
+    sync_pair.sync(choose=choose)
     assert len(choice_requests) == 2

@@ -12,7 +12,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync import servers
-from tests.workspace.sync.conftest import Site, open_site
+from tests.workspace.sync.conftest import SyncPair, open_sync_pair
 from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import HostNotTrusted, RemoteDenied, RemoteTooLarge, RemoteUnreachable
 from workspace.git.remotes.remote import PushRejected
@@ -28,49 +28,49 @@ SLOW_TRANSPORTS = [pytest.param(transport, marks=pytest.mark.slow) for transport
 
 
 @pytest.mark.process
-def test_commits_are_synced_in_both_directions(site_per_transport: Site) -> None:
-    site = site_per_transport
-    theirs = site.push_as_other({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
-    fetch_result = site.sync()
+def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> None:
+    sync_pair = pair_per_transport
+    theirs = sync_pair.push_as_other({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
+    fetch_result = sync_pair.sync()
     assert (fetch_result.state, fetch_result.commit, fetch_result.is_fast_forwarded) == (
         SyncState.UP_TO_DATE,
         theirs,
         True,
     )
-    assert (site.local_repo.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
-    assert site.local_repo.status() == ""
+    assert (sync_pair.local_repo.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
+    assert sync_pair.local_repo.status() == ""
 
-    our_commit = site.local_repo.commit({"guides/new.md": "# New\n"})
-    unpushed = find_unpushed(Workspace.open(site.local_repo.path))
+    our_commit = sync_pair.local_repo.commit({"guides/new.md": "# New\n"})
+    unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
     assert unpushed is not None
     assert unpushed.commit_count == 1
-    push_result = site.sync()
+    push_result = sync_pair.sync()
     assert (push_result.state, push_result.pushed_count, push_result.unpushed) == (
         SyncState.UP_TO_DATE,
         1,
         None,
     )
-    assert site.tip() == our_commit
-    assert find_unpushed(Workspace.open(site.local_repo.path)) is None
-    assert site.local_repo.git("rev-parse", "origin/main").strip() == our_commit
-    assert site.remote_repo.fsck() == site.local_repo.fsck() == ""
-    assert site.locks() == []
+    assert sync_pair.tip() == our_commit
+    assert find_unpushed(Workspace.open(sync_pair.local_repo.path)) is None
+    assert sync_pair.local_repo.git("rev-parse", "origin/main").strip() == our_commit
+    assert sync_pair.remote_repo.fsck() == sync_pair.local_repo.fsck() == ""
+    assert sync_pair.locks() == []
 
 
-def test_only_served_branch_is_synced(site: Site) -> None:
-    site.remote_repo.git("branch", "other")
-    site.remote_repo.git("tag", "v1")
-    site.local_repo.git("branch", "private")
-    site.local_repo.commit({"a.md": "# A\n"})
-    site.sync()
-    refs = site.local_repo.git("for-each-ref", "--format=%(refname)").split()
+def test_only_served_branch_is_synced(sync_pair: SyncPair) -> None:
+    sync_pair.remote_repo.git("branch", "other")
+    sync_pair.remote_repo.git("tag", "v1")
+    sync_pair.local_repo.git("branch", "private")
+    sync_pair.local_repo.commit({"a.md": "# A\n"})
+    sync_pair.sync()
+    refs = sync_pair.local_repo.git("for-each-ref", "--format=%(refname)").split()
     assert sorted(refs) == [
         "refs/heads/main",
         "refs/heads/private",
         "refs/remotes/origin/HEAD",
         "refs/remotes/origin/main",
     ]
-    assert site.remote_repo.git("for-each-ref", "--format=%(refname)").split() == [
+    assert sync_pair.remote_repo.git("for-each-ref", "--format=%(refname)").split() == [
         "refs/heads/main",
         "refs/heads/other",
         "refs/tags/v1",
@@ -81,17 +81,17 @@ def test_only_served_branch_is_synced(site: Site) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["file", "git"])
 def test_push_after_concurrent_push_is_refused(transport: str, tmp_path: Path, home: Path) -> None:
-    with open_site(transport, tmp_path, home) as site:
-        check_push_refused(site)
+    with open_sync_pair(transport, tmp_path, home) as sync_pair:
+        check_push_refused(sync_pair)
 
 
-def check_push_refused(site: Site) -> None:
-    theirs = site.push_as_other({"a.md": "# Theirs\n"})
-    our_commit = site.local_repo.commit({"b.md": "# Ours\n"})
+def check_push_refused(sync_pair: SyncPair) -> None:
+    theirs = sync_pair.push_as_other({"a.md": "# Theirs\n"})
+    our_commit = sync_pair.local_repo.commit({"b.md": "# Ours\n"})
     with pytest.raises(PushRejected, match="does not have"):
-        site.sync(fetch=False)
-    assert (site.tip(), site.local_repo.head()) == (theirs, our_commit)
-    unpushed = find_unpushed(Workspace.open(site.local_repo.path))
+        sync_pair.sync(fetch=False)
+    assert (sync_pair.tip(), sync_pair.local_repo.head()) == (theirs, our_commit)
+    unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
     assert unpushed is not None
     assert unpushed.commit_count == 1
 
@@ -99,51 +99,51 @@ def check_push_refused(site: Site) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Path, home: Path) -> None:
-    with open_site(transport, tmp_path, home) as site:
-        hook = site.remote_repo.path / "hooks" / "pre-receive"
+    with open_sync_pair(transport, tmp_path, home) as sync_pair:
+        hook = sync_pair.remote_repo.path / "hooks" / "pre-receive"
         hook.write_text("#!/bin/sh\nprintf 'ask \\033[31mBo\\033[0m first\\n' >&2\nexit 1\n")
         hook.chmod(0o755)
-        tip_before = site.tip()
-        site.local_repo.commit({"a.md": "# A\n"})
+        tip_before = sync_pair.tip()
+        sync_pair.local_repo.commit({"a.md": "# A\n"})
         with pytest.raises(PushRejected) as error_info:
-            site.sync()
+            sync_pair.sync()
         assert "ask Bo first" in error_info.value.message
         assert "pre-receive hook declined" in error_info.value.message
         assert "\x1b" not in error_info.value.message
-        assert site.tip() == tip_before
-        unpushed = find_unpushed(Workspace.open(site.local_repo.path))
+        assert sync_pair.tip() == tip_before
+        unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
         assert unpushed is not None
         assert unpushed.commit_count == 1
         hook.unlink()
-        assert site.sync().pushed_count == 1
+        assert sync_pair.sync().pushed_count == 1
 
 
-def test_folder_with_hook_is_refused(folder_site: Site) -> None:
-    hook = folder_site.remote_repo.path / "hooks" / "pre-receive"
+def test_folder_with_hook_is_refused(folder_pair: SyncPair) -> None:
+    hook = folder_pair.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
-    tip_before = folder_site.tip()
-    folder_site.local_repo.commit({"a.md": "# A\n"})
+    tip_before = folder_pair.tip()
+    folder_pair.local_repo.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="pre-receive"):
-        folder_site.sync()
-    assert folder_site.tip() == tip_before
+        folder_pair.sync()
+    assert folder_pair.tip() == tip_before
 
 
-def test_push_to_folder_with_work_tree_is_refused(folder_site: Site, tmp_path: Path) -> None:
-    folder_site.remote_repo.git("clone", "-q", str(folder_site.remote_repo.path), str(tmp_path / "full"))
-    folder_site.local_repo.git("remote", "set-url", "origin", "../full")
-    folder_site.local_repo.commit({"a.md": "# A\n"})
+def test_push_to_folder_with_work_tree_is_refused(folder_pair: SyncPair, tmp_path: Path) -> None:
+    folder_pair.remote_repo.git("clone", "-q", str(folder_pair.remote_repo.path), str(tmp_path / "full"))
+    folder_pair.local_repo.git("remote", "set-url", "origin", "../full")
+    folder_pair.local_repo.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="work tree"):
-        folder_site.sync()
+        folder_pair.sync()
 
 
-def test_rewound_remote_is_neither_followed_nor_overwritten(site: Site) -> None:
-    tip_before = site.tip()
-    removed_commit = site.push_as_other({"secret.md": "# Secret\n"})
-    site.sync()
-    site.remote_repo.git("update-ref", "refs/heads/main", tip_before)
+def test_rewound_remote_is_neither_followed_nor_overwritten(sync_pair: SyncPair) -> None:
+    tip_before = sync_pair.tip()
+    removed_commit = sync_pair.push_as_other({"secret.md": "# Secret\n"})
+    sync_pair.sync()
+    sync_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
     for _ in range(2):
-        result = site.sync()
+        result = sync_pair.sync()
         assert (result.state, result.commit, result.theirs) == (
             SyncState.FORCE_PUSHED,
             removed_commit,
@@ -151,205 +151,205 @@ def test_rewound_remote_is_neither_followed_nor_overwritten(site: Site) -> None:
         )
         assert result.unpushed is not None
         assert result.unpushed.commit_count == 1
-        assert site.tip() == tip_before
-    assert site.sync(fetch=False).state is SyncState.UP_TO_DATE
-    assert site.tip() == removed_commit
-    assert site.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
+        assert sync_pair.tip() == tip_before
+    assert sync_pair.sync(fetch=False).state is SyncState.UP_TO_DATE
+    assert sync_pair.tip() == removed_commit
+    assert sync_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_rewound_remote_is_synced_after_manual_reset(folder_site: Site) -> None:
-    tip_before = folder_site.tip()
-    folder_site.push_as_other({"secret.md": "# Secret\n"})
-    folder_site.sync()
-    folder_site.remote_repo.git("update-ref", "refs/heads/main", tip_before)
-    assert folder_site.sync().state is SyncState.FORCE_PUSHED
-    folder_site.local_repo.status()  # git reset does not compare file contents again
-    folder_site.local_repo.git("reset", "-q", "--keep", "origin/main")
-    assert folder_site.sync().state is SyncState.UP_TO_DATE
-    folder_site.local_repo.commit({"a.md": "# A\n"})
-    assert folder_site.sync().pushed_count == 1
+def test_rewound_remote_is_synced_after_manual_reset(folder_pair: SyncPair) -> None:
+    tip_before = folder_pair.tip()
+    folder_pair.push_as_other({"secret.md": "# Secret\n"})
+    folder_pair.sync()
+    folder_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
+    assert folder_pair.sync().state is SyncState.FORCE_PUSHED
+    folder_pair.local_repo.status()  # git reset does not compare file contents again
+    folder_pair.local_repo.git("reset", "-q", "--keep", "origin/main")
+    assert folder_pair.sync().state is SyncState.UP_TO_DATE
+    folder_pair.local_repo.commit({"a.md": "# A\n"})
+    assert folder_pair.sync().pushed_count == 1
 
 
-def test_rewritten_remote_is_reported_as_force_pushed(folder_site: Site) -> None:
-    removed_commit = folder_site.push_as_other({"a.md": "# A\n"})
-    folder_site.sync()
-    folder_site.remote_repo.git("update-ref", "refs/heads/main", f"{removed_commit}^")
-    other_folder = folder_site.folder / "other"
+def test_rewritten_remote_is_reported_as_force_pushed(folder_pair: SyncPair) -> None:
+    removed_commit = folder_pair.push_as_other({"a.md": "# A\n"})
+    folder_pair.sync()
+    folder_pair.remote_repo.git("update-ref", "refs/heads/main", f"{removed_commit}^")
+    other_folder = folder_pair.folder / "other"
     Repo(other_folder).git("reset", "-q", "--hard", "HEAD^")
-    rewritten_commit = folder_site.push_as_other({"a.md": "# Again\n"})
-    result = folder_site.sync()
+    rewritten_commit = folder_pair.push_as_other({"a.md": "# Again\n"})
+    result = folder_pair.sync()
     assert (result.state, result.commit, result.theirs) == (
         SyncState.FORCE_PUSHED,
         removed_commit,
         rewritten_commit,
     )
     with pytest.raises(PushRejected):
-        folder_site.sync(fetch=False)
-    assert folder_site.tip() == rewritten_commit
+        folder_pair.sync(fetch=False)
+    assert folder_pair.tip() == rewritten_commit
 
 
-def test_branch_deleted_in_remote_is_reported_as_force_pushed(folder_site: Site) -> None:
-    folder_site.remote_repo.git("update-ref", "-d", "refs/heads/main")
-    assert folder_site.sync().state is SyncState.FORCE_PUSHED
-    assert folder_site.sync(fetch=False).pushed_count == 1
-    assert folder_site.tip() == folder_site.local_repo.head()
+def test_branch_deleted_in_remote_is_reported_as_force_pushed(folder_pair: SyncPair) -> None:
+    folder_pair.remote_repo.git("update-ref", "-d", "refs/heads/main")
+    assert folder_pair.sync().state is SyncState.FORCE_PUSHED
+    assert folder_pair.sync(fetch=False).pushed_count == 1
+    assert folder_pair.tip() == folder_pair.local_repo.head()
 
 
-def test_uncommitted_file_refuses_sync_and_is_preserved(site: Site) -> None:
-    theirs = site.push_as_other({"README.md": "# Theirs\n"})
-    head_before = site.local_repo.head()
-    site.local_repo.write({"README.md": "# Mine, not committed\n"})
+def test_uncommitted_file_refuses_sync_and_is_preserved(sync_pair: SyncPair) -> None:
+    theirs = sync_pair.push_as_other({"README.md": "# Theirs\n"})
+    head_before = sync_pair.local_repo.head()
+    sync_pair.local_repo.write({"README.md": "# Mine, not committed\n"})
     with pytest.raises(WorktreeConflict):
-        site.sync()
-    assert (site.local_repo.path / "README.md").read_text() == "# Mine, not committed\n"
-    assert (site.local_repo.head(), site.locks()) == (head_before, [])
-    site.local_repo.git("checkout", "README.md")
-    assert site.sync().commit == theirs
+        sync_pair.sync()
+    assert (sync_pair.local_repo.path / "README.md").read_text() == "# Mine, not committed\n"
+    assert (sync_pair.local_repo.head(), sync_pair.locks()) == (head_before, [])
+    sync_pair.local_repo.git("checkout", "README.md")
+    assert sync_pair.sync().commit == theirs
 
 
-def test_modes_and_folders_are_fast_forwarded(folder_site: Site) -> None:
-    other_folder = folder_site.folder / "other"
-    folder_site.push_as_other({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
+def test_modes_and_folders_are_fast_forwarded(folder_pair: SyncPair) -> None:
+    other_folder = folder_pair.folder / "other"
+    folder_pair.push_as_other({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
     (other_folder / "run.sh").chmod(0o755)
     (other_folder / "a" / "b.md").unlink()
     (other_folder / "a").rmdir()
-    folder_site.push_as_other({"a": "now a file\n"})
-    folder_site.sync()
-    assert folder_site.local_repo.status() == ""
-    assert (folder_site.local_repo.path / "run.sh").stat().st_mode & 0o100
-    assert (folder_site.local_repo.path / "a").read_text() == "now a file\n"
+    folder_pair.push_as_other({"a": "now a file\n"})
+    folder_pair.sync()
+    assert folder_pair.local_repo.status() == ""
+    assert (folder_pair.local_repo.path / "run.sh").stat().st_mode & 0o100
+    assert (folder_pair.local_repo.path / "a").read_text() == "now a file\n"
 
 
-def test_empty_commit_is_fast_forwarded(folder_site: Site) -> None:
-    commit = folder_site.push_as_other({}, "Nothing")
-    assert folder_site.sync().commit == commit
-    assert folder_site.local_repo.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
+def test_empty_commit_is_fast_forwarded(folder_pair: SyncPair) -> None:
+    commit = folder_pair.push_as_other({}, "Nothing")
+    assert folder_pair.sync().commit == commit
+    assert folder_pair.local_repo.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
 
 
-def test_fetched_link_is_refused(folder_site: Site) -> None:
-    folder_site.push_as_other({"a.md": "# A\n"})
-    (folder_site.folder / "other" / "link").symlink_to("a.md")
-    folder_site.push_as_other({})
+def test_fetched_link_is_refused(folder_pair: SyncPair) -> None:
+    folder_pair.push_as_other({"a.md": "# A\n"})
+    (folder_pair.folder / "other" / "link").symlink_to("a.md")
+    folder_pair.push_as_other({})
     with pytest.raises(WorktreeBusy, match="link"):
-        folder_site.sync()
-    assert folder_site.local_repo.status() == ""
+        folder_pair.sync()
+    assert folder_pair.local_repo.status() == ""
 
 
-def test_fetched_gitattributes_are_refused(folder_site: Site) -> None:
-    folder_site.push_as_other({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
+def test_fetched_gitattributes_are_refused(folder_pair: SyncPair) -> None:
+    folder_pair.push_as_other({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
-        folder_site.sync()
-    folder_site.local_repo.git("merge", "-q", "--ff-only", "@{upstream}")
-    assert folder_site.sync().state is SyncState.UP_TO_DATE
+        folder_pair.sync()
+    folder_pair.local_repo.git("merge", "-q", "--ff-only", "@{upstream}")
+    assert folder_pair.sync().state is SyncState.UP_TO_DATE
 
 
-def test_bare_clone_is_fast_forwarded(folder_site: Site, tmp_path: Path) -> None:
-    folder_site.remote_repo.git(
-        "clone", "-q", "--bare", str(folder_site.remote_repo.path), str(tmp_path / "bare.git")
+def test_bare_clone_is_fast_forwarded(folder_pair: SyncPair, tmp_path: Path) -> None:
+    folder_pair.remote_repo.git(
+        "clone", "-q", "--bare", str(folder_pair.remote_repo.path), str(tmp_path / "bare.git")
     )
-    commit = folder_site.push_as_other({".gitattributes": "*.md eol=crlf\n"})
-    folder_site.local_repo = Repo(tmp_path / "bare.git")
-    assert folder_site.sync().commit == commit
-    assert folder_site.local_repo.head() == commit
+    commit = folder_pair.push_as_other({".gitattributes": "*.md eol=crlf\n"})
+    folder_pair.local_repo = Repo(tmp_path / "bare.git")
+    assert folder_pair.sync().commit == commit
+    assert folder_pair.local_repo.head() == commit
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Path, home: Path) -> None:
-    with open_site(transport, tmp_path, home) as site:
-        site.push_as_other({"a.md": "# A\n"})
-        for repo in (site.local_repo, Repo(tmp_path / "other")):
+    with open_sync_pair(transport, tmp_path, home) as sync_pair:
+        sync_pair.push_as_other({"a.md": "# A\n"})
+        for repo in (sync_pair.local_repo, Repo(tmp_path / "other")):
             shutil.rmtree(repo.path)
-        site.remote_repo.git(
-            "clone", "-q", "--depth=1", f"file://{site.remote_repo.path}", str(site.local_repo.path)
+        sync_pair.remote_repo.git(
+            "clone", "-q", "--depth=1", f"file://{sync_pair.remote_repo.path}", str(sync_pair.local_repo.path)
         )
-        site.local_repo.git("config", "user.name", "Bo")
-        site.local_repo.git("config", "user.email", "bo@example.org")
-        folder = site.local_repo.git("remote", "get-url", "origin").strip()
-        old_shallow = (site.local_repo.path / ".git/shallow").read_text()
-        site.push_as_other({"b.md": "# B\n"})
+        sync_pair.local_repo.git("config", "user.name", "Bo")
+        sync_pair.local_repo.git("config", "user.email", "bo@example.org")
+        folder = sync_pair.local_repo.git("remote", "get-url", "origin").strip()
+        old_shallow = (sync_pair.local_repo.path / ".git/shallow").read_text()
+        sync_pair.push_as_other({"b.md": "# B\n"})
         with pytest.raises(ShallowClone, match="shallow"):
-            site.sync()
-        site.local_repo.git("remote", "set-url", "origin", site.url)
-        assert (site.sync().is_fast_forwarded, folder) == (True, f"file://{site.remote_repo.path}")
-        site.local_repo.commit({"c.md": "# C\n"})
-        site.push_as_other({"b.md": "# B\n\nMore.\n"})
-        result = site.sync()
+            sync_pair.sync()
+        sync_pair.local_repo.git("remote", "set-url", "origin", sync_pair.url)
+        assert (sync_pair.sync().is_fast_forwarded, folder) == (True, f"file://{sync_pair.remote_repo.path}")
+        sync_pair.local_repo.commit({"c.md": "# C\n"})
+        sync_pair.push_as_other({"b.md": "# B\n\nMore.\n"})
+        result = sync_pair.sync()
         assert (result.state, result.pushed_count) == (SyncState.UP_TO_DATE, 2)
-        assert (site.local_repo.path / ".git/shallow").read_text() == old_shallow
-        assert site.local_repo.fsck() == site.remote_repo.fsck() == ""
+        assert (sync_pair.local_repo.path / ".git/shallow").read_text() == old_shallow
+        assert sync_pair.local_repo.fsck() == sync_pair.remote_repo.fsck() == ""
 
 
-def test_empty_remote_and_unborn_branch_are_synced(folder_site: Site, tmp_path: Path) -> None:
+def test_empty_remote_and_unborn_branch_are_synced(folder_pair: SyncPair, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
-    folder_site.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
-    folder_site.local_repo.git("config", "branch.main.remote", "new")
-    assert folder_site.sync().pushed_count == 1
-    assert Repo(tmp_path / "new.git").head() == folder_site.local_repo.head()
+    folder_pair.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
+    folder_pair.local_repo.git("config", "branch.main.remote", "new")
+    assert folder_pair.sync().pushed_count == 1
+    assert Repo(tmp_path / "new.git").head() == folder_pair.local_repo.head()
 
     subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "unborn"], check=True)
-    folder_site.local_repo = Repo(tmp_path / "unborn")
-    folder_site.local_repo.git("remote", "add", "origin", str(tmp_path / "new.git"))
-    assert folder_site.sync().is_fast_forwarded
-    assert folder_site.local_repo.status() == ""
+    folder_pair.local_repo = Repo(tmp_path / "unborn")
+    folder_pair.local_repo.git("remote", "add", "origin", str(tmp_path / "new.git"))
+    assert folder_pair.sync().is_fast_forwarded
+    assert folder_pair.local_repo.status() == ""
 
 
-def test_unrelated_remote_history_is_reported_as_force_pushed(folder_site: Site, tmp_path: Path) -> None:
+def test_unrelated_remote_history_is_reported_as_force_pushed(folder_pair: SyncPair, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
-    folder_site.local_repo.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
-    other_folder = folder_site.folder / "apart"
+    folder_pair.local_repo.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
+    other_folder = folder_pair.folder / "apart"
     subprocess.run(["git", "init", "-q", "-b", "main", other_folder], check=True)
     unrelated_repo = Repo(other_folder)
     unrelated_repo.git("config", "user.name", "Bo")
     unrelated_repo.git("config", "user.email", "bo@example.org")
     unrelated_repo.commit({"x.md": "# X\n"})
     unrelated_repo.git("push", "-q", str(tmp_path / "new.git"), "main")
-    assert folder_site.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
+    assert folder_pair.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
 
 
 def test_wrong_or_missing_token_is_denied(tmp_path: Path, home: Path) -> None:
-    with open_site("http", tmp_path, home) as site:
+    with open_sync_pair("http", tmp_path, home) as sync_pair:
         for access in (Access(), Access(token="wrong-7c1f"), Access(file=tmp_path / "none")):
-            site.access = access
+            sync_pair.access = access
             with pytest.raises(RemoteDenied) as error_info:
-                site.sync()
+                sync_pair.sync()
             assert "DOCYARD_REMOTE_TOKEN" in error_info.value.fix
             assert "wrong-7c1f" not in str(error_info.value.__dict__)
 
 
 def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> None:
-    with open_site("http", tmp_path, home) as site:
-        site.access = Access()
-        url = site.url.replace("://", f"://ada:{servers.TOKEN}@")
-        site.local_repo.git("remote", "set-url", "origin", url)
-        theirs = site.push_as_other({"a.md": "# A\n"})
-        result = site.sync()
+    with open_sync_pair("http", tmp_path, home) as sync_pair:
+        sync_pair.access = Access()
+        url = sync_pair.url.replace("://", f"://ada:{servers.TOKEN}@")
+        sync_pair.local_repo.git("remote", "set-url", "origin", url)
+        theirs = sync_pair.push_as_other({"a.md": "# A\n"})
+        result = sync_pair.sync()
         assert result.commit == theirs
         assert servers.TOKEN not in repr(result)
-        git = site.local_repo.path / ".git"
+        git = sync_pair.local_repo.path / ".git"
         for path in git.rglob("*"):
             if path.is_file() and path.name != "config":
                 assert servers.TOKEN.encode() not in path.read_bytes(), path
-        site.local_repo.git("remote", "set-url", "origin", url.replace("docs", "none"))
+        sync_pair.local_repo.git("remote", "set-url", "origin", url.replace("docs", "none"))
         with pytest.raises(RemoteUnreachable) as error_info:
-            site.sync()
+            sync_pair.sync()
         assert servers.TOKEN not in str(error_info.value.__dict__)
 
 
 def test_password_from_instead_of_is_not_stored(tmp_path: Path, home: Path) -> None:
-    with open_site("http", tmp_path, home) as site:
-        site.access = Access()
-        base = site.url.removesuffix("docs.git")
+    with open_sync_pair("http", tmp_path, home) as sync_pair:
+        sync_pair.access = Access()
+        base = sync_pair.url.removesuffix("docs.git")
         secret = base.replace("://", f"://ada:{servers.TOKEN}@")
-        site.local_repo.git("config", f"url.{secret}.insteadOf", base)
-        theirs = site.push_as_other({"a.md": "# A\n"})
-        assert site.sync().commit == theirs
-        assert not (site.local_repo.path / ".git" / "FETCH_HEAD").exists()
+        sync_pair.local_repo.git("config", f"url.{secret}.insteadOf", base)
+        theirs = sync_pair.push_as_other({"a.md": "# A\n"})
+        assert sync_pair.sync().commit == theirs
+        assert not (sync_pair.local_repo.path / ".git" / "FETCH_HEAD").exists()
 
 
 @pytest.mark.process
 def test_unknown_ssh_host_is_refused(tmp_path: Path, home: Path) -> None:
-    with open_site("ssh", tmp_path, home) as site:
+    with open_sync_pair("ssh", tmp_path, home) as sync_pair:
         known_hosts = home / ".ssh" / "known_hosts"
         known_line = known_hosts.read_text()
         subprocess.run(
@@ -359,28 +359,28 @@ def test_unknown_ssh_host_is_refused(tmp_path: Path, home: Path) -> None:
         for text in ("", f"{known_line.split(' ')[0]} {other_key}\n"):
             known_hosts.write_text(text)
             with pytest.raises(HostNotTrusted, match="known_hosts"):
-                site.sync()
+                sync_pair.sync()
         known_hosts.unlink()
         with pytest.raises(HostNotTrusted, match="known_hosts"):
-            site.sync()
+            sync_pair.sync()
 
 
 @pytest.mark.slow
 def test_missing_or_unknown_ssh_key_is_denied(tmp_path: Path, home: Path) -> None:
-    with open_site("ssh", tmp_path, home) as site:
+    with open_sync_pair("ssh", tmp_path, home) as sync_pair:
         unknown_key = tmp_path / "stranger"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(unknown_key)], check=True)
         for access in (Access(), Access(ssh_keys=(unknown_key,)), Access(has_agent=True)):
-            site.access = access
+            sync_pair.access = access
             with pytest.raises(RemoteDenied) as error_info:
-                site.sync()
+                sync_pair.sync()
             assert "ssh-add" in error_info.value.fix
             assert str(tmp_path) not in error_info.value.message
 
 
 @pytest.mark.slow
 def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_site("ssh", tmp_path, home) as site:
+    with open_sync_pair("ssh", tmp_path, home) as sync_pair:
         agent_socket = tmp_path / "agent"
         agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(agent_socket)], stdout=subprocess.DEVNULL)
         try:
@@ -390,9 +390,9 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
                     break
                 time.sleep(0.02)
             subprocess.run(["ssh-add", "-q", str(home / ".ssh" / "id_ed25519")], check=True)
-            site.access = Access(has_agent=True)
-            theirs = site.push_as_other({"a.md": "# A\n"})
-            assert site.sync().commit == theirs
+            sync_pair.access = Access(has_agent=True)
+            theirs = sync_pair.push_as_other({"a.md": "# A\n"})
+            assert sync_pair.sync().commit == theirs
         finally:
             agent.terminate()
             agent.wait(60)
@@ -400,64 +400,67 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
 
 @pytest.mark.process
 def test_fetch_over_size_limit_is_refused(tmp_path: Path, home: Path) -> None:
-    with open_site("git", tmp_path, home) as site:
-        head_before = site.local_repo.head()
-        site.push_as_other({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
-        site.sync()
-        head_before = site.local_repo.head()
+    with open_sync_pair("git", tmp_path, home) as sync_pair:
+        head_before = sync_pair.local_repo.head()
+        sync_pair.push_as_other({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
+        sync_pair.sync()
+        head_before = sync_pair.local_repo.head()
         noise = random.Random(1).randbytes(200_000).hex()
-        site.push_as_other({"big.md": f"# Big\n\n{noise}\n"})
+        sync_pair.push_as_other({"big.md": f"# Big\n\n{noise}\n"})
         with pytest.raises(RemoteTooLarge):
-            site.sync()
-        assert site.local_repo.git("rev-parse", "main", "origin/main").split() == [head_before, head_before]
-        assert site.locks() == []
+            sync_pair.sync()
+        assert sync_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
+            head_before,
+            head_before,
+        ]
+        assert sync_pair.locks() == []
 
 
-def test_incomplete_remote_history_is_refused(folder_site: Site) -> None:
-    head_before = folder_site.local_repo.head()
-    theirs = folder_site.push_as_other({"a.md": "# A\n"})
-    blob = folder_site.remote_repo.git("rev-parse", f"{theirs}:a.md").strip()
+def test_incomplete_remote_history_is_refused(folder_pair: SyncPair) -> None:
+    head_before = folder_pair.local_repo.head()
+    theirs = folder_pair.push_as_other({"a.md": "# A\n"})
+    blob = folder_pair.remote_repo.git("rev-parse", f"{theirs}:a.md").strip()
     # The pack that a remote without one of its objects would send.
-    folder_site.local_repo.git("fetch", "-q", str(folder_site.remote_repo.path), "main")
-    objects_folder = folder_site.local_repo.path / ".git" / "objects"
+    folder_pair.local_repo.git("fetch", "-q", str(folder_pair.remote_repo.path), "main")
+    objects_folder = folder_pair.local_repo.path / ".git" / "objects"
     (objects_folder / blob[:2] / blob[2:]).unlink()
-    folder_site.local_repo.git("update-ref", "refs/keep", theirs)
+    folder_pair.local_repo.git("update-ref", "refs/keep", theirs)
     with pytest.raises(RemoteDamaged):
-        folder_site.sync()
-    assert folder_site.local_repo.git("rev-parse", "main", "origin/main").split() == [
+        folder_pair.sync()
+    assert folder_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
         head_before,
         head_before,
     ]
 
 
-def test_remote_branch_that_is_not_a_commit_is_refused(folder_site: Site) -> None:
-    blob = folder_site.remote_repo.git("rev-parse", "main:README.md").strip()
-    (folder_site.remote_repo.path / "packed-refs").write_text("")
-    branch_file = folder_site.remote_repo.path / "refs" / "heads" / "main"
+def test_remote_branch_that_is_not_a_commit_is_refused(folder_pair: SyncPair) -> None:
+    blob = folder_pair.remote_repo.git("rev-parse", "main:README.md").strip()
+    (folder_pair.remote_repo.path / "packed-refs").write_text("")
+    branch_file = folder_pair.remote_repo.path / "refs" / "heads" / "main"
     branch_file.parent.mkdir(parents=True, exist_ok=True)
     branch_file.write_text(f"{blob}\n")
-    head_before = folder_site.local_repo.head()
+    head_before = folder_pair.local_repo.head()
     with pytest.raises(RemoteDamaged):
-        folder_site.sync()
-    assert folder_site.local_repo.git("rev-parse", "main", "origin/main").split() == [
+        folder_pair.sync()
+    assert folder_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
         head_before,
         head_before,
     ]
 
 
-def test_unusual_remote_ref_names_are_ignored(folder_site: Site) -> None:
+def test_unusual_remote_ref_names_are_ignored(folder_pair: SyncPair) -> None:
     for name in (
         "refs/heads/-x",
         "refs/heads/a;rm",
         "refs/remotes/origin/main",
         "refs/docyard/lost/origin/main",
     ):
-        folder_site.remote_repo.git("update-ref", name, "main")
-    theirs = folder_site.push_as_other({"a.md": "# A\n"})
-    assert folder_site.sync().commit == theirs
-    assert folder_site.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
+        folder_pair.remote_repo.git("update-ref", name, "main")
+    theirs = folder_pair.push_as_other({"a.md": "# A\n"})
+    assert folder_pair.sync().commit == theirs
+    assert folder_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_read_only_workspace_refuses_sync(folder_site: Site) -> None:
+def test_read_only_workspace_refuses_sync(folder_pair: SyncPair) -> None:
     with pytest.raises(ReadOnly):
-        sync(Workspace.open(folder_site.local_repo.path, read_only=True), Access())
+        sync(Workspace.open(folder_pair.local_repo.path, read_only=True), Access())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.repositories import Repo, create_repository
-from tests.workspace.sync.conftest import Site
+from tests.workspace.sync.conftest import SyncPair
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
 from workspace.sync.status import UnpushedCommits, find_unpushed, list_commits_ahead
@@ -25,20 +25,20 @@ def test_unpushed_without_remote_is_none(repo: Repo) -> None:
     assert find_unpushed(Workspace.open(repo.path)) is None
 
 
-def test_unpushed_time_is_that_of_oldest_commit(folder_site: Site) -> None:
-    workspace = Workspace.open(folder_site.local_repo.path)
+def test_unpushed_time_is_that_of_oldest_commit(folder_pair: SyncPair) -> None:
+    workspace = Workspace.open(folder_pair.local_repo.path)
     assert find_unpushed(workspace) is None
-    folder_site.local_repo.commit({"a.md": "# A\n"})
-    first_time_s = int(folder_site.local_repo.git("log", "-1", "--format=%ct"))
-    folder_site.local_repo.commit({"b.md": "# B\n"})
+    folder_pair.local_repo.commit({"a.md": "# A\n"})
+    first_time_s = int(folder_pair.local_repo.git("log", "-1", "--format=%ct"))
+    folder_pair.local_repo.commit({"b.md": "# B\n"})
     assert find_unpushed(workspace) == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
-    folder_site.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
+    folder_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
     assert find_unpushed(workspace) is None
 
 
-def test_commits_are_unpushed_before_first_fetch(folder_site: Site) -> None:
-    folder_site.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
-    unpushed = find_unpushed(Workspace.open(folder_site.local_repo.path))
+def test_commits_are_unpushed_before_first_fetch(folder_pair: SyncPair) -> None:
+    folder_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
+    unpushed = find_unpushed(Workspace.open(folder_pair.local_repo.path))
     assert unpushed is not None
     assert unpushed.commit_count == 1
 

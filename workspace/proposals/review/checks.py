@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from templates import DocumentType
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
-    from workspace.links.inbound import Inbound
+    from workspace.links.inbound_links import InboundLinks
     from workspace.links.resolver import FileTree
     from workspace.merge.trees import Merge
     from workspace.snapshot.document_types import BrokenType
@@ -92,13 +92,13 @@ def list_changed_documents(merge: Merge) -> list[str]:
 
 
 def find_linking_documents(
-    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound: Inbound
+    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound_links: InboundLinks
 ) -> list[str]:
     """Return other documents that may link to a removed file, folder, or section."""
     removed_targets = list(_list_removed_targets(merge, earlier_state, later_state))
     if not removed_targets:
         return []
-    linking_paths = inbound.find_linking_documents(merge.ours, removed_targets)
+    linking_paths = inbound_links.find_linking_documents(merge.ours, removed_targets)
     return [path for path in linking_paths if path not in merge.changes]
 
 
@@ -250,7 +250,7 @@ MAX_BYTES = 64_000_000
 """The maximum number of bytes that one run reads. A larger merge is not checked, and passes no check."""
 
 
-def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
+def check_merge(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
     A problem is not new if the target has a problem of the same rule and message, in the same document or in
@@ -258,12 +258,12 @@ def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     the content of documents: an unreadable document fails the check.
     """
     try:
-        return _run_checks(merge, inbound)
+        return _run_checks(merge, inbound_links)
     except WorkspaceError as error:
         return make_unchecked_results(error.message)
 
 
-def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
+def _run_checks(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
     earlier_state = make_state_before(merge)
     later_state = make_state_after(merge, earlier_state)
     changed_paths = list_changed_documents(merge)
@@ -272,7 +272,7 @@ def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
         return make_unchecked_results(
             f"{len(changed_paths):,} documents of {size:,} bytes are more than are checked at once"
         )
-    linking_paths = find_linking_documents(merge, earlier_state, later_state, inbound)
+    linking_paths = find_linking_documents(merge, earlier_state, later_state, inbound_links)
     if len(linking_paths) > MAX_DOCUMENTS:
         return make_unchecked_results(
             f"{len(linking_paths):,} documents that may link to removed files are more than are checked"

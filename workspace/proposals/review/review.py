@@ -220,9 +220,9 @@ class ProposalReview:
     def check_merge(self, merge: Merge) -> tuple[CheckResult, ...]:
         """Return the checks of a merge; cache the checks of a merge without resolutions."""
         if merge.resolved_units:
-            return check_merge(merge, self._workspace.inbound)
+            return check_merge(merge, self._workspace.inbound_links)
         key = merge.ours.commit, merge.theirs.commit
-        return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound))
+        return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound_links))
 
     def comments(
         self,

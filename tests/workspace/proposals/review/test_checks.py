@@ -10,7 +10,7 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.proposals.review.scene import Files, Scene
 from workspace.git.store import GitStore
-from workspace.links.inbound import ScannedInbound
+from workspace.links.inbound_links import ScannedInboundLinks
 from workspace.merge.commits import merge_commits
 from workspace.proposals.review import checks
 from workspace.proposals.review.checks import CHECKS, CheckResult, Problem, check_merge
@@ -48,7 +48,7 @@ def run_checks(scene: Scene, theirs: Files, ours: Files | None = None) -> Mappin
     snapshot = Snapshot(scene.store, our_commit)
     merge = merge_commits(snapshot, snapshot.at(their_commit))
     assert not merge.conflicts
-    results = check_merge(merge, ScannedInbound())
+    results = check_merge(merge, ScannedInboundLinks())
     assert tuple(result.name for result in results) == CHECKS
     return {result.name: result for result in results}
 
@@ -205,6 +205,6 @@ def test_damaged_repository_fails_all_checks(tmp_path: Path) -> None:
     store = GitStore(tmp_path / "repo")
     new_snapshot = Snapshot(store, scene.first_commit)
     results = check_merge(
-        merge._replace(ours=new_snapshot, theirs=new_snapshot.at(their_commit)), ScannedInbound()
+        merge._replace(ours=new_snapshot, theirs=new_snapshot.at(their_commit)), ScannedInboundLinks()
     )
     assert not any(result.passed for result in results)

@@ -13,7 +13,7 @@ from tests.repositories import Repo, create_repository
 from tests.workspace.links.spellings import PATHS, SOURCES, PathTree, read_targets, rules, texts
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
-from workspace.links.inbound import LinkPattern, ScannedInbound, may_link
+from workspace.links.inbound_links import LinkPattern, ScannedInboundLinks, may_link
 from workspace.workspace import Workspace
 
 source_documents = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
@@ -63,18 +63,20 @@ def repo(tmp_path: Path) -> Repo:
 )
 def test_scan_returns_documents_that_contain_the_name(repo: Repo, path: str, expected: list[str]) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
-    assert list(ScannedInbound().find_linking_documents(snapshot, [path])) == expected
+    assert list(ScannedInboundLinks().find_linking_documents(snapshot, [path])) == expected
 
 
 def test_workspace_scans_all_documents_by_default(repo: Repo) -> None:
     workspace = Workspace.open(repo.path)
-    assert "b/inline.md" in workspace.inbound.find_linking_documents(workspace.snapshot(), ["a/limits.md"])
+    assert "b/inline.md" in workspace.inbound_links.find_linking_documents(
+        workspace.snapshot(), ["a/limits.md"]
+    )
 
 
 def test_document_above_the_limit_is_returned_without_a_scan(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001})
     snapshot = Workspace.open(repo.path).snapshot()
-    assert "big.md" in ScannedInbound().find_linking_documents(snapshot, ["a/limits.md"])
+    assert "big.md" in ScannedInboundLinks().find_linking_documents(snapshot, ["a/limits.md"])
 
 
 @settings(max_examples=scale_examples(30))

@@ -73,7 +73,7 @@ _DOT_DESTINATION = re.compile(
 _ROOT_DESTINATION = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _DESTINATION_END)
 
 
-class Inbound(Protocol):
+class InboundLinks(Protocol):
     """A source of the documents that may link to a path."""
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
@@ -84,7 +84,7 @@ class Inbound(Protocol):
         ...
 
 
-class ScannedInbound:
+class ScannedInboundLinks:
     """A source that searches the bytes of every document for the paths' names, without an index.
 
     It reads each document once, at about 100 MB a second. A document that Git cannot read is skipped. A
@@ -92,7 +92,7 @@ class ScannedInbound:
     """
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to one of these paths, as `Inbound` defines."""
+        """Return the documents that may link to one of these paths, as `InboundLinks` defines."""
         return tuple(scan_documents(snapshot, snapshot.documents.items(), paths))
 
 
