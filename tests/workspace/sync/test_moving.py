@@ -108,7 +108,7 @@ def test_lock_in_remote_folder_is_waited_for(folder_pair: SyncPair) -> None:
     our_commit = folder_pair.local_repo.commit({"a.md": "# A\n"})
     lock = folder_pair.remote_repo.path / "refs/heads/main.lock"
     lock.touch()
-    with pytest.raises(PushRejected, match=r"another program holds its refs/heads/main\.lock"):
+    with pytest.raises(PushRejected, match=r"another program has the lock refs/heads/main\.lock"):
         folder_pair.sync(fetch=False)
     unlock_timer = threading.Timer(0.3, lock.unlink)
     unlock_timer.start()
