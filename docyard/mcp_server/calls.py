@@ -108,11 +108,6 @@ def build_result(answer: Answer) -> dict[str, Any]:
     }
 
 
-def format_compact_json(data: Any) -> str:
-    """Return JSON without spaces and without escapes of letters."""
-    return _encode_json(data).decode()
-
-
 def _encode_json(data: Any) -> bytes:
     """Encode data as JSON, with pydantic if the fast encoder cannot (for example long integers)."""
     try:

@@ -158,11 +158,6 @@ def format_task_address(section: Section, task: Task) -> str:
     return f"{section.key}[{task.index}]"
 
 
-def format_full_address(path: str, section: Section) -> str:
-    """Return the address of a section within the workspace."""
-    return f"{path}#{section.address}"
-
-
 def make_section_not_found_error(document: Document, slug: str) -> SectionNotFound:
     """Return the error for a slug that matches no section, with the most similar addresses."""
     addresses = [section.address for section in document.sections]

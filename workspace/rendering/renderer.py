@@ -10,8 +10,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
-from workspace.links.link import LinkKind
-from workspace.links.reader import read_cached_links
 from workspace.lru_cache import LRUCache
 from workspace.markdown.html.page import Features, ParsedPage
 from workspace.markdown.html.reader import read_page
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from workspace.document.document import Document
-    from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 
@@ -107,12 +104,10 @@ def _render(
     )
 
 
-def _parse_page(
-    text: str, features: Features, definitions: dict[str, str] | None = None
-) -> ParsedPage | None:
+def _parse_page(text: str, features: Features) -> ParsedPage | None:
     """Return the parsed page of a text; None if it has too many blocks."""
     try:
-        return read_page(text, features, definitions)
+        return read_page(text, features)
     except LimitExceeded:
         return None
 
@@ -167,43 +162,15 @@ def _render_text(
     return html + "<p>…</p>\n" if len(markdown) > MAX_TEXT_LENGTH else html
 
 
-def render_section(snapshot: Snapshot, path: str, section: Section | str, *, urls: PageUrls) -> str:
-    """Return a section's own text as HTML without ids, including its heading.
-
-    `section` may be an address. Return "" if the document has no such section. Raises DocumentNotFound,
-    NotADocument, LimitExceeded.
-    """
-    document = snapshot.document(path)
-    if isinstance(section, str):
-        match = document.section_by_key(section) or next(iter(document.sections_by_address(section)), None)
-        if match is None:
-            return ""
-        section = match
-    key = (snapshot.tree, path, section.key, urls, "section")
-    return _rendered_texts.get(key, lambda: _render_section(snapshot, document, section, urls))
-
-
-def _render_section(snapshot: Snapshot, document: Document, section: Section, urls: PageUrls) -> str:
-    text = document.text(section.start, min(section.end, section.start + MAX_RENDERED_BYTES))
-    definitions: dict[str, str] = {}
-    if "][" in text or b"]:" in document.data:
-        for link in read_cached_links(document).links:
-            if link.kind is LinkKind.DEFINITION and link.label:
-                definitions.setdefault(link.label, link.destination)
-    features = Features(wiki=snapshot.config.links.wiki)
-    return _render_without_ids(text, features, urls, snapshot, document.path, definitions)
-
-
 def _render_without_ids(
     text: str,
     features: Features,
     urls: PageUrls,
     snapshot: Snapshot | None,
     path: str,
-    definitions: dict[str, str] | None = None,
 ) -> str:
     text = text.removeprefix("\ufeff")
     tree = PageFileTree(snapshot) if snapshot else None
     link_renderer = LinkRenderer(tree, path, urls, None, is_page=False)
-    html, _ = _write_page(_parse_page(text, features, definitions), text, PageContext(link_renderer, None))
+    html, _ = _write_page(_parse_page(text, features), text, PageContext(link_renderer, None))
     return html

@@ -50,23 +50,6 @@ class UnpushedCommits(NamedTuple):
     has_more: bool = False
 
 
-def find_unpushed(workspace: Branch, remote: str | None = None) -> UnpushedCommits | None:
-    """Return the commits that the remote lacks, as last seen; None without such commits or a remote.
-
-    `remote` is the name of a remote; None means the default of `sync`. Raises InvalidConfig.
-    """
-    branch, tip = workspace.branch, workspace.tip()
-    if branch is None or tip is None:
-        return None
-    try:
-        name = select_remote(workspace, remote).name
-    except (NoRemote, UnknownRemote):
-        return None
-    return list_commits_ahead(
-        workspace.git, tip, workspace.git.find_object(format_tracking_ref(name, branch))
-    )
-
-
 def list_commits_ahead(
     git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
 ) -> UnpushedCommits | None:

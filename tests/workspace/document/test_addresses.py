@@ -12,7 +12,6 @@ from workspace.document.addresses import (
     InvalidAddress,
     SectionNotFound,
     TaskNotFound,
-    format_full_address,
     read_fragment,
     resolve_section,
     resolve_task,
@@ -145,7 +144,6 @@ def test_fragment_is_read_as_section_and_task() -> None:
     assert read_fragment("tasks[]").section == "tasks[]"
     assert read_fragment("[0]").section == ""
     assert read_fragment("a[0][1]") == Fragment("a", "0.1")
-    assert format_full_address("guide.md", GUIDE.sections[1]) == "guide.md#setup"
 
 
 def test_nearest_names_are_found_for_a_misspelt_name() -> None:

@@ -16,7 +16,7 @@ from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
-from workspace.rendering.renderer import render, render_section, render_text
+from workspace.rendering.renderer import render, render_text
 from workspace.snapshot.snapshot import Snapshot
 
 DOCUMENTS = make_hostile_documents()
@@ -37,8 +37,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str) -> None:
     page = render(snapshot, path, urls=URLS)
     assert find_html_problems(page.html) == []
-    for section in snapshot.document(path).sections:
-        assert find_html_problems(render_section(snapshot, path, section, urls=URLS)) == []
+    text = snapshot.document(path).data.decode(errors="replace")
+    assert find_html_problems(render_text(text, urls=URLS, snapshot=snapshot, base_path=path)) == []
 
 
 def test_adversarial_texts_are_rendered_safely() -> None:

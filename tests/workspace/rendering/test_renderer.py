@@ -13,7 +13,7 @@ from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering import renderer
 from workspace.rendering.links import RenderedHeading, RenderOptions
-from workspace.rendering.renderer import MAX_RENDERED_BYTES, render, render_section, render_text
+from workspace.rendering.renderer import MAX_RENDERED_BYTES, render, render_text
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 URLS = PlainUrls()
@@ -77,15 +77,6 @@ def test_document_without_heading_has_no_title(repo: Repo) -> None:
 def test_missing_document_is_an_error(repo: Repo) -> None:
     with pytest.raises(DocumentNotFound):
         render(take_snapshot(repo), "gone.md", urls=URLS)
-
-
-def test_section_uses_the_definitions_of_its_document(repo: Repo) -> None:
-    html = render_section(take_snapshot(repo), "guide.md", "setup", urls=URLS)
-    assert html == (
-        f'<h2>Setup</h2>\n<p>See <a href="/doc/other.md#a"{REL}>other</a> and '
-        f'<a href="/doc/guide.md#use/errors"{REL}>errors</a>.</p>\n'
-    )
-    assert render_section(take_snapshot(repo), "guide.md", "gone", urls=URLS) == ""
 
 
 def test_short_texts_have_line_breaks_and_links(repo: Repo) -> None:

@@ -15,6 +15,7 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.sync import servers
 from workspace.git.remotes.credentials import Access
+from workspace.sync.status import TrackingStatus, UnpushedCommits
 from workspace.sync.sync import ChooseResolutions, SyncResult, sync
 from workspace.workspace import Workspace
 
@@ -52,6 +53,11 @@ class SyncPair:
         """Synchronize the clone."""
         workspace = Workspace.open(self.local_repo.path, durable=False)
         return sync(workspace, self.access, fetch=fetch, push=push, choose=choose)
+
+    def unpushed(self) -> UnpushedCommits | None:
+        """Return the commits of the clone that the remote lacks, as last seen."""
+        state = TrackingStatus(Workspace.open(self.local_repo.path)).read()
+        return state.unpushed if state is not None else None
 
     def point_to(self, port: int) -> None:
         """Make the clone use another port."""

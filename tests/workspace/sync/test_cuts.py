@@ -25,9 +25,7 @@ from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.test_branches import add_comment, commit_on_branch, open_proposal
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
 from workspace.sync.branches import SyncState
-from workspace.sync.status import find_unpushed
 from workspace.sync.sync import SyncResult
-from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
 
@@ -71,7 +69,7 @@ def check_state(sync_pair: SyncPair, *, is_recovered: bool = True) -> None:
     A killed process leaves its locks, which the next writer recovers.
     """
     expected_count = int(sync_pair.local_repo.git("rev-list", "--count", "main", "^origin/main"))
-    unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
+    unpushed = sync_pair.unpushed()
     assert (0 if unpushed is None else unpushed.commit_count) == expected_count
     # The tracking branch is never ahead of the remote.
     sync_pair.remote_repo.git(

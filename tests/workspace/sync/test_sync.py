@@ -20,7 +20,6 @@ from workspace.git.store import ReadOnly
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.sync.branches import SyncState
 from workspace.sync.exchange import RemoteDamaged, ShallowClone
-from workspace.sync.status import find_unpushed
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 
@@ -41,7 +40,7 @@ def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> 
     assert sync_pair.local_repo.status() == ""
 
     our_commit = sync_pair.local_repo.commit({"guides/new.md": "# New\n"})
-    unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
+    unpushed = sync_pair.unpushed()
     assert unpushed is not None
     assert unpushed.commit_count == 1
     push_result = sync_pair.sync()
@@ -51,7 +50,7 @@ def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> 
         None,
     )
     assert sync_pair.tip() == our_commit
-    assert find_unpushed(Workspace.open(sync_pair.local_repo.path)) is None
+    assert sync_pair.unpushed() is None
     assert sync_pair.local_repo.git("rev-parse", "origin/main").strip() == our_commit
     assert sync_pair.remote_repo.fsck() == sync_pair.local_repo.fsck() == ""
     assert sync_pair.locks() == []
@@ -91,7 +90,7 @@ def check_push_refused(sync_pair: SyncPair) -> None:
     with pytest.raises(PushRejected, match="does not have"):
         sync_pair.sync(fetch=False)
     assert (sync_pair.tip(), sync_pair.local_repo.head()) == (theirs, our_commit)
-    unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
+    unpushed = sync_pair.unpushed()
     assert unpushed is not None
     assert unpushed.commit_count == 1
 
@@ -111,7 +110,7 @@ def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Pat
         assert "pre-receive hook declined" in error_info.value.message
         assert "\x1b" not in error_info.value.message
         assert sync_pair.tip() == tip_before
-        unpushed = find_unpushed(Workspace.open(sync_pair.local_repo.path))
+        unpushed = sync_pair.unpushed()
         assert unpushed is not None
         assert unpushed.commit_count == 1
         hook.unlink()

@@ -9,36 +9,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.repositories import Repo, create_repository
+from tests.repositories import create_repository
 from tests.workspace.sync.conftest import SyncPair
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.status import UnpushedCommits, find_unpushed, list_commits_ahead
-from workspace.workspace import Workspace
+from workspace.sync.status import UnpushedCommits, list_commits_ahead
 
 HISTORIES = st.lists(
     st.tuples(st.lists(st.integers(0, 30), max_size=3), st.integers(-40_000, 40_000)), min_size=2, max_size=14
 )
 
 
-def test_unpushed_without_remote_is_none(repo: Repo) -> None:
-    assert find_unpushed(Workspace.open(repo.path)) is None
-
-
 def test_unpushed_time_is_that_of_oldest_commit(folder_pair: SyncPair) -> None:
-    workspace = Workspace.open(folder_pair.local_repo.path)
-    assert find_unpushed(workspace) is None
+    assert folder_pair.unpushed() is None
     folder_pair.local_repo.commit({"a.md": "# A\n"})
     first_time_s = int(folder_pair.local_repo.git("log", "-1", "--format=%ct"))
     folder_pair.local_repo.commit({"b.md": "# B\n"})
-    assert find_unpushed(workspace) == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
+    assert folder_pair.unpushed() == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
     folder_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
-    assert find_unpushed(workspace) is None
+    assert folder_pair.unpushed() is None
 
 
-def test_commits_are_unpushed_before_first_fetch(folder_pair: SyncPair) -> None:
+def test_commits_are_unpushed_before_first_fetch_with_automatic_pushes(folder_pair: SyncPair) -> None:
+    folder_pair.local_repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     folder_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
-    unpushed = find_unpushed(Workspace.open(folder_pair.local_repo.path))
+    unpushed = folder_pair.unpushed()
     assert unpushed is not None
     assert unpushed.commit_count == 1
 

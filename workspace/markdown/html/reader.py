@@ -25,8 +25,6 @@ from workspace.markdown.html.writer import add_render_rules
 from workspace.markdown.parser import make_block_parser, make_too_many_blocks_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from linkify_it.main import Match
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
@@ -221,15 +219,13 @@ _MAX_PAGE_COST = 40_000_000
 _INLINE_MARKS = "[]<`*_$!~&"
 
 
-def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> ParsedPage:
+def read_page(text: str, features: Features) -> ParsedPage:
     """Read the blocks and the inline Markdown of a text without front matter.
 
-    `definitions` are further link definitions: the destination of each normalized label. Raises LimitExceeded
-    for a text of too many blocks.
+    Raises LimitExceeded for a text of too many blocks.
     """
     parser = _get_parser(features)
-    references = {label: {"title": "", "href": href} for label, href in (definitions or {}).items()}
-    env: dict[str, Any] = {"references": references}
+    env: dict[str, Any] = {}
     tokens = parser.parse(text, env)
     return ParsedPage(tokens, parser, features, "is_cut" in env)
 
