@@ -1,40 +1,5 @@
 """The base class of all errors that a user can act on.
 
-    WorkspaceError
-    ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
-    │                BranchNotFound, RepositoryMissing, ReadOnly
-    ├── settings     InvalidConfig, InvalidManifest, UnknownType, BrokenType
-    ├── reading      DocumentNotFound (NotCommitted, NotADocument, NotAFile), NotText, InvalidAddress,
-    │                SectionNotFound, AmbiguousSection, TaskNotFound, AmbiguousAddress, InvalidFrontMatter,
-    │                TooManyFiles,
-    │                RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit,
-    │                NoHistory
-    ├── planning     InvalidPath, InvalidContent, InvalidTitle, InvalidTag, PathExists, SectionExists,
-    │                LevelConflict, StructureChanged, LimitExceeded, UnknownCommit, ReadFirst, Conflict,
-    │                NotAtRef, ParentGone, NotInHistory, MergeCommit
-    ├── publishing   BranchMoved, Busy, DetachedHead, SigningRequired, InvalidBranch, RefConflict,
-    │                PathBlocked, WorktreeConflict, WorktreeBusy, Locked (AnotherWriter), CannotWrite,
-    │                UnknownJournal
-    ├── policy       Protected (UnreviewedMerge), InvalidToken, InvalidPerson, TokenExists, UnknownToken,
-    │                UnsafeTokens, DamagedTokens
-    ├── proposing    InvalidWords, ProposalNotFound, ProposalEnded, ProposalMoved, InvalidTarget, NeedsPerson,
-    │                OwnProposal, NothingProposed, MergeBlocked, NotChanged
-    ├── merging      UnrelatedHistories, ShallowHistory, MergeConflict (ConflictChanged), InvalidResolution
-    ├── searching    EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor,
-    │                ChunkNotFound, InvalidChunkId, InvalidMetadata, IndexBusy, IndexDamaged, IndexUnwritable
-    ├── indexing     BaseMoved, NotIndexed, GenerationGone
-    ├── artifacts    NotAnArtifact, ArtifactDamaged, UnsupportedArtifact, InvalidKeyFile, EmptyCorpus,
-    │                UnreadableFolder, OutOccupied, BuildBusy, ArtifactUnwritable
-    ├── remotes      NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
-    │                RemoteUnreachable, RemoteTooSlow, RemoteTooLarge, RemoteDenied, RemoteDamaged,
-    │                HostNotTrusted, PushRejected (RemoteMoved), SyncConflict
-    ├── forges       ForgeError (NotAForge, NoForgeToken, ForgeDenied, ForgeNotFound, ForgeConflict,
-    │                ForgeRefused, ForgeLimited, ForgeFailed, ForgeUnreachable), PullRequestFailed
-    ├── validating   UnreadableFile
-    ├── evaluating   InvalidCases, InvalidRun, CommitChanged
-    └── requests     InvalidArguments, UnknownToolset, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
-                     TooManyWatchedResources
-
 Each error is defined next to the code that raises it. It has a stable `code` for programs, a `message` and a
 `fix` for people, and `details` as data. A message never contains document text, an absolute path or a stack.
 

@@ -2,13 +2,13 @@
 
 Each forge is a module with a class that implements the protocol of `port.py`.
 
-    choice.py               the forge of a workspace
     errors.py               the errors of forges, each with a fix
     exchanges.py            exchanges with the remote that webhooks request
     forge_repository.py     the repository on a forge, from Git's remote and the environment
     gitea.py                pull requests of Gitea and Forgejo, Codeberg among them (API v1)
     github.py               pull requests of GitHub and GitHub Enterprise Server (REST API 2022-11-28)
     gitlab.py               merge requests of GitLab (REST API v4)
+    open_forge.py           the forge of a workspace, and the class of each kind of forge
     port.py                 the interface of a forge
     pull_request_report.py  the report on a submitted proposal's pull request
     pull_request_sync.py    the import of a pull request's reviews, comments and state into its proposal

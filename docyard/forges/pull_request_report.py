@@ -31,7 +31,7 @@ def build_announcer(
             if settings is None or not proposal.is_open:
                 return None
             forge = settings.kind or ""
-            from docyard.forges.choice import open_forge
+            from docyard.forges.open_forge import open_forge
             from docyard.forges.pull_requests import open_pull_request
 
             client = open_forge(workspace, forge_access())

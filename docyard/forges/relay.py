@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from docyard.forges.forge_repository import FORGE_NAMES
 from workspace.proposals.actions.discuss import RelayedEvent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import (
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Proposal
 
-NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
-"""The display name of each kind of forge; it is also the client in the events of the forge."""
-
 TOOL = "forge"
 _SHA_CHARS = 40
 _OWN_MARKER = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
@@ -44,7 +42,7 @@ _OLD_LINK_TEXT = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.
 
 def format_forge_name(forge: str) -> str:
     """Return the display name of a kind of forge."""
-    return NAMES.get(forge, forge)
+    return FORGE_NAMES.get(forge, forge)
 
 
 def build_actor(forge: str, login: str) -> Actor:
@@ -72,7 +70,7 @@ def find_pull_request_url(events: Sequence[Event]) -> str | None:
     """Return the URL of the last opened pull request."""
     for event in reversed(events):
         body = event.body
-        if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
+        if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in FORGE_NAMES):
             if body.pull_request is not None:
                 return body.pull_request
             if link_match := _OLD_LINK_TEXT.fullmatch(body.text):

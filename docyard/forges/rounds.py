@@ -63,8 +63,8 @@ class ForgeRounds:
     def _run_round(
         self, sync_result: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
     ) -> ForgeRound | None:
-        from docyard.forges.choice import open_forge
         from docyard.forges.errors import ForgeLimited
+        from docyard.forges.open_forge import open_forge
         from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter
 
         try:

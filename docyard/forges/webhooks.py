@@ -38,9 +38,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from docyard.forges.choice import find_forge_repository
 from docyard.forges.errors import ForgeError
 from docyard.forges.exchanges import PING, parse_event, read_event_name, read_repository
+from docyard.forges.forge_repository import FORGE_NAMES
+from docyard.forges.open_forge import find_forge_repository
 from docyard.forges.pull_request_sync import round_to_data
 from workspace.errors import WorkspaceError
 
@@ -262,7 +263,7 @@ def build_webhook_routes(webhooks: Webhooks) -> list[Route]:
     """Return the routes of the webhooks. They need no token of Docyard, because forges sign requests."""
     return [
         Route(f"/hooks/{kind}", _build_endpoint(kind, webhooks), methods=["POST"], name=f"hook-{kind}")
-        for kind in ("github", "gitlab", "gitea")
+        for kind in FORGE_NAMES
     ]
 
 

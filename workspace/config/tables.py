@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -86,7 +86,7 @@ class LinkRules(BaseModel):
 Check = Literal["links", "anchors", "types", "tasks"]
 """Checks of a merge's result: each requires that the merge makes nothing worse."""
 
-ALL_CHECKS: tuple[Check, ...] = ("links", "anchors", "types", "tasks")
+ALL_CHECKS: tuple[Check, ...] = get_args(Check)
 MAX_RULES = 500
 MAX_NAMES = 100
 """The maximum number of globs, types or names in one list of a rule."""

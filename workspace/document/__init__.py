@@ -2,7 +2,7 @@
 
 addresses.py          addresses of documents, sections and tasks, and their resolver
 document.py           the document model
-earlier_addresses.py  addresses that Docyard 0.1.0 derived from headings with attribute lists
+v0_1_addresses.py     addresses that Docyard 0.1.0 derived from headings with attribute lists
 heading_text.py       changes of the level and the anchors of headings
 headings.py           headings with their anchors, and the layout of a document
 section_text.py       the text of a section for comparisons

@@ -192,9 +192,9 @@ class Document:
 
     @cached_property
     def earlier_names(self) -> Mapping[str, Sequence[Section]]:
-        """The sections by the names that only Docyard 0.1.0 assigned; see `earlier_addresses`."""
+        """The sections by the names that only Docyard 0.1.0 assigned; see `v0_1_addresses`."""
         # Imported late, because most documents have no such names, and most calls need none.
-        from workspace.document.earlier_addresses import find_earlier_names
+        from workspace.document.v0_1_addresses import find_earlier_names
 
         return find_earlier_names(self.sections)
 

@@ -84,3 +84,6 @@ DECIDED_BY_TRAILER = "Docyard-Hand"
 PROPOSAL_TRAILER = "Docyard-Proposal"
 REFRESH_TRAILER = "Docyard-Refresh"
 """The trailer of a merge of the target branch into a proposal."""
+
+RESOLVED_TRAILER = "Docyard-Decided"
+"""The trailer of a refresh with resolved conflicts; its value is their number."""

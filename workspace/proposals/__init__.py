@@ -1,7 +1,8 @@
 """Proposals: branches that ask to be merged, with their discussion and approvals.
 
 actions/            the actions on a proposal: open, discuss, refresh, merge
-approvals.py        the valid reviews of a proposal, by its events, their seals, and the local tokens
+approvals.py        the permission to approve a proposal, and its valid reviews
+change_requests.py  the change requests that a submission does not address
 comments.py         the current position of a comment's text: unchanged, moved, changed or removed
 discussion.py       the discussion: the event files of a commit, or of several unmerged commits
 event_log.py        the event log

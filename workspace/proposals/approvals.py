@@ -1,4 +1,4 @@
-"""The valid reviews of a proposal: by its events, the seals on them, and the local tokens."""
+"""Permission to approve a proposal, and its valid reviews by its events, their seals and the local tokens."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from workspace.errors import WorkspaceError
 from workspace.git.ancestry import list_commits_between
 from workspace.git.messages import DECIDED_BY_TRAILER, PERSON_TRAILER, read_trailers
 from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed, Submitted
@@ -268,6 +269,26 @@ class _ReviewReplay:
 
 _CLIENT_TRAILER = "Docyard-Client"
 _MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that are read
+
+
+class OwnProposal(WorkspaceError):
+    """The author of a proposal cannot approve it."""
+
+    code: ClassVar[str] = "OWN_PROPOSAL"
+
+
+def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
+    """Raise OwnProposal if the reviewer opened the proposal, or is the author of one of its commits."""
+    target = git.tip(proposal.content.target)
+    authors = frozenset[str]()
+    if target is not None and proposal.tip is not None:
+        authors = find_commit_authors(git, graph, proposal.tip, target)
+    if reviewer.is_same(proposal.content.author) or reviewer.email.casefold() in authors:
+        raise OwnProposal(
+            "the author of a proposal cannot approve it",
+            fix="Ask another person to review it.",
+            proposal=proposal.id,
+        )
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:

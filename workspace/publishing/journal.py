@@ -1,8 +1,8 @@
 """The journal: a record of a publication's steps, written before the first of them.
 
-The journal is in the publication's staging folder. After a crash, `recovery` reads it. Before the commit
-point, everything is rolled back; after it, the remaining steps are done. A torn journal is treated as
-missing: a journal is complete before the first lock is acquired, so nothing has been changed yet.
+`staging_folder` writes the journal into the publication's folder. After a crash, `recovery` reads it. Before
+the commit point, everything is rolled back; after it, the remaining steps are done. A torn journal is treated
+as missing: a journal is complete before the first lock is acquired, so nothing has been changed yet.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from itertools import count
 import pygit2
 import pytest
 
-from docyard.forges.choice import create_forge
 from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
+from docyard.forges.open_forge import create_forge
 from docyard.forges.port import Forge, NewPullRequest, PullRequest
 from docyard.forges.transport import TransportLimits
 from tests import repositories

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from docyard.forges.choice import open_forge
 from docyard.forges.forge_repository import ForgeAccess
+from docyard.forges.open_forge import open_forge
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request

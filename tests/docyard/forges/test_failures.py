@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 import httpx2
 import pytest
 
-from docyard.forges.choice import create_forge
 from docyard.forges.errors import (
     ForgeConflict,
     ForgeDenied,
@@ -24,6 +23,7 @@ from docyard.forges.errors import (
     ForgeUnreachable,
 )
 from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
+from docyard.forges.open_forge import create_forge
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import TransportLimits, _describe_error
 from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, ForgeSetup

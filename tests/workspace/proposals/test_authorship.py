@@ -11,8 +11,8 @@ from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
 from workspace.edits import UpdateContent
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import FileConflict, Resolutions
-from workspace.proposals.actions.discuss import OwnProposal
 from workspace.proposals.actions.refresh import RefreshResolutions
+from workspace.proposals.approvals import OwnProposal
 from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import merge_remote
 from workspace.writing.plan import Mode

@@ -1,8 +1,4 @@
-"""The discussion of a proposal: edits, comments, reviews, submission, closing and reopening.
-
-A submission lists the change requests that it does not address: their commits differ from the tip only by
-refreshes without a resolved conflict.
-"""
+"""The discussion of a proposal: edits, comments, reviews, submission, closing and reopening."""
 
 from __future__ import annotations
 
@@ -10,8 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git.ancestry import walk_first_parents
-from workspace.git.messages import REFRESH_TRAILER, read_trailers
 from workspace.git.store import require_writable
 from workspace.nearest import find_nearest
 from workspace.proposals.actions.repository import (
@@ -21,10 +15,10 @@ from workspace.proposals.actions.repository import (
     check_not_ended,
     make_key_reused_error,
 )
-from workspace.proposals.approvals import find_commit_authors
+from workspace.proposals.approvals import check_not_own
+from workspace.proposals.change_requests import find_open_change_requests
 from workspace.proposals.comments import build_comment_target
 from workspace.proposals.events import (
-    MAX_COMMITS,
     Closed,
     Commented,
     CommentTarget,
@@ -44,70 +38,16 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from workspace.git.reader import GitReader
     from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.event_log import AppendResult
     from workspace.proposals.events import Closed, Commented, EventBody, Reopened
     from workspace.proposals.proposal import Proposal
-
-RESOLVED_TRAILER = "Docyard-Decided"
-"""The trailer of a refresh with resolved conflicts; its value is their number."""
-
-_MAX_REFRESHES = 10_000  # the maximum number of consecutive refreshes
-
-
-def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, ...] | None:
-    """Return the commits of change requests from which the proposal's tip differs by refreshes alone.
-
-    Return at most the last 50 commits, and None if there are no such commits.
-    """
-    tip = proposal.tip
-    requests = dict.fromkeys(
-        review.commit
-        for review in proposal.content.reviews
-        if review.verdict is ReviewDecision.REQUEST_CHANGES and review.commit != tip
-    )
-    if tip is None or not requests:
-        return None
-    target = git.tip(proposal.content.target)
-    content_commit = _find_content_commit(git, proposal, tip, target)
-    unaddressed_commits = [
-        commit for commit in requests if _find_content_commit(git, proposal, commit, target) == content_commit
-    ]
-    return tuple(unaddressed_commits[-MAX_COMMITS:]) or None
-
-
-def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target: str | None) -> str | None:
-    """Return the first commit with the content of `commit`; return None if the target has that content."""
-    content_commit = commit
-    try:
-        for candidate in walk_first_parents(git.commit, git.boundary, commit, max_commits=_MAX_REFRESHES):
-            trailers = read_trailers(candidate.message)
-            is_plain_refresh = (
-                trailers.get(REFRESH_TRAILER) == proposal.id and RESOLVED_TRAILER not in trailers
-            )
-            if not is_plain_refresh or len(candidate.parents) < 2:
-                break
-            content_commit = candidate.parents[0]
-        return (
-            None
-            if target is not None and content_commit in git.merge_bases(target, content_commit)
-            else content_commit
-        )
-    except WorkspaceError:  # for example, a rebase removed the commit, or a shallow clone does not have it
-        return content_commit
 
 
 class NeedsPerson(WorkspaceError):
     """The action requires a person, proved by a token; an agent cannot do it."""
 
     code: ClassVar[str] = "NEEDS_PERSON"
-
-
-class OwnProposal(WorkspaceError):
-    """The author of a proposal cannot approve it."""
-
-    code: ClassVar[str] = "OWN_PROPOSAL"
 
 
 class ProposalMoved(WorkspaceError):
@@ -222,7 +162,7 @@ def review(
             tip=tip,
         )
     if verdict is ReviewDecision.APPROVE:
-        _check_not_own(repository, proposal, actor)
+        check_not_own(repository.workspace.git, repository.graph, proposal, actor.event_author)
     seal = _make_seal(repository, proposal, actor, verdict, tip)
     return _append_event(repository, proposal, Reviewed(verdict, review_text, tip, seal), actor, key)
 
@@ -341,20 +281,6 @@ def _check_comment_exists(proposal: Proposal, id: str) -> None:
             else "Comment without reply_to.",
             field="reply_to",
             candidates=nearest_ids,
-        )
-
-
-def _check_not_own(repository: ProposalRepository, proposal: Proposal, actor: Actor) -> None:
-    author, workspace = actor.event_author, repository.workspace
-    target = workspace.git.tip(proposal.content.target)
-    authors = frozenset[str]()
-    if target is not None and proposal.tip is not None:
-        authors = find_commit_authors(workspace.git, repository.graph, proposal.tip, target)
-    if author.is_same(proposal.content.author) or author.email.casefold() in authors:
-        raise OwnProposal(
-            "the author of a proposal cannot approve it",
-            fix="Ask another person to review it.",
-            proposal=proposal.id,
         )
 
 

@@ -13,11 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.git import trees
-from workspace.git.messages import DECIDED_BY_TRAILER, REFRESH_TRAILER, format_commit_message, read_trailers
+from workspace.git.messages import (
+    DECIDED_BY_TRAILER,
+    REFRESH_TRAILER,
+    RESOLVED_TRAILER,
+    format_commit_message,
+    read_trailers,
+)
 from workspace.git.store import require_writable
 from workspace.git.trees import WholeEntry
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
-from workspace.proposals.actions.discuss import RESOLVED_TRAILER
 from workspace.proposals.actions.repository import (
     ActionResult,
     check_not_ended,

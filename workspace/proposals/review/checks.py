@@ -11,6 +11,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.config.tables import ALL_CHECKS
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.document_types import BrokenType
     from workspace.validation.rule import Finding, Rule
 
-
-CHECKS = ("links", "anchors", "types", "tasks")
-"""The names of all checks."""
 
 MAX_PROBLEMS = 50
 """The maximum number of problems of one check that are reported; further problems are only counted."""
@@ -81,7 +79,7 @@ def make_check_result(name: str, problems: list[Problem]) -> CheckResult:
 
 def make_unchecked_results(reason: str) -> tuple[CheckResult, ...]:
     """Return the results of all checks for a merge that could not be checked."""
-    return tuple(CheckResult(name, False, (Problem("unchecked", "", 1, reason),)) for name in CHECKS)
+    return tuple(CheckResult(name, False, (Problem("unchecked", "", 1, reason),)) for name in ALL_CHECKS)
 
 
 def list_changed_documents(merge: Merge) -> list[str]:

@@ -9,11 +9,12 @@ import pytest
 
 from tests.loops import loop_over
 from tests.workspace.proposals.review.scene import Files, Scene
+from workspace.config.tables import ALL_CHECKS
 from workspace.git.store import GitStore
 from workspace.links.inbound_links import ScannedInboundLinks
 from workspace.merge.commits import merge_commits
 from workspace.proposals.review import checks
-from workspace.proposals.review.checks import CHECKS, CheckResult, Problem, check_merge
+from workspace.proposals.review.checks import CheckResult, Problem, check_merge
 from workspace.snapshot.snapshot import Snapshot
 
 GUIDE = "# Guide\n\nSee [use](use.md#run-it) and [gone](gone.md).\n\n## Setup\n\n- []() Odd\n- [ ]Bad\n"
@@ -49,7 +50,7 @@ def run_checks(scene: Scene, theirs: Files, ours: Files | None = None) -> Mappin
     merge = merge_commits(snapshot, snapshot.at(their_commit))
     assert not merge.conflicts
     results = check_merge(merge, ScannedInboundLinks())
-    assert tuple(result.name for result in results) == CHECKS
+    assert tuple(result.name for result in results) == ALL_CHECKS
     return {result.name: result for result in results}
 
 
@@ -152,7 +153,7 @@ def test_comment_that_disables_rule_fails_check(scene: Scene) -> None:
         "links": [("rule-switched-off", "use.md#run-it", 5)]
     }
     all_rules_disabled = {"use.md": USE_TEXT.replace("Run.", "<!-- docyard: off -->")}
-    assert set(list_failures(run_checks(scene, all_rules_disabled))) == set(CHECKS)
+    assert set(list_failures(run_checks(scene, all_rules_disabled))) == set(ALL_CHECKS)
     disabled_on_target = {"new.md": "# New\n\n<!-- docyard: off -->\n\n[x](nowhere.md)\n"}
     assert list_failures(run_checks(scene, {"use.md": USE_TEXT + "\nMore.\n"}, disabled_on_target)) == {}
 
@@ -168,18 +169,19 @@ def test_unreadable_document_fails_all_checks(scene: Scene) -> None:
     small_limit = {"docyard.toml": "[limits]\ndocument_bytes = 1000\n"}
     large_document = {"new.md": "# New\n\n" + "Word. " * 500}
     problems = [("unreadable-document", "new.md", 1)]
-    assert list_failures(run_checks(scene, large_document, small_limit)) == dict.fromkeys(CHECKS, problems)
+    failures = dict.fromkeys(ALL_CHECKS, problems)
+    assert list_failures(run_checks(scene, large_document, small_limit)) == failures
     lines = {"new.md": "x\n" * 200_001}
-    assert list_failures(run_checks(scene, lines)) == dict.fromkeys(CHECKS, problems)
+    assert list_failures(run_checks(scene, lines)) == failures
     pointer = {"new.md": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"}
-    assert list_failures(run_checks(scene, pointer)) == dict.fromkeys(CHECKS, problems)
+    assert list_failures(run_checks(scene, pointer)) == failures
 
 
 def test_merge_over_limit_fails_all_checks(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MAX_DOCUMENTS", 1)
     results = run_checks(scene, {"use.md": USE_TEXT + "\nMore.\n", "spec.md": SPEC + "\nMore.\n"})
     assert all(not result.passed for result in results.values())
-    assert list_failures(results) == {name: [("unchecked", "", 1)] for name in CHECKS}
+    assert list_failures(results) == {name: [("unchecked", "", 1)] for name in ALL_CHECKS}
 
 
 def test_problems_of_check_are_bounded_and_counted(scene: Scene) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from tests.workspace.proposals.event_writer import AGENT
 from tests.workspace.proposals.review.scene import Scene
+from workspace.config.tables import ALL_CHECKS
 from workspace.merge.conflict import UnitKind
 from workspace.merge.trees import FILE_UNIT
 from workspace.proposals.events import Closed
-from workspace.proposals.review.checks import CHECKS
 from workspace.proposals.review.review import Preview, ProposalReview
 from workspace.workspace import Workspace
 
@@ -37,7 +37,7 @@ def test_clean_preview_counts_commits_behind_target(scene: Scene) -> None:
     preview = scene.proposal_reviews.preview(proposal)
     assert preview.is_clean
     assert preview.behind == 3
-    assert [check.name for check in preview.checks] == list(CHECKS)
+    assert [check.name for check in preview.checks] == list(ALL_CHECKS)
     assert preview.merge
     assert preview.merge.read("guide.md") == GUIDE.replace("once", "twice").encode()
     assert preview.merge.read("other.md") == b"# Other\n\nText 2.\n"

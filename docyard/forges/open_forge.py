@@ -1,4 +1,4 @@
-"""The forge of a workspace: `[forge]` in its settings, and the host of its remote."""
+"""The forge of a workspace, by `[forge]` in its settings and the host of its remote."""
 
 from __future__ import annotations
 
