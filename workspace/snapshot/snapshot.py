@@ -19,7 +19,7 @@ from workspace.lru_cache import LRUCache
 from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workspace.config.config import WorkspaceConfig
     from workspace.config.taxonomy import InvalidManifest
@@ -111,8 +111,8 @@ def is_manifest(path: str) -> bool:
     return path.endswith(MANIFEST) and path.rpartition("/")[2] == MANIFEST
 
 
-COMMIT_FIRST_FIX = "Nothing is committed yet: commit a document first."
-"""The fix of an error in a workspace without documents."""
+_MAX_DISPLAYED_LENGTH = 200
+_MAX_CANDIDATES = 5
 
 _MAX_CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
 _POINTER_PREFIX = b"version https://git-lfs.github.com/spec/"
@@ -311,8 +311,7 @@ class Snapshot:
 
     def not_found_error(self, path: str) -> DocumentNotFound:
         """Return the error for a path without a document."""
-        short_path = path if len(path) <= 200 else path[:200] + "…"
-        nearest = find_nearest(path, self.documents)
+        short_path = shorten_path(path)
         entry = self.entry(path)
         if entry is not None and entry.is_tree:
             paths_in_folder = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
@@ -320,7 +319,7 @@ class Snapshot:
                 f"'{short_path}' is a folder",
                 fix="Name a document in it.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
-                candidates=paths_in_folder[:5],
+                candidates=paths_in_folder[:_MAX_CANDIDATES],
             )
         if entry is not None:
             return DocumentNotFound(
@@ -328,17 +327,36 @@ class Snapshot:
                 fix="Documents are .md files.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
             )
-        if self.config.is_document(path) and self.is_in_work_tree(path):
-            return not_committed_error(short_path, nearest)
+        return self.missing_path_error(
+            "document", path, list(self.documents), is_selected=self.config.is_document(path)
+        )
+
+    def missing_path_error(
+        self, kind: str, path: str, paths: Sequence[str], *, is_selected: bool
+    ) -> DocumentNotFound:
+        """Return the error for a path that the commit does not have, with the nearest of `paths`.
+
+        `kind` is the noun of the message. `is_selected` is True if the settings select a file of this path.
+        """
+        short_path = shorten_path(path)
+        nearest = find_nearest(path, paths)
+        if is_selected and self.is_in_work_tree(path):
+            return NotCommitted(
+                f"'{short_path}' is not committed yet: the file is in the work tree but in no commit",
+                fix="Commit it first; only commits are read.",
+                candidates=nearest,
+            )
         if nearest:
             return DocumentNotFound(
-                f"no document '{short_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
+                f"no {kind} '{short_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
             )
         return DocumentNotFound(
-            f"no document '{short_path}'",
-            fix="Name a document that the commit has." if self.commit else COMMIT_FIRST_FIX,
+            f"no {kind} '{short_path}'",
+            fix=f"Name a {kind} that the commit has."
+            if self.commit
+            else "Nothing is committed yet: commit a document first.",
             among=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
-            candidates=list(self.documents)[:5],
+            candidates=list(paths[:_MAX_CANDIDATES]),
         )
 
     def is_in_work_tree(self, path: str) -> bool:
@@ -359,13 +377,9 @@ class Snapshot:
         return head is None or trees.find_in_tree(self.git, self.git.commit(head).tree, path) is None
 
 
-def not_committed_error(path: str, similar_paths: list[str]) -> NotCommitted:
-    """Return the error for a file of the work tree that no commit has. `similar_paths` are the candidates."""
-    return NotCommitted(
-        f"'{path}' is not committed yet: the file is in the work tree but in no commit",
-        fix="Commit it first; only commits are read.",
-        candidates=similar_paths,
-    )
+def shorten_path(path: str) -> str:
+    """Return the path as an error shows it: at most 200 characters of it."""
+    return path if len(path) <= _MAX_DISPLAYED_LENGTH else path[:_MAX_DISPLAYED_LENGTH] + "…"
 
 
 def list_changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:

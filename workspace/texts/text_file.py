@@ -14,12 +14,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace.config.toml import CONFIG_PATH
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import LINK_MODE
-from workspace.nearest import find_nearest
 from workspace.paths import CONTROL, InvalidPath
-from workspace.snapshot.snapshot import COMMIT_FIRST_FIX, DocumentNotFound, check_pointer, not_committed_error
+from workspace.snapshot.snapshot import DocumentNotFound, check_pointer, shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from workspace.git.objects import TreeEntry
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_DISPLAYED_LENGTH = 200
 _MAX_CANDIDATES = 5
 
 # The search in a huge tree would take too long for an error message.
@@ -56,7 +54,7 @@ def make_unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry |
 
     `entry` is the tree entry at the path, or None if it does not exist.
     """
-    display_path = path if len(path) <= _MAX_DISPLAYED_LENGTH else path[:_MAX_DISPLAYED_LENGTH] + "…"
+    display_path = shorten_path(path)
     if path == "." or (entry is not None and entry.is_tree):
         prefix = "" if path == "." else path.rstrip("/") + "/"
         paths_inside = (name for name in list_readable_paths(snapshot) if name.startswith(prefix))
@@ -64,7 +62,8 @@ def make_unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry |
         fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
         return _make_not_a_file_error(display_path, "a folder", fix, candidates)
     if entry is None:
-        return _make_missing_path_error(snapshot, path, display_path)
+        paths = list(islice(list_readable_paths(snapshot), _MAX_SEARCHED_PATHS))
+        return snapshot.missing_path_error("file", path, paths, is_selected=snapshot.config.is_readable(path))
     if not entry.is_blob:
         kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
         return _make_not_a_file_error(
@@ -87,24 +86,6 @@ _FIX_BY_KIND = {
 def _make_not_a_file_error(display_path: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
     details: dict[str, Any] = {"candidates": candidates, "is": kind}
     return NotAFile(f"'{display_path}' is {kind}", fix=fix, **details)
-
-
-def _make_missing_path_error(snapshot: Snapshot, path: str, display_path: str) -> DocumentNotFound:
-    """Return the error for a path that does not exist in the commit."""
-    paths = list(islice(list_readable_paths(snapshot), _MAX_SEARCHED_PATHS))
-    nearest = find_nearest(path, paths)
-    if snapshot.config.is_readable(path) and snapshot.is_in_work_tree(path):
-        return not_committed_error(display_path, nearest)
-    if nearest:
-        return DocumentNotFound(
-            f"no file '{display_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
-        )
-    return DocumentNotFound(
-        f"no file '{display_path}'",
-        fix="Name a file that the commit has." if snapshot.commit else COMMIT_FIRST_FIX,
-        among=SuggestionSource(HintKind.DOCUMENTS) if snapshot.commit else None,
-        candidates=paths[:_MAX_CANDIDATES],
-    )
 
 
 class TextKind(StrEnum):
