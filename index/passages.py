@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.history.moves import Move, Moves
+    from workspace.history.moved_addresses import Move, Moves
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_ID_LENGTH = 20_000

@@ -66,8 +66,8 @@ MUTATIONS = (
     ),
     Mutation(
         "branch moves only from the base of the batch",
-        "workspace/publishing/publish.py",
-        "        if tip != batch.base:\n            raise BranchMoved(tip)\n",
+        "workspace/publishing/refs.py",
+        "    if tip != base:\n        raise BranchMoved(tip)\n",
         "",
         ("tests/workspace/publishing/test_publishing.py",),
     ),
@@ -405,10 +405,10 @@ MUTATIONS = (
     ),
     Mutation(
         "the HTTP server accepts requests of its own host only",
-        "docyard/http/access.py",
+        "docyard/http/host_origin.py",
         "        if not self._allowed_hosts.allows_host(hosts[0]):\n",
         "        if False:\n",
-        ("tests/docyard/http/test_access.py",),
+        ("tests/docyard/http/test_host_origin.py",),
     ),
     Mutation(
         "a form has the token of its session",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tools.tool import Tool
     from workspace.errors import SuggestionSource, WorkspaceError
-    from workspace.history.moves import Moves
+    from workspace.history.moved_addresses import Moves
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.read_before_write import SeenTexts
 
@@ -79,7 +79,7 @@ def error_response(
     addresses. `offered_tools` are the tools of the client. `proposal_id` is the proposal that the call
     writes to, if `arguments` does not contain it.
     """
-    from tools.moved_addresses import redirect_call
+    from tools.redirects import redirect_call
     from workspace.config.config import Limits
     from workspace.writing.read_before_write import ReadFirst
 

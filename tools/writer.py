@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tools.write_target import WriteTarget
     from workspace.edits import Operation
     from workspace.git.reader import GitReader
-    from workspace.history.moves import Moves
+    from workspace.history.moved_addresses import Moves
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Plan, PlanStep
     from workspace.writing.write import WriteResult

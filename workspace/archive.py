@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.history.log import History
-    from workspace.history.moves import Moves
+    from workspace.history.moved_addresses import Moves
 
 _MIN_COMMIT_ID_LENGTH = 4
 
@@ -67,7 +67,7 @@ class Archive(Workspace):
 
     def moves(self) -> Moves:
         """Return the moves that the list of earlier paths describes."""
-        from workspace.history.moves import Moves
+        from workspace.history.moved_addresses import Moves
 
         return Moves.of(self._current_paths)
 

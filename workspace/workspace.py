@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.history.log import History
-    from workspace.history.moves import Moves
+    from workspace.history.moved_addresses import Moves
     from workspace.policy.tokens import Person
     from workspace.proposals.actions.actions import ProposalActions, PullRequestReport
     from workspace.proposals.proposal import Proposal
@@ -124,7 +124,7 @@ class Workspace(Branch):
 
     def moves(self) -> Moves:
         """Return the moves of documents and sections, created on first use."""
-        from workspace.history.moves import Moves
+        from workspace.history.moved_addresses import Moves
 
         return self.shared(Moves, lambda: Moves(self.git))
 

@@ -103,8 +103,8 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
 
     An address that never existed is treated as relative to the folder, as Git does.
     """
-    from tools.moved_addresses import find_moved_location
     from workspace.document.addresses import split_address
+    from workspace.history.moved_addresses import find_moved_location
     from workspace.texts.text_file import LazyFilePaths
 
     files = LazyFilePaths(snapshot)

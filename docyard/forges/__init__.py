@@ -3,7 +3,7 @@
 Each forge is a module with a class that implements the protocol of `port.py`.
 
     errors.py               the errors of forges, each with a fix
-    exchanges.py            exchanges with the remote that webhooks request
+    exchange_queue.py       exchanges with the remote that webhooks request
     forge_repository.py     the repository on a forge, from Git's remote and the environment
     gitea.py                pull requests of Gitea and Forgejo, Codeberg among them (API v1)
     github.py               pull requests of GitHub and GitHub Enterprise Server (REST API 2022-11-28)
@@ -18,5 +18,6 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     rounds.py               a check of the forge after each exchange with the remote
     statuses.py             the meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)
     transport.py            HTTP calls to a forge
+    webhook_events.py       events of webhooks
     webhooks.py             the webhooks of a forge
 """

@@ -39,15 +39,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from docyard.forges.errors import ForgeError
-from docyard.forges.exchanges import PING, parse_event, read_event_name, read_repository
 from docyard.forges.forge_repository import FORGE_NAMES
 from docyard.forges.open_forge import find_forge_repository
 from docyard.forges.pull_request_sync import round_to_data
+from docyard.forges.webhook_events import PING, parse_event, read_event_name, read_repository
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.exchanges import EventScope, ExchangeQueue, ExchangeResult
+    from docyard.forges.exchange_queue import ExchangeQueue, ExchangeResult
     from docyard.forges.forge_repository import ForgeAccess
+    from docyard.forges.webhook_events import EventScope
     from workspace.workspace import Workspace
 
 _MAX_STORED_KEYS = 2_000

@@ -1,7 +1,7 @@
 """The HTTP server: authentication, and the routing of requests to MCP or pages.
 
-access.py          validation of the headers Host and Origin
 authentication.py  authentication by token or by session
+host_origin.py     validation of the headers Host and Origin
 login.py           `/login`, which takes a token, and `/logout`, which ends the session
 login_page.py      the login page
 refusals.py        responses to rejected requests

@@ -27,7 +27,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller
-from docyard.http.access import is_forwarded_https
+from docyard.http.host_origin import is_forwarded_https
 from docyard.http.login_page import LOGIN_PATH, render_login_page
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from workspace.errors import WorkspaceError

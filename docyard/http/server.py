@@ -27,8 +27,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard import __version__, environment
-from docyard.http.access import HostOriginMiddleware
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
+from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
@@ -356,7 +356,7 @@ def _build_webhooks(service: Service) -> list[Route]:
     secret, rounds = environment.read_webhook_secret(), service.rounds
     if secret is None or rounds is None:
         return []
-    from docyard.forges.exchanges import ExchangeQueue
+    from docyard.forges.exchange_queue import ExchangeQueue
     from docyard.forges.webhooks import Webhooks, build_webhook_routes
 
     exchanges = ExchangeQueue(rounds.workspace, environment.read_remote_access, rounds, service.notify_write)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from docyard.http.access import LOOPBACK_NAMES, AllowedHosts, Authority, parse_authority, parse_port
+from docyard.http.host_origin import LOOPBACK_NAMES, AllowedHosts, Authority, parse_authority, parse_port
 from docyard.terminal.credentials import read_secret
 from docyard.terminal.exits import CommandError
 from workspace.errors import WorkspaceError

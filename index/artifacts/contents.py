@@ -17,7 +17,7 @@ from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.trees import walk_tree
 from workspace.globs import Glob
-from workspace.history.moves import map_renamed_documents
+from workspace.history.moved_addresses import map_renamed_documents
 from workspace.paths import InvalidPath, check_path, escape_path
 from workspace.snapshot.snapshot import Snapshot
 

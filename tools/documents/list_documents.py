@@ -8,10 +8,10 @@ from pydantic import Field
 
 from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_arguments
 from tools.examples import list_suggested_names
-from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import build_truncation_hint, summarize_sections
 from tools.pages import paths_after, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
+from tools.redirects import find_current_location, with_moved_to
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.errors import LimitExceeded

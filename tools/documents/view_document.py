@@ -21,7 +21,6 @@ from tools.arguments import (
 )
 from tools.errors import error_response
 from tools.examples import with_sections, with_task
-from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import (
     MAX_ENTRIES_SHOWN,
     build_outline,
@@ -33,6 +32,7 @@ from tools.outline import (
 )
 from tools.pages import cut_part
 from tools.read_context import ReadContext
+from tools.redirects import find_current_location, with_moved_to
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task

@@ -17,9 +17,9 @@ from tools.arguments import (
     without_nulls,
 )
 from tools.examples import with_sections
-from tools.moved_addresses import find_current_location, with_moved_to
 from tools.pages import read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
+from tools.redirects import find_current_location, with_moved_to
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment
@@ -28,9 +28,9 @@ from workspace.paths import check_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.moved_addresses import Location
     from tools.tool import CallArguments, Context
     from workspace.history.commits import CommitChange
+    from workspace.history.moved_addresses import Location
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100

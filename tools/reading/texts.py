@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
 from tools.examples import list_suggested_names
-from tools.moved_addresses import Location, find_moved_location, with_moved_to
+from tools.redirects import with_moved_to
 from tools.tool import Answer, Data, NextStep
 from workspace.document.addresses import SectionNotFound, split_address
 from workspace.errors import WorkspaceError
+from workspace.history.moved_addresses import Location, find_moved_location
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tools.pages import TextPart
     from tools.read_context import ReadContext
     from tools.tool import CallArguments, Context
-    from workspace.history.moves import Moves
+    from workspace.history.moved_addresses import Moves
     from workspace.snapshot.snapshot import Snapshot
     from workspace.texts.headings import OutlineEntry, TextOutline
     from workspace.texts.text_file import TextFile

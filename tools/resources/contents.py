@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from tools.examples import list_suggested_names
-from tools.moved_addresses import find_current_location
 from tools.pages import cut_part
+from tools.redirects import find_current_location
 from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path

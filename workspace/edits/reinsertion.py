@@ -35,7 +35,8 @@ from workspace.edits.section_move import (
 from workspace.edits.section_position import find_target_position
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, walk_first_parents
-from workspace.history.moves import MAX_COMMITS, Tracker
+from workspace.history.moved_addresses import MAX_COMMITS
+from workspace.history.section_tracker import Tracker
 from workspace.markdown.lines import normalize_line_endings
 from workspace.snapshot.snapshot import check_pointer
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from workspace.edits.section_position import TargetPosition
     from workspace.git.ancestry import Node
     from workspace.git.reader import GitReader
-    from workspace.history.moves import SectionPosition
+    from workspace.history.section_tracker import SectionPosition
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.snapshot import Snapshot
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workspace.edits.undo_text import PreservedLines
     from workspace.git.ancestry import Node
     from workspace.git.objects import Commit
-    from workspace.history.moves import SectionPosition
+    from workspace.history.section_tracker import SectionPosition
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -106,7 +106,7 @@ class RestoreDocument(Operation):
             list_commits_between,
             read_version,
         )
-        from workspace.history.moves import SectionPosition
+        from workspace.history.section_tracker import SectionPosition
         from workspace.snapshot.overlay import PathExists
         from workspace.snapshot.snapshot import Snapshot
 
@@ -245,7 +245,7 @@ class RestoreSection(DocumentOperation):
 
     def _find_versions(self, overlay: Overlay) -> _SectionVersions:
         from workspace.edits.reinsertion import HistoryTracer, list_commits_between
-        from workspace.history.moves import SectionPosition
+        from workspace.history.section_tracker import SectionPosition
         from workspace.snapshot.snapshot import Snapshot
 
         tip = overlay.snapshot
@@ -275,7 +275,7 @@ class RestoreSection(DocumentOperation):
         """Return the position of a section at the commit; None if it is unknown."""
         from workspace.diff.sections import Evidence, SectionMatch
         from workspace.edits.reinsertion import HistoryTracer
-        from workspace.history.moves import SectionPosition
+        from workspace.history.section_tracker import SectionPosition
 
         tip, path = overlay.snapshot, document.path
         if current.is_preamble or tip.entry(path) is None:
@@ -295,7 +295,7 @@ class RestoreSection(DocumentOperation):
     ) -> tuple[Document, Section]:
         """Return the document at the commit, and its section with the requested address. Raises NotAtRef."""
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
-        from workspace.history.moves import SectionPosition
+        from workspace.history.section_tracker import SectionPosition
 
         position = HistoryTracer(tip).follow(history, SectionPosition(path)) if tip.entry(path) else None
         path = position.path if position else path

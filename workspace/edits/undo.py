@@ -11,7 +11,7 @@ from workspace.edits.reinsertion import HistoryTracer, list_commits_between
 from workspace.edits.undo_text import NO_LINES, PreservedLines, RevertedText, revert_text
 from workspace.errors import WorkspaceError
 from workspace.git import trees
-from workspace.history.moves import SectionPosition
+from workspace.history.section_tracker import SectionPosition
 from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.snapshot.snapshot import check_pointer
 

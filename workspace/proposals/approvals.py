@@ -28,6 +28,41 @@ _NONCE_CHARACTERS = 32
 _SEAL_VERSION = "docyard verdict 1"
 
 
+class NeedsPerson(WorkspaceError):
+    """The action requires a person, proved by a token; an agent cannot do it."""
+
+    code: ClassVar[str] = "NEEDS_PERSON"
+
+
+def make_needs_person_error(name: str, action: str) -> NeedsPerson:
+    """Return the error for an action that an agent cannot do, with the command for a person."""
+    return NeedsPerson(
+        f"only a person with a token can {action} this proposal",
+        fix=f"A person runs `docyard proposals {action} {name}` in a terminal of their own.",
+        command=f"docyard proposals {action} {name}",
+    )
+
+
+class OwnProposal(WorkspaceError):
+    """The author of a proposal cannot approve it."""
+
+    code: ClassVar[str] = "OWN_PROPOSAL"
+
+
+def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
+    """Raise OwnProposal if the reviewer opened the proposal, or is the author of one of its commits."""
+    target = git.tip(proposal.content.target)
+    authors = frozenset[str]()
+    if target is not None and proposal.tip is not None:
+        authors = find_commit_authors(git, graph, proposal.tip, target)
+    if reviewer.is_same(proposal.content.author) or reviewer.email.casefold() in authors:
+        raise OwnProposal(
+            "the author of a proposal cannot approve it",
+            fix="Ask another person to review it.",
+            proposal=proposal.id,
+        )
+
+
 def create_seal(
     key: bytes, *, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
@@ -269,26 +304,6 @@ class _ReviewReplay:
 
 _CLIENT_TRAILER = "Docyard-Client"
 _MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that are read
-
-
-class OwnProposal(WorkspaceError):
-    """The author of a proposal cannot approve it."""
-
-    code: ClassVar[str] = "OWN_PROPOSAL"
-
-
-def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
-    """Raise OwnProposal if the reviewer opened the proposal, or is the author of one of its commits."""
-    target = git.tip(proposal.content.target)
-    authors = frozenset[str]()
-    if target is not None and proposal.tip is not None:
-        authors = find_commit_authors(git, graph, proposal.tip, target)
-    if reviewer.is_same(proposal.content.author) or reviewer.email.casefold() in authors:
-        raise OwnProposal(
-            "the author of a proposal cannot approve it",
-            fix="Ask another person to review it.",
-            proposal=proposal.id,
-        )
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:

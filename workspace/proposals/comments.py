@@ -17,7 +17,8 @@ from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
-from workspace.history.moves import MAX_COMMITS, SectionPosition, Tracker
+from workspace.history.moved_addresses import MAX_COMMITS
+from workspace.history.section_tracker import SectionPosition, Tracker
 from workspace.markdown.lines import BLANK
 from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 

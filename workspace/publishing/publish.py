@@ -51,7 +51,7 @@ from workspace.publishing.recovery import (
     recover_locked,
     roll_back,
 )
-from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_ref_path
+from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_ref_path, check_tip
 from workspace.publishing.staging_folder import StagingFolder
 
 T = TypeVar("T")
@@ -187,7 +187,7 @@ class Publication:
 
     def _publish(self, batch: Batch) -> str:
         store = self._store
-        self._check_tip(batch)
+        check_tip(store, self._branch, batch.base)
         check_ref_path(store, self._branch)
         base_tree = store.commit(batch.base).tree if batch.base else None
         changes = list_file_changes(store, base_tree, batch)
@@ -206,7 +206,7 @@ class Publication:
                         raise
                     # The cause may be a commit that a user makes at the same time.
                     self._lock(checkout.worktree.git_dir)
-                    self._check_tip(batch)
+                    check_tip(store, self._branch, batch.base)
                     continue
             if objects is None:
                 objects = BatchObjects.write(store, batch, base_tree, durable=self._durable)
@@ -219,7 +219,7 @@ class Publication:
             if checkout is None:
                 # A switch to this branch writes its files first, and HEAD last.
                 wait_for_release(list_index_locks(store), store.common_dir)
-            self._check_tip(batch)
+            check_tip(store, self._branch, batch.base)
             if not _has_moved_checkout(store, self._branch, checkout) and (
                 checkout is None or checkout.check()
             ):
@@ -326,11 +326,6 @@ class Publication:
         if self._ref is None:
             self._ref = BranchRef(self._store, self._branch, self._ensure_staging_folder())
         return self._ref
-
-    def _check_tip(self, batch: Batch) -> None:
-        tip = self._store.tip(self._branch)
-        if tip != batch.base:
-            raise BranchMoved(tip)
 
 
 def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:

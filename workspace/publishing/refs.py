@@ -1,4 +1,4 @@
-"""The ref of a branch as a file: its path, conflicts with other refs, and the rename that moves it.
+"""The ref of a branch as a file: its path, conflicts with other refs, and the compare-and-swap that moves it.
 
 The module also writes the reflogs of a branch and of the HEADs that point to it (gitrepository-layout,
 "logs").
@@ -128,6 +128,13 @@ class BranchRef:
             if folder.is_dir():  # a branch may be packed by now
                 sync_to_disk(folder)
             folder = folder.parent
+
+
+def check_tip(git: GitReader, branch: str, base: str | None) -> None:
+    """Raise BranchMoved if the branch is not at the base of the batch: the comparison before the swap."""
+    tip = git.tip(branch)
+    if tip != base:
+        raise BranchMoved(tip)
 
 
 def check_ref_path(git: GitReader, branch: str) -> None:

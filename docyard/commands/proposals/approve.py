@@ -41,7 +41,7 @@ def command(
         identify_actor,
         print_action_result,
     )
-    from workspace.proposals.actions.discuss import NeedsPerson
+    from workspace.proposals.approvals import NeedsPerson
     from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)

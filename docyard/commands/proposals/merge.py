@@ -43,8 +43,8 @@ def command(
     from docyard.cli.proposals.conflicts import report_conflicts
     from docyard.proposals.conflicts import find_conflicts
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions.discuss import NeedsPerson
     from workspace.proposals.actions.merge import MergeBlocked
+    from workspace.proposals.approvals import NeedsPerson
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()

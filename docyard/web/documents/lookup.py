@@ -11,9 +11,9 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
-    from tools.moved_addresses import Location
     from workspace.document.document import Document
     from workspace.document.sections import Section
+    from workspace.history.moved_addresses import Location
 
 _MAX_ADDRESS_CHARS = 2_000  # of a section
 
@@ -66,7 +66,7 @@ def get_section(request: PageRequest) -> str:
 
 def find_moved_target(request: PageRequest, path: str, section: str) -> Location | None:
     """Return the new location of an address that no longer exists; None if it is unknown."""
-    from tools.moved_addresses import find_moved_location
+    from workspace.history.moved_addresses import find_moved_location
 
     try:
         return find_moved_location(request.workspace.moves, request.snapshot, path, section or None)

@@ -16,9 +16,9 @@ from docyard.web.proposals.view import build_common_variables, digest_text
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.proposals.actions.actions import PullRequestFailed
-from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved
+from workspace.proposals.actions.discuss import ProposalMoved
 from workspace.proposals.actions.repository import ProposalEnded
-from workspace.proposals.approvals import OwnProposal
+from workspace.proposals.approvals import NeedsPerson, OwnProposal
 from workspace.proposals.events import ReviewDecision
 from workspace.publishing.after_commit import has_committed
 

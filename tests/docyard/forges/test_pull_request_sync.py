@@ -24,9 +24,9 @@ from tests.docyard.forges.local_forge import Fault, github_api
 from tests.workspace.proposals.actions.scene import ADA, AGENT, Scene
 from workspace.config.tables import RemoteSettings
 from workspace.git.remotes.credentials import Access
-from workspace.proposals.actions.discuss import NeedsPerson
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.repository import Actor
+from workspace.proposals.approvals import NeedsPerson
 from workspace.proposals.events import (
     Author,
     Commented,

@@ -22,10 +22,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from docyard.forges.exchanges import EventScope, ExchangeQueue, ExchangeResult, parse_event
+from docyard.forges.exchange_queue import ExchangeQueue, ExchangeResult
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_sync import ForgeRound
 from docyard.forges.rounds import ForgeRounds
+from docyard.forges.webhook_events import EventScope, parse_event
 from docyard.forges.webhooks import (
     MAX_BODY_BYTES,
     AppliedWebhooks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docyard.http.access import AllowedHosts, Authority, parse_authority
+from docyard.http.host_origin import AllowedHosts, Authority, parse_authority
 from tests.loops import loop_over
 
 LOCAL = AllowedHosts({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})

@@ -15,7 +15,7 @@ from workspace.proposals.actions.repository import (
     check_not_ended,
     make_key_reused_error,
 )
-from workspace.proposals.approvals import check_not_own
+from workspace.proposals.approvals import check_not_own, make_needs_person_error
 from workspace.proposals.change_requests import find_open_change_requests
 from workspace.proposals.comments import build_comment_target
 from workspace.proposals.events import (
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
     from workspace.proposals.event_log import AppendResult
     from workspace.proposals.events import Closed, Commented, EventBody, Reopened
     from workspace.proposals.proposal import Proposal
-
-
-class NeedsPerson(WorkspaceError):
-    """The action requires a person, proved by a token; an agent cannot do it."""
-
-    code: ClassVar[str] = "NEEDS_PERSON"
 
 
 class ProposalMoved(WorkspaceError):
@@ -192,15 +186,6 @@ def reopen(
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
     return _append_event(
         repository, proposal, body, actor, key, is_new=proposal.state is ProposalState.CLOSED
-    )
-
-
-def make_needs_person_error(name: str, action: str) -> NeedsPerson:
-    """Return the error for an action that an agent cannot do, with the command for a person."""
-    return NeedsPerson(
-        f"only a person with a token can {action} this proposal",
-        fix=f"A person runs `docyard proposals {action} {name}` in a terminal of their own.",
-        command=f"docyard proposals {action} {name}",
     )
 
 

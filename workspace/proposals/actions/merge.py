@@ -9,7 +9,7 @@ from workspace.git.messages import PROPOSAL_TRAILER, format_commit_message
 from workspace.git.store import require_writable
 from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, make_needs_person_error
+from workspace.proposals.actions.discuss import ProposalMoved
 from workspace.proposals.actions.merge_gate import evaluate_merge, find_blocker_for_actor
 from workspace.proposals.actions.repository import (
     ActionResult,
@@ -18,6 +18,7 @@ from workspace.proposals.actions.repository import (
     check_not_ended,
     resolve_target_tip,
 )
+from workspace.proposals.approvals import NeedsPerson, make_needs_person_error
 from workspace.proposals.events import KnownBy
 from workspace.proposals.proposal import ProposalState
 from workspace.publishing.locks import Busy

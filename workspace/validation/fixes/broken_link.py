@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from workspace.document.splices import Splice
-from workspace.history.moves import map_renamed_documents
+from workspace.history.moved_addresses import map_renamed_documents
 from workspace.links.destinations import format_destination
 from workspace.links.fragments import find_names
 from workspace.links.resolver import LinkStatus, Target, list_candidate_paths, resolve_fragment
@@ -21,7 +21,7 @@ from workspace.validation.fixes.change import Fix
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from workspace.history.moves import Moves
+    from workspace.history.moved_addresses import Moves
     from workspace.links.link import Link
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.snapshot import Snapshot

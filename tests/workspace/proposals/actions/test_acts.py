@@ -11,11 +11,11 @@ from workspace.edits import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.policy.protection import Protected
-from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved
+from workspace.proposals.actions.discuss import ProposalMoved
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.refresh import RefreshResolutions
 from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
-from workspace.proposals.approvals import OwnProposal
+from workspace.proposals.approvals import NeedsPerson, OwnProposal
 from workspace.proposals.events import InvalidEventText, ReviewDecision
 from workspace.proposals.proposal import ProposalState
 from workspace.snapshot.snapshot import DocumentNotFound

@@ -9,9 +9,9 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, RULE, Scene
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.discuss import NeedsPerson
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import evaluate_merge
+from workspace.proposals.approvals import NeedsPerson
 from workspace.proposals.events import ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace

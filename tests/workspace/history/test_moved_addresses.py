@@ -15,7 +15,7 @@ from tests.repositories import Repo, create_empty_repository, create_repository
 from workspace.document.addresses import find_sections_by_name
 from workspace.document.document import Document
 from workspace.document.sections import Section
-from workspace.history.moves import Move, Moves, map_renamed_documents
+from workspace.history.moved_addresses import Move, Moves, map_renamed_documents
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 

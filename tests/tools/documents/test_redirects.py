@@ -7,7 +7,8 @@ import pytest
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, parse_next_call
 from tools.dispatcher import ToolDispatcher
-from tools.moved_addresses import Location, find_current_location, find_moved_location
+from tools.redirects import find_current_location
+from workspace.history.moved_addresses import Location, find_moved_location
 
 OTHER_DOCUMENT = "# Other\n\nOther words.\n"
 

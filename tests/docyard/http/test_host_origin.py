@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.http.access import AllowedHosts, HostOriginMiddleware
+from docyard.http.host_origin import AllowedHosts, HostOriginMiddleware
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 

@@ -1,4 +1,4 @@
-"""Resolution of an old address to its current location, by the first-parent history."""
+"""The current location of an old address, found in the first-parent history."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.renames import Renames
-from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
 from workspace.document.addresses import find_sections_by_name, read_fragment
-from workspace.document.section_text import read_comparable_text
-from workspace.errors import LimitExceeded
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
+from workspace.history.section_tracker import SectionPosition, Tracker
 from workspace.lru_cache import LRUCache
-from workspace.snapshot.snapshot import NotADocument, check_pointer
+from workspace.paths import CONTROL, MAX_PATH_BYTES
+from workspace.snapshot.snapshot import NotCommitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
@@ -27,133 +26,29 @@ if TYPE_CHECKING:
 MAX_COMMITS = 1_000
 """The maximum number of first-parent commits that are searched."""
 
-_MAX_OTHER_DOCUMENTS = 100  # changed documents between two trees
-
-
-class SectionPosition(NamedTuple):
-    """A position in a tree: a path, the version of the document there, and a section of it.
-
-    The last two are None for the full document.
-    """
-
-    path: str
-    document: Document | None = None
-    section: Section | None = None
-
-    @property
-    def address(self) -> tuple[str, str | None]:
-        """The path, and the section's key."""
-        return self.path, self.section.key if self.section else None
-
-
-class Tracker:
-    """A tracker of positions from tree to tree.
-
-    Each document version is read once. At most `budget` bytes are read in total.
-    """
-
-    def __init__(self, git: GitReader, is_document: Callable[[str], bool], budget: int) -> None:
-        self._git, self._is_document = git, is_document
-        self._remaining_bytes = budget
-        self._documents: dict[tuple[str, str], Document | None] = {}
-        self._entries: dict[tuple[str, str], str | None] = {}
-
-    def step(self, position: SectionPosition, old: str, new: str) -> SectionPosition | None:
-        """Map a position in the tree `old` to the tree `new`; return None if it is missing or ambiguous."""
-        new_blob = self.blob(new, position.path)
-        if new_blob is not None:
-            if position.section is None or new_blob == self.blob(old, position.path):
-                return position
-            return self._find_in_version(position, position.path, new_blob) or self._find_in_other_documents(
-                position, self._compare_trees(old, new)
-            )
-        renames = self._compare_trees(old, new)
-        path = renames.find_new_path(position.path)
-        if path is None:
-            return self._find_in_other_documents(position, renames)
-        if position.section is None:
-            return SectionPosition(path)
-        return self._find_in_version(
-            position, path, renames.added_blobs[path]
-        ) or self._find_in_other_documents(position, renames)
-
-    def blob(self, tree: str, path: str) -> str | None:
-        """Return the blob at a path; folders that several trees share are read once."""
-        visited_keys: list[tuple[str, str]] = []
-        folder: str | None = tree
-        remaining_path = path
-        while folder is not None and remaining_path:
-            if (folder, remaining_path) in self._entries:
-                folder = self._entries[folder, remaining_path]
-                break
-            visited_keys.append((folder, remaining_path))
-            name, slash, remaining_path = remaining_path.partition("/")
-            entry = self._git.entry(folder, name) if name else None
-            folder = (
-                entry.id if entry and (entry.is_tree if slash and remaining_path else entry.is_blob) else None
-            )
-        self._entries.update(dict.fromkeys(visited_keys, folder))
-        return folder
-
-    def document(self, path: str, blob: str) -> Document | None:
-        """Return a version of a document; None if it cannot be parsed, or if the budget is used up."""
-        key = (path, blob)
-        if key not in self._documents:
-            self._documents[key] = self._read_document(path, blob)
-        return self._documents[key]
-
-    def _read_document(self, path: str, blob: str) -> Document | None:
-        from workspace.document.document import Document
-
-        self._remaining_bytes -= self._git.blob_size(blob)
-        if self._remaining_bytes < 0:
-            return None
-        data = self._git.blob(blob)
-        try:
-            check_pointer(path, data)
-            return Document.parse(data, path)
-        except (NotADocument, LimitExceeded):
-            return None
-
-    def _compare_trees(self, old: str, new: str) -> Renames:
-        return Renames(self._git, old, new, self._is_document)
-
-    def _find_in_version(self, position: SectionPosition, path: str, blob: str) -> SectionPosition | None:
-        """Return the same section in another version of its document."""
-        document = self.document(path, blob)
-        if document is None or position.document is None or position.section is None:
-            return None
-        section = SectionMatch(position.document, document, Evidence.TEXT).find_successor(position.section)
-        return SectionPosition(path, document, section) if section else None
-
-    def _find_in_other_documents(self, position: SectionPosition, renames: Renames) -> SectionPosition | None:
-        """Return the same section in another document that differs between the same two trees."""
-        if position.document is None or position.section is None or position.section.is_preamble:
-            return None
-        text = read_comparable_text(position.document, position.section)
-        if not text:
-            return None
-        other_documents = self._iterate_changed_documents(renames, text)
-        match = find_moved_section(position.document, position.section, other_documents, Evidence.TEXT)
-        return SectionPosition(match[0].path, *match) if match else None
-
-    def _iterate_changed_documents(
-        self, renames: Renames, text: bytes
-    ) -> Iterator[tuple[Document | None, Document]]:
-        """Yield the other changed documents that contain a text, before and after."""
-        other_documents = {
-            **{path: (None, blob) for path, blob in renames.added_blobs.items()},
-            **renames.changed_blobs,
-        }
-        if len(other_documents) > _MAX_OTHER_DOCUMENTS:
-            return
-        for path, (before, after) in other_documents.items():
-            if text in self._git.blob(after) and (document := self.document(path, after)) is not None:
-                yield (self.document(path, before) if before else None), document
+_MAX_ADDRESS_CHARACTERS = 2_000  # longer addresses are not searched for in the history
 
 
 _MAX_BYTES_READ = 1_500_000  # of old documents, for one call
 _MAX_CACHED_MOVES = 1_000
+
+
+class Location(NamedTuple):
+    """A location: a document's path, and the address of a section or task in it (None: the document).
+
+    `moved_to` is None if the requested address is current. Else it is a field of the answer, with `file`,
+    `slug` (None for a document) and `commit`. The commit moved the address last; it is None if only a list
+    of moves contains the address.
+    """
+
+    file: str
+    slug: str | None
+    moved_to: dict[str, str | None] | None
+
+    @property
+    def address(self) -> str:
+        """Return the full address: a path, or a path, `#` and a slug."""
+        return f"{self.file}#{self.slug}" if self.slug else self.file
 
 
 class Move(NamedTuple):
@@ -213,6 +108,48 @@ class _MappedMoves(Moves):
             return Move(current_path, None, None)
         section = _find_section(tip.document(current_path), fragment)
         return Move(current_path, section.key, None) if section else None
+
+
+def find_moved_location(
+    moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str | None
+) -> Location | None:
+    """Return the current location of an old address; None if the address exists or never moved."""
+    if (
+        not 0 < len(file) <= MAX_PATH_BYTES
+        or len(slug or "") > _MAX_ADDRESS_CHARACTERS
+        or CONTROL.search(f"{file}{slug}")
+    ):
+        return None
+    fragment = None if slug is None else read_fragment(slug)
+    section = fragment.section if fragment else None
+    entry = snapshot.entry(file)
+    if section == "" or (entry is not None and _has_section(snapshot, file, section)):
+        return None
+    move = moves().find(snapshot, file, section)
+    if move is None and section is not None and entry is None:
+        move = _find_section_of_moved_document(moves(), snapshot, file, section)
+    if move is None or (entry is None and isinstance(snapshot.not_found_error(file), NotCommitted)):
+        return None
+    new_slug = (
+        f"{move.fragment}[{fragment.task}]" if fragment and fragment.task is not None else move.fragment
+    )
+    return Location(move.path, new_slug, {"file": move.path, "slug": new_slug, "commit": move.commit})
+
+
+def _has_section(snapshot: Snapshot, file: str, section: str | None) -> bool:
+    """Return True if a file has a section. Files that are not documents count as having every section."""
+    if section is None or not snapshot.config.is_document(file):
+        return True
+    return bool(find_sections_by_name(snapshot.document(file), section))
+
+
+def _find_section_of_moved_document(moves: Moves, snapshot: Snapshot, file: str, section: str) -> Move | None:
+    """Return the move of a section that was added to a document after the document was moved from `file`."""
+    move = moves.find(snapshot, file)
+    if move is None:
+        return None
+    sections = find_sections_by_name(snapshot.document(move.path), section)
+    return move._replace(fragment=sections[0].key) if len(sections) == 1 else None
 
 
 def map_renamed_documents(tip: Snapshot, max_commits: int = MAX_COMMITS) -> Mapping[str, str]:

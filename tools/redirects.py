@@ -1,4 +1,4 @@
-"""Resolution of an old address in a call to its current location.
+"""Redirection of a call with an old address to the current location.
 
 A read returns the text at the new location and reports `moved_to`. A write is refused, because the current
 text may differ from the text that the caller read. The error contains a call with the new address.
@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import resolve_target
 from tools.tool import NextStep
-from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.errors import WorkspaceError
-from workspace.paths import CONTROL, MAX_PATH_BYTES
-from workspace.snapshot.snapshot import NotCommitted
+from workspace.history.moved_addresses import Location, find_moved_location
 
 if TYPE_CHECKING:
     from tools.tool import Context
-    from workspace.history.moves import Move, Moves
+    from workspace.history.moved_addresses import Moves
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_ADDRESS_CHARACTERS = 2_000  # longer addresses are not searched for in the history
 _NOT_FOUND_CODES = frozenset(("DOCUMENT_NOT_FOUND", "SECTION_NOT_FOUND", "TASK_NOT_FOUND"))
 
 # The pairs of fields that form an address: a file, and a section or task in it.
@@ -36,24 +33,6 @@ _ADDRESS_FIELDS: tuple[tuple[str, str | None], ...] = (
     ("file", "after"),
     ("file", None),
 )
-
-
-class Location(NamedTuple):
-    """A location: a document's path, and the address of a section or task in it (None: the document).
-
-    `moved_to` is None if the requested address is current. Else it is a field of the answer, with `file`,
-    `slug` (None for a document) and `commit`. The commit moved the address last; it is None if only a list
-    of moves contains the address.
-    """
-
-    file: str
-    slug: str | None
-    moved_to: dict[str, str | None] | None
-
-    @property
-    def address(self) -> str:
-        """Return the full address: a path, or a path, `#` and a slug."""
-        return f"{self.file}#{self.slug}" if self.slug else self.file
 
 
 class RedirectedCall(NamedTuple):
@@ -77,32 +56,6 @@ def with_moved_to(location: Location, data: dict[str, Any]) -> dict[str, Any]:
         return data
     step = NextStep(f"Use '{location.address}' from now on: it was moved. ", data["next_step"])
     return {**data, "moved_to": location.moved_to, "next_step": step}
-
-
-def find_moved_location(
-    moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str | None
-) -> Location | None:
-    """Return the current location of an old address; None if the address exists or never moved."""
-    if (
-        not 0 < len(file) <= MAX_PATH_BYTES
-        or len(slug or "") > _MAX_ADDRESS_CHARACTERS
-        or CONTROL.search(f"{file}{slug}")
-    ):
-        return None
-    fragment = None if slug is None else read_fragment(slug)
-    section = fragment.section if fragment else None
-    entry = snapshot.entry(file)
-    if section == "" or (entry is not None and _has_section(snapshot, file, section)):
-        return None
-    move = moves().find(snapshot, file, section)
-    if move is None and section is not None and entry is None:
-        move = _find_section_of_moved_document(moves(), snapshot, file, section)
-    if move is None or (entry is None and isinstance(snapshot.not_found_error(file), NotCommitted)):
-        return None
-    new_slug = (
-        f"{move.fragment}[{fragment.task}]" if fragment and fragment.task is not None else move.fragment
-    )
-    return Location(move.path, new_slug, {"file": move.path, "slug": new_slug, "commit": move.commit})
 
 
 def redirect_call(
@@ -138,19 +91,3 @@ def _correct_fields(
         "file" if file_field == "path" else file_field: location.file,
         slug_field or "slug": location.slug,
     }
-
-
-def _has_section(snapshot: Snapshot, file: str, section: str | None) -> bool:
-    """Return True if a file has a section. Files that are not documents count as having every section."""
-    if section is None or not snapshot.config.is_document(file):
-        return True
-    return bool(find_sections_by_name(snapshot.document(file), section))
-
-
-def _find_section_of_moved_document(moves: Moves, snapshot: Snapshot, file: str, section: str) -> Move | None:
-    """Return the move of a section that was added to a document after the document was moved from `file`."""
-    move = moves.find(snapshot, file)
-    if move is None:
-        return None
-    sections = find_sections_by_name(snapshot.document(move.path), section)
-    return move._replace(fragment=sections[0].key) if len(sections) == 1 else None
