@@ -63,7 +63,7 @@ class LiveIndex:
         self._engine: WhooshEngine | None = None
         self._engine_lock = threading.Lock()
         self._publisher = MetadataPublisher(
-            workspace, self._index_location, lambda: self.engine.latest_state(), self.values
+            workspace, self._index_location, lambda: self.engine.peek_state(), self.values
         )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A process pool: blocks of work run in other processes, or in this process if those fail."""
+"""A process pool: work items run in other processes, or in this process if those fail."""
 
 from __future__ import annotations
 
@@ -11,73 +11,73 @@ from typing import Any, TypeVar
 
 from workspace.child_processes import Workers
 
-Block = TypeVar("Block")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_BLOCKS_PER_PROCESS = 2
+_ITEMS_PER_PROCESS = 2
 _TIMEOUT_S = 60.0
 """Seconds without any result after which all processes count as failed."""
 
 
 def process_map(
-    work: Callable[[Block], Result],
-    blocks: Iterator[Block],
+    work: Callable[[Item], Result],
+    items: Iterator[Item],
     processes: int,
     initialize: Callable[[], object] | None = None,
-) -> Iterator[tuple[Block, Result]]:
-    """Apply `work` to each block in `processes` other processes; yield blocks and results in any order.
+) -> Iterator[tuple[Item, Result]]:
+    """Apply `work` to each item in `processes` other processes; yield items and results in any order.
 
-    With 0 processes the work runs in this process. `work`, blocks and results are pickled. Each process calls
-    `initialize` first. Blocks of a process that fails, is killed or does not respond are run again in this
+    With 0 processes the work runs in this process. `work`, items and results are pickled. Each process calls
+    `initialize` first. Items of a process that fails, is killed or does not respond are run again in this
     process, so that an error of `work` is raised here.
     """
     if processes and multiprocessing.parent_process() is None:  # a child process starts no processes
-        yield from _map_in_children(work, blocks, processes, initialize)
-    for block in blocks:
-        yield block, work(block)
+        yield from _map_in_children(work, items, processes, initialize)
+    for item in items:
+        yield item, work(item)
 
 
 def _map_in_children(
-    work: Callable[[Block], Result],
-    blocks: Iterator[Block],
+    work: Callable[[Item], Result],
+    items: Iterator[Item],
     processes: int,
     initialize: Callable[[], object] | None,
-) -> Iterator[tuple[Block, Result]]:
-    """Yield the results of other processes; if they fail, run the remaining blocks in this process."""
+) -> Iterator[tuple[Item, Result]]:
+    """Yield the results of other processes; if they fail, run the remaining items in this process."""
     pickled_work = pickle.dumps(work)
-    blocks_by_future: dict[Future[Result], Block] = {}
+    items_by_future: dict[Future[Result], Item] = {}
     has_workers = True
     with Workers(processes, initialize) as workers:
         while True:
             while (
                 has_workers
-                and len(blocks_by_future) < _BLOCKS_PER_PROCESS * processes
-                and (block := next(blocks, None)) is not None
+                and len(items_by_future) < _ITEMS_PER_PROCESS * processes
+                and (item := next(items, None)) is not None
             ):
                 try:
-                    blocks_by_future[workers.submit(_run_block, pickled_work, block)] = block
+                    items_by_future[workers.submit(_run_item, pickled_work, item)] = item
                 except (OSError, RuntimeError):
                     has_workers = False
-                    yield block, work(block)
-            if not blocks_by_future:
+                    yield item, work(item)
+            if not items_by_future:
                 return
             # A suspended process, or one that waits for a missing disk, never returns a result.
-            finished_futures = wait(blocks_by_future, _TIMEOUT_S, FIRST_COMPLETED).done
+            finished_futures = wait(items_by_future, _TIMEOUT_S, FIRST_COMPLETED).done
             if not finished_futures:
                 break
             for future in finished_futures:
-                block = blocks_by_future.pop(future)
-                yield block, work(block) if future.exception() else future.result()
-    for block in blocks_by_future.values():
-        yield block, work(block)
+                item = items_by_future.pop(future)
+                yield item, work(item) if future.exception() else future.result()
+    for item in items_by_future.values():
+        yield item, work(item)
 
 
 @lru_cache(maxsize=1)
-def _load_work(work: bytes) -> Callable[[Any], Any]:
-    """Return the unpickled work, cached because it may have state between blocks."""
-    function: Callable[[Any], Any] = pickle.loads(work)
+def _load_work(pickled_work: bytes) -> Callable[[Any], Any]:
+    """Return the unpickled work, cached because it may have state between items."""
+    function: Callable[[Any], Any] = pickle.loads(pickled_work)
     return function
 
 
-def _run_block(work: bytes, block: Any) -> Any:
-    return _load_work(work)(block)
+def _run_item(pickled_work: bytes, item: Any) -> Any:
+    return _load_work(pickled_work)(item)

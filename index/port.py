@@ -126,7 +126,7 @@ class Results:
     expanded_terms: tuple[str, ...] = ()
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """The documents of a commit. A source can be pickled, so that another process can read it."""
 
     @property
@@ -160,7 +160,7 @@ class Engine(Protocol):
 
     def rebuild(
         self,
-        source: Source,
+        source: DocumentSource,
         progress: Progress | None = None,
         *,
         unless: Callable[[State], bool] | None = None,

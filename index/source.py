@@ -12,7 +12,13 @@ from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
-from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer, is_manifest, list_changed_files
+from workspace.snapshot.snapshot import (
+    NotADocument,
+    Snapshot,
+    check_lfs_pointer,
+    is_manifest,
+    list_changed_files,
+)
 
 
 class GitSource:
@@ -42,7 +48,7 @@ class GitSource:
         data = self._git.blob_within(blob, self._max_bytes)
         if data is None:
             return None
-        check_pointer(path, data)
+        check_lfs_pointer(path, data)
         return Document.parse(data, path)
 
 

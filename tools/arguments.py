@@ -82,9 +82,9 @@ def _parse_array(value: object) -> object:
     try:
         array = json.loads(value)
     except (ValueError, RecursionError):
-        raise ValueError("must be an array, or an array as JSON text") from None
+        raise ValueError("must be a list, or a list as JSON text") from None
     if not isinstance(array, list):
-        raise ValueError("must be an array, or an array as JSON text")
+        raise ValueError("must be a list, or a list as JSON text")
     return array
 
 
@@ -123,7 +123,7 @@ Objects = Annotated[list[Any], BeforeValidator(_parse_array)]
 Object = Annotated[dict[str, Any], BeforeValidator(_parse_object)]
 
 
-def without_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
+def remove_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
     """Return arguments without the null ones, because hosts send null for omitted fields."""
     return {key: value for key, value in arguments.items() if value is not None}
 
@@ -133,7 +133,7 @@ def select_requested_fields(arguments: Mapping[str, object]) -> dict[str, object
 
     An empty result means that the caller requests instructions.
     """
-    return {name: value for name, value in without_nulls(arguments).items() if name != "proposal"}
+    return {name: value for name, value in remove_nulls(arguments).items() if name != "proposal"}
 
 
 def read_arguments(
@@ -144,7 +144,7 @@ def read_arguments(
     `extra_fields` are fields that the workspace adds. They are not in `arguments`, but an error lists them.
     """
     try:
-        return model.model_validate(without_nulls(arguments))
+        return model.model_validate(remove_nulls(arguments))
     except ValidationError as error:
         problems = error.errors(include_url=False)
         # An unknown field is often a misspelt required one, so it is reported before a missing field.
@@ -229,7 +229,7 @@ def read_operations(value: object) -> list[dict[str, object]]:
                 fix="Send each operation as an object of its fields.",
                 field=OPERATIONS,
             )
-        field_mappings.append(without_nulls(item))
+        field_mappings.append(remove_nulls(item))
     return field_mappings
 
 
@@ -252,11 +252,11 @@ def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str
 _OMITTED_SCHEMA_KEYS = frozenset(("title", "default"))
 
 
-class _Schema(GenerateJsonSchema):
+class _SchemaGenerator(GenerateJsonSchema):
     """A schema generator that copies plain defaults.
 
-    Pydantic would build a serializer for each default, which takes a tenth of the time of the first list
-    of tools.
+    Pydantic would build a serializer for each default, which takes a tenth of the time of the first
+    `tools/list` request.
     """
 
     def encode_default(self, dft: Any) -> Any:
@@ -268,7 +268,7 @@ def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
     An optional field has its plain type, without null.
     """
-    schema = model.model_json_schema(schema_generator=_Schema)
+    schema = model.model_json_schema(schema_generator=_SchemaGenerator)
     inherited_names = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
     # A model's own fields come first, because descriptions of inherited fields refer to "the fields above".
     names = sorted(schema.get("properties", {}), key=lambda name: name in inherited_names)

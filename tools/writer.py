@@ -21,7 +21,7 @@ from tools.arguments import (
     Objects,
     read_arguments,
     read_operations,
-    without_nulls,
+    remove_nulls,
 )
 from tools.errors import error_response
 from tools.retries import make_request, replay, strip_for_replay
@@ -153,7 +153,7 @@ class Writer:
 
     def run(self, context: Context, arguments: CallArguments) -> Answer:
         """Run a call that writes, and return its answer. Raises WorkspaceError for an invalid single call."""
-        arguments = without_nulls(arguments)
+        arguments = remove_nulls(arguments)
         options = read_arguments(
             _Options, {key: value for key, value in arguments.items() if key in _Options.model_fields}
         )

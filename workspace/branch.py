@@ -105,7 +105,7 @@ def deleted_branch_error(
 class Branch:
     """A branch of a repository: the named branch, else the checked-out branch.
 
-    Safe in several threads. `guards` are functions by name. Each checks the changes of a write to a commit,
+    Thread-safe. `guards` are functions by name. Each checks the changes of a write to a commit,
     in addition to the policy, under the writer lock.
     """
 

@@ -25,7 +25,7 @@ def _weigh_equally(value: object) -> int:
 class LRUCache(Generic[Key, Value]):
     """Values by key, up to `capacity`: a sum of the weights by `weigh`, by default 1 for each value.
 
-    A value that exceeds the capacity is not cached. Safe in several threads; two threads may compute the same
+    A value that exceeds the capacity is not cached. Thread-safe; two threads may compute the same
     value at the same time.
     """
 

@@ -5,5 +5,5 @@ page.py        benchmarks/RESULTS.md, of which the part between two markers is w
 plot.py        a plot of growth: four panels over the number of sections, reproducible as SVG
 report.py      tables of figures with their limits, for a terminal
 rows.py        the rows of the report, each with its value, the values of other engines, and the limits
-yardsticks.py  scaling of time limits by the speed of the machine
+reference_measurements.py  scaling of time limits by the speed of the machine
 """

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from benchmarks.reports.rows import GROUPS, Results, Row, Value
-from benchmarks.reports.yardsticks import (
+from benchmarks.reports.reference_measurements import (
     SMALL,
-    Yardstick,
+    ReferenceMeasurement,
     compute_limit_factors,
-    compute_yardstick_ratios,
+    compute_reference_ratios,
     find_corpus_class,
 )
+from benchmarks.reports.rows import GROUPS, Results, Row, ValueReader
 
 _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 
@@ -26,7 +26,8 @@ _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 class Figure:
     """A measured value, the values of other engines, and its limit.
 
-    `value` is None if it was not measured. `limit` is the target multiplied by the factor of its yardstick.
+    `value` is None if it was not measured. `limit` is the target, multiplied by the factor of its reference
+    measurement.
     """
 
     name: str
@@ -55,9 +56,9 @@ def compute_figures(results: Results) -> dict[str, list[Figure]]:
 def select_measured_figures(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
     """Return the figures that have a value, and the groups that have such figures."""
     measured_groups = {
-        group: [row for row in rows if row.value is not None] for group, rows in groups.items()
+        group: [figure for figure in figures if figure.value is not None] for group, figures in groups.items()
     }
-    return {group: rows for group, rows in measured_groups.items() if rows}
+    return {group: figures for group, figures in measured_groups.items() if figures}
 
 
 def describe_run(results: Results) -> list[str]:
@@ -89,17 +90,17 @@ def list_package_versions() -> list[str]:
 
 def _describe_speed(results: Results) -> str:
     ratios = ", ".join(
-        f"{yardstick} {ratio:.2f}x" for yardstick, ratio in compute_yardstick_ratios(results).items()
+        f"{reference} {ratio:.2f}x" for reference, ratio in compute_reference_ratios(results).items()
     )
     if not ratios:
         return "Time limits are those of the reference machine."
     return f"Times relative to the reference machine: {ratios}. Time limits are multiplied by ratios above 1."
 
 
-def _to_figure(row: Row, results: Results, factors: Mapping[Yardstick, float]) -> Figure:
+def _to_figure(row: Row, results: Results, factors: Mapping[ReferenceMeasurement, float]) -> Figure:
     corpus_class = find_corpus_class(results)
     target = row.limits[0 if corpus_class is SMALL else 1] if corpus_class else None
-    limit = target * factors.get(row.yardstick, 1.0) if target and row.yardstick else target
+    limit = target * factors.get(row.reference, 1.0) if target and row.reference else target
     readers = {"FTS5": row.fts5, "tantivy": row.tantivy, "bare mcp": row.bare}
     others = {name: _read_value(reader, results) for name, reader in readers.items() if reader}
     return Figure(
@@ -112,7 +113,7 @@ def _to_figure(row: Row, results: Results, factors: Mapping[Yardstick, float]) -
     )
 
 
-def _read_value(get_value: Value, results: Results) -> float | None:
+def _read_value(get_value: ValueReader, results: Results) -> float | None:
     try:
         return get_value(results)
     except KeyError:

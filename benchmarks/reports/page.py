@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.child import ROOT
 from benchmarks.reports.figures import Figure, compute_figures, describe_run
+from benchmarks.reports.reference_measurements import find_reference_name
 from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_number, format_value
-from benchmarks.reports.yardsticks import find_reference_name
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 RESULTS_FOLDER = ROOT / "benchmarks" / "results"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from benchmarks.reports.yardsticks import Yardstick
+from benchmarks.reports.reference_measurements import ReferenceMeasurement
 
 Results = Mapping[str, Any]
-Value = Callable[[Results], float]
+ValueReader = Callable[[Results], float]
 """Returns a value of the results; raises KeyError if the value was not measured."""
 
 Limits = tuple[float | None, float | None]
@@ -19,19 +19,19 @@ SERVERS = ("stdio", "stateless", "http")
 
 
 class Row(NamedTuple):
-    """A row of the report. A limit in time is scaled by its yardstick."""
+    """A row of the report. A limit in time is scaled by its reference."""
 
     name: str
     unit: str
-    value: Value
+    value: ValueReader
     limits: Limits = NO_LIMITS
-    yardstick: Yardstick | None = None
-    fts5: Value | None = None
-    tantivy: Value | None = None
-    bare: Value | None = None
+    reference: ReferenceMeasurement | None = None
+    fts5: ValueReader | None = None
+    tantivy: ValueReader | None = None
+    bare: ValueReader | None = None
 
 
-def value_at(*keys: str) -> Value:
+def value_at(*keys: str) -> ValueReader:
     """Return a function that returns the value of nested keys."""
 
     def get_value(results: Results) -> float:
@@ -43,17 +43,17 @@ def value_at(*keys: str) -> Value:
     return get_value
 
 
-def ratio_of(numerator: Value, denominator: Value) -> Value:
+def ratio_of(numerator: ValueReader, denominator: ValueReader) -> ValueReader:
     """Return a function that returns the ratio of two values."""
     return lambda results: numerator(results) / denominator(results)
 
 
-def size_ratio(name: str) -> Value:
+def size_ratio(name: str) -> ValueReader:
     """Return a function that returns the bytes of an index divided by those of the corpus."""
     return ratio_of(value_at(name, "bytes"), value_at("corpus", "bytes"))
 
 
-def _not_first_percent(kind: str) -> Value:
+def _not_first_percent(kind: str) -> ValueReader:
     count, first = value_at("known", kind, "asked"), value_at("known", kind, "first")
     return lambda results: 100 * (count(results) - first(results)) / count(results)
 
@@ -69,7 +69,7 @@ def _first_query_rows(
             "ms",
             value_at("asks", name, "first", "p50_ms"),
             p50,
-            Yardstick.CALL,
+            ReferenceMeasurement.CALL,
             bare=bare("p50_ms"),
         ),
         Row(
@@ -77,7 +77,7 @@ def _first_query_rows(
             "ms",
             value_at("asks", name, "first", "p95_ms"),
             p95,
-            Yardstick.CALL,
+            ReferenceMeasurement.CALL,
             bare=bare("p95_ms"),
         ),
         Row(f"{label}, first run, p99", "ms", value_at("asks", name, "first", "p99_ms"), bare=bare("p99_ms")),
@@ -103,7 +103,7 @@ QUERIES = (
         "ms",
         _BEST,
         (0.15, 0.35),
-        Yardstick.QUERY,
+        ReferenceMeasurement.QUERY,
         fts5=value_at("fts5", "query", "p50_ms"),
         tantivy=value_at("tantivy", "query", "p50_ms"),
     ),
@@ -112,7 +112,7 @@ QUERIES = (
         "ms",
         value_at("queries", "best", "p95_ms"),
         (0.3, 0.9),
-        Yardstick.QUERY,
+        ReferenceMeasurement.QUERY,
         fts5=value_at("fts5", "query", "p95_ms"),
         tantivy=value_at("tantivy", "query", "p95_ms"),
     ),
@@ -130,7 +130,7 @@ QUERIES = (
         "ms",
         value_at("queries", "open_and_first_ms"),
         (10.0, 60.0),
-        Yardstick.BOTH,
+        ReferenceMeasurement.BOTH,
     ),
     Row("  first query alone", "ms", value_at("queries", "first_ms")),
     Row("  imports before the opening", "ms", value_at("queries", "import_ms")),
@@ -142,7 +142,7 @@ BUILDING = (
         "s",
         value_at("index", "1", "seconds"),
         (1.2, 9.0),
-        Yardstick.BUILD,
+        ReferenceMeasurement.BUILD,
         fts5=value_at("fts5", "seconds"),
         tantivy=value_at("tantivy", "seconds"),
     ),
@@ -152,7 +152,7 @@ BUILDING = (
         "s",
         value_at("index", "2", "seconds"),
         (None, 6.0),
-        Yardstick.BUILD,
+        ReferenceMeasurement.BUILD,
         fts5=value_at("fts5", "seconds"),
         tantivy=value_at("tantivy", "seconds"),
     ),
@@ -179,7 +179,7 @@ EDITS = (
         "ms",
         value_at("edits", "whole", "p50_ms"),
         (12.0, 20.0),
-        Yardstick.CALL,
+        ReferenceMeasurement.CALL,
         fts5=value_at("fts5", "edit_p50_ms"),
     ),
     Row(
@@ -187,7 +187,7 @@ EDITS = (
         "ms",
         value_at("edits", "whole", "p95_ms"),
         (18.0, 32.0),
-        Yardstick.CALL,
+        ReferenceMeasurement.CALL,
     ),
     Row("  edit and commit alone, p50", "ms", value_at("edits", "commit", "p50_ms")),
     Row("  processor time, p50", "ms", value_at("edits", "processor", "p50_ms")),
@@ -205,7 +205,7 @@ EDITS = (
         "ms",
         value_at("git", "batch", "p50_ms"),
         (1.5, 1.5),
-        Yardstick.BOTH,
+        ReferenceMeasurement.BOTH,
     ),
     Row("  processor time, p50", "ms", value_at("git", "processor", "p50_ms")),
     Row("edit, 10,000 files, bare, p50", "ms", value_at("checkout", "bare_p50_ms")),
@@ -215,7 +215,7 @@ EDITS = (
         "ms",
         value_at("checkout", "more_p50_ms"),
         (5.0, 5.0),
-        Yardstick.BOTH,
+        ReferenceMeasurement.BOTH,
     ),
 )
 
@@ -225,7 +225,7 @@ LINKS = (
         "ms",
         value_at("links", "follow", "p50_ms"),
         (10.0, 10.0),
-        Yardstick.BOTH,
+        ReferenceMeasurement.BOTH,
     ),
     Row("update of the link graph after an edit, p95", "ms", value_at("links", "follow", "p95_ms")),
     Row("backlinks of a document, p50", "ms", value_at("links", "ask", "p50_ms")),
@@ -235,7 +235,7 @@ LINKS = (
 )
 
 
-def _ratio_without(reader: str, key: str) -> Value:
+def _ratio_without(reader: str, key: str) -> ValueReader:
     return ratio_of(value_at("shortcuts", reader, key), value_at("shortcuts", "with", key))
 
 
@@ -259,7 +259,7 @@ FIRST_QUERIES = (
     *_first_query_rows("search_docs over stdio", "stdio", (2.5, 3.5), (6.0, 8.0)),
     *_first_query_rows("search_docs over stdio without a handshake", "stateless", (2.5, 3.5), (6.0, 8.0)),
     *_first_query_rows("search_docs over HTTP", "http"),
-    Row("p50 over HTTP minus p50 over stdio", "ms", _http_overhead, (2.0, 2.0), Yardstick.CALL),
+    Row("p50 over HTTP minus p50 over stdio", "ms", _http_overhead, (2.0, 2.0), ReferenceMeasurement.CALL),
 )
 
 SERVING = (
@@ -284,7 +284,7 @@ SERVING = (
         "ms",
         value_at("first_search", "at_once_ms"),
         (100.0, 100.0),
-        Yardstick.TRIP,
+        ReferenceMeasurement.TRIP,
     ),
     Row("  sent two seconds later", "ms", value_at("first_search", "warmed_up_ms")),
     Row(
@@ -298,7 +298,7 @@ ARTIFACTS = (
         "ms",
         value_at("artifact", "open_ms"),
         (300.0, 300.0),
-        Yardstick.BOTH,
+        ReferenceMeasurement.BOTH,
     ),
     Row("  imports before the opening", "ms", value_at("artifact", "import_ms")),
     Row("artifact built from a commit", "s", value_at("artifact", "full_s")),

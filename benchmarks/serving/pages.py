@@ -11,8 +11,8 @@ first time   documents that were not requested before
 again        the same documents
 
 A bare round trip is measured before and after the pages, and scales the limits
-(`benchmarks.reports.yardsticks`). A page of a bare Starlette server is measured for comparison. Prints a
-table; the exit code is 1 if a limit was missed.
+(`benchmarks.reports.reference_measurements`). A page of a bare Starlette server is measured for comparison.
+Prints a table; the exit code is 1 if a limit was missed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rich.table import Table
 
 from benchmarks.child import ROOT, child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
-from benchmarks.reports.yardsticks import TRIP_MS
+from benchmarks.reports.reference_measurements import TRIP_MS
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import measure_seconds, percentile
 from workspace.edits import AppendContent, UpdateContent

@@ -112,7 +112,7 @@ def find_site(files: FileSet) -> SiteSettings:
                 "MkDocs does not enable attr_list in markdown_extensions, so readers would see {#id}."
             )
         if _SLUGIFY.search(settings):
-            notes.append("The toc extension sets slugify, so the slugs of headings may differ.")
+            notes.append("The settings set slugify for the toc extension, so the slugs of MkDocs may differ.")
     elif generator == "Jekyll":
         renderer = _JEKYLL_MARKDOWN.search(_COMMENT.sub("", text))
         if renderer and renderer[1].lower() != "kramdown":

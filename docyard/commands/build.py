@@ -15,6 +15,7 @@ from docyard.doctor.finding import format_list
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
+from docyard.wording import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,6 +238,8 @@ def _print_report(
         return
     origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
-        f"Built an artifact from {origin} in {seconds:.1f} s: {stats.total_files} documents, "
-        f"{stats.total_chunks} sections. Read {build.indexed_count} documents, and copied the others."
+        f"Built an artifact from {origin} in {seconds:.1f} s: {format_count(stats.total_files, 'document')}, "
+        f"{format_count(stats.total_chunks, 'section')}. "
+        f"Indexed {format_count(build.indexed_count, 'document')} "
+        f"and copied {stats.total_files - build.indexed_count:,}."
     )

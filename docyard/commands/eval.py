@@ -39,7 +39,7 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
     from docyard.eval.plot import PLOT_SUFFIXES
 
     if file is not None and file.suffix.lower() not in PLOT_SUFFIXES:
-        raise click.BadParameter(f"name a file that ends in {' or '.join(PLOT_SUFFIXES)}", context, parameter)
+        raise click.BadParameter(f"must end in {' or '.join(PLOT_SUFFIXES)}", context, parameter)
     return file
 
 
@@ -57,7 +57,7 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
     type=click.IntRange(10, 1000),
     default=50,
     show_default=True,
-    help="The number of sections that are judged for each query.",
+    help="The number of results that are evaluated for each query.",
 )
 @click.option("--report", metavar="FILE", type=_OUTPUT_FILE, help="Write a report in Markdown.")
 @click.option(
@@ -142,8 +142,8 @@ def command(
     name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
     earlier_run = _read_earlier_run(against, runs, name, parameters)
     run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
-    difference = _compare_with_earlier(earlier_run, run)
-    missed_gates = [reason for gate in gates if (reason := gate.describe_miss(run))]
+    difference = _compare_with_earlier_run(earlier_run, run)
+    missed_limits = [reason for gate in gates if (reason := gate.describe_miss(run))]
     with _convert_write_errors():
         if runs is not None:
             save_run(runs, run)
@@ -152,10 +152,10 @@ def command(
         if plot is not None and runs is not None:
             draw_plot(read_runs(runs, name, parameters), plot)
     if as_json:
-        _print_json(run, difference, missed_gates)
+        _print_json(run, difference, missed_limits)
     else:
-        _print_tables(run, difference, missed_gates)
-    return Exit.PROBLEMS if missed_gates or (strict and run.problems) else Exit.DONE
+        _print_tables(run, difference, missed_limits)
+    return Exit.PROBLEMS if missed_limits or (strict and run.problems) else Exit.DONE
 
 
 def _read_cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
@@ -208,7 +208,7 @@ def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters:
     )
 
 
-def _compare_with_earlier(earlier_run: EvalRun | None, run: EvalRun) -> Difference | None:
+def _compare_with_earlier_run(earlier_run: EvalRun | None, run: EvalRun) -> Difference | None:
     from docyard.eval.report import compare_runs
 
     return compare_runs(earlier_run, run) if earlier_run is not None else None
@@ -227,7 +227,7 @@ def _convert_write_errors() -> Iterator[None]:
         ) from error
 
 
-def _print_json(run: EvalRun, difference: Difference | None, missed_gates: Sequence[str]) -> None:
+def _print_json(run: EvalRun, difference: Difference | None, missed_limits: Sequence[str]) -> None:
     from docyard.eval.report import summarize_run
 
     earlier_run = difference.earlier_run if difference else None
@@ -241,13 +241,13 @@ def _print_json(run: EvalRun, difference: Difference | None, missed_gates: Seque
             }
             if earlier_run
             else None,
-            "missed": list(missed_gates),
+            "missed": list(missed_limits),
             **run.model_dump(mode="json"),
         }
     )
 
 
-def _print_tables(run: EvalRun, difference: Difference | None, missed_gates: Sequence[str]) -> None:
+def _print_tables(run: EvalRun, difference: Difference | None, missed_limits: Sequence[str]) -> None:
     from docyard.eval.cases import MAX_LISTED_PROBLEMS
     from docyard.eval.report import HEADINGS, format_measure_cells, format_time_cells
 
@@ -257,5 +257,5 @@ def _print_tables(run: EvalRun, difference: Difference | None, missed_gates: Seq
         click.echo(f"warning: {problem}", err=True)
     if len(run.problems) > MAX_LISTED_PROBLEMS:
         click.echo(f"warning: and {len(run.problems) - MAX_LISTED_PROBLEMS:,} more", err=True)
-    for reason in missed_gates:
+    for reason in missed_limits:
         click.echo(f"missed: {reason}", err=True)

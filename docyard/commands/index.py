@@ -13,6 +13,7 @@ from docyard.doctor.finding import format_list
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
+from docyard.wording import format_count
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -100,17 +101,21 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     finally:
         index.close()
     seconds = round(time.monotonic() - start_time, 3)
+    document_count, section_count = (state.files, state.chunks) if state else (0, 0)
     data = {
         "commit": commit,
-        "documents": state.files if state else 0,
-        "chunks": state.chunks if state else 0,
+        "documents": document_count,
+        "chunks": section_count,
         "unreadable": sorted(state.unreadable) if state else [],
         "seconds": seconds,
     }
     if as_json:
         console.print_json(data)
     else:
-        click.echo(f"Indexed {data['documents']} documents, {data['chunks']} sections, in {seconds:.1f} s.")
+        click.echo(
+            f"Indexed {format_count(document_count, 'document')}, {format_count(section_count, 'section')}, "
+            f"in {seconds:.1f} s."
+        )
         if data["unreadable"]:
             click.echo(f"Omitted, because Git cannot read the files: {_format_value(data['unreadable'])}.")
     return Exit.PROBLEMS if data["unreadable"] else Exit.DONE

@@ -20,7 +20,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore, sync_written_objects
 from workspace.git.trees import walk_tree
 from workspace.paths import escape_path, is_nameable
-from workspace.snapshot.snapshot import NotADocument, check_pointer
+from workspace.snapshot.snapshot import NotADocument, check_lfs_pointer
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -166,7 +166,7 @@ def _check_contents(
                 large_paths.append(path)
             else:
                 data = snapshot.git.blob(blob)
-                check_pointer(path, data)
+                check_lfs_pointer(path, data)
                 data.decode()
         except NotADocument:
             pointer_paths.append(path)

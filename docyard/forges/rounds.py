@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ForgeRounds:
-    """The checks of the forge of a served branch. Safe in several threads.
+    """The checks of the forge of a served branch. Thread-safe.
 
     `access` returns the forge settings of the environment; it is called again for each round.
     """

@@ -55,7 +55,7 @@ class TransportLimits(NamedTuple):
 
 
 class ForgeTransport:
-    """Calls of one API, with paths relative to `base_url`. Safe in several threads, one call at a time.
+    """Calls of one API, with paths relative to `base_url`. Thread-safe, one call at a time.
 
     `title` is the forge's name in messages. `secret` is the token, which no message contains. `headers` are
     sent with each request.

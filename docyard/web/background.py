@@ -18,7 +18,7 @@ _STEP_DELAY_S = 0.005  # between two steps, so that requests run first
 
 
 class BackgroundQueue:
-    """Background work, the newest first. Safe in several threads."""
+    """Background work, the newest first. Thread-safe."""
 
     def __init__(self) -> None:
         self._queue: OrderedDict[Hashable, Step] = OrderedDict()

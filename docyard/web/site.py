@@ -52,7 +52,7 @@ class _CachedVersion(NamedTuple):
 
 
 class Versions:
-    """The current version of the served state. Safe in several threads."""
+    """The current version of the served state. Thread-safe."""
 
     def __init__(self) -> None:
         self._cached_version: _CachedVersion | None = None

@@ -16,7 +16,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.markdown.lines import LIST_MARKER_BYTES
-from workspace.snapshot.snapshot import check_pointer
+from workspace.snapshot.snapshot import check_lfs_pointer
 
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
@@ -52,7 +52,7 @@ class DocumentSummary(NamedTuple):
 
 
 class Summaries:
-    """The summaries of documents, created on demand. Safe in several threads."""
+    """The summaries of documents, created on demand. Thread-safe."""
 
     def __init__(self) -> None:
         self._cached_summaries: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_MAX_CACHED_SUMMARIES)
@@ -118,7 +118,7 @@ def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
     try:
         snapshot.config.limits.check_document(path, snapshot.git.blob_size(blob))
         data = snapshot.git.blob(blob)
-        check_pointer(path, data)
+        check_lfs_pointer(path, data)
         document = Document.parse(data, path)
         completion_states = _list_completion_states(document)
         facets = {key: document.front_matter[key] for key in BUILT_IN_KEYS if key in document.front_matter}
@@ -140,7 +140,7 @@ MAX_COMMITS = 300
 
 
 class LastChanges:
-    """The last change of each path, for the last requested commit. Safe in several threads.
+    """The last change of each path, for the last requested commit. Thread-safe.
 
     The changes of a new commit are added to the cached changes, so each commit is compared with its parent
     once.

@@ -19,7 +19,7 @@ from pathlib import Path
 from index.building.builder import MAX_POSTINGS, BuiltSegments, build_segments
 from index.building.worker import Block, BuildProcess, Task
 from index.documents import IndexedDocument, UnreadableDocument
-from index.port import Progress, Source, State
+from index.port import DocumentSource, Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import compact_segments
 
@@ -32,7 +32,7 @@ _REFILL_INTERVAL_DOCUMENTS = 8
 
 
 def build_in_processes(
-    source: Source,
+    source: DocumentSource,
     folder: Path | None,
     *,
     processes: int | None = None,
@@ -74,7 +74,7 @@ class _ParentWork:
     """The work of this process: it reads documents, and sends blocks to the child processes meanwhile."""
 
     def __init__(
-        self, source: Source, children: list[BuildProcess], total: int, progress: Progress | None
+        self, source: DocumentSource, children: list[BuildProcess], total: int, progress: Progress | None
     ) -> None:
         self._source = source
         self._children = children
@@ -140,7 +140,7 @@ def begin_index(commit: str | None, upserts: Iterable[IndexedDocument | Unreadab
 
 
 def build_index(
-    source: Source,
+    source: DocumentSource,
     folder: Path | None,
     processes: int | None = None,
     progress: Progress | None = None,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from index.building.builder import Builder, BuiltSegments
 from index.documents import UnreadableDocument
-from index.port import Source
+from index.port import DocumentSource
 from index.segments.segment import Segment
 from index.storage.manifest import FileChecksum, FileStamp
 from workspace.child_processes import Workers
@@ -33,7 +33,7 @@ _RESULT_TIMEOUT_S = 60.0
 class Task:
     """The source of the documents, the folder of the segments, and the options of `build_segments`."""
 
-    source: Source
+    source: DocumentSource
     folder: Path
     durable: bool
     limit: int

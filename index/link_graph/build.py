@@ -19,7 +19,7 @@ from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
-from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer
+from workspace.snapshot.snapshot import NotADocument, Snapshot, check_lfs_pointer
 
 MIN_DOCUMENTS_FOR_CHILDREN = 500
 """Fewer documents are read in this process, because the start of another process takes as long."""
@@ -53,7 +53,7 @@ class LinkReader(NamedTuple):
             data = self.git.blob_within(blob, self.max_bytes)
             if data is None:
                 return OPEN_RECORD
-            check_pointer(path, data)
+            check_lfs_pointer(path, data)
             return make_record(Document.parse(data, path), self.rules)
         except NotADocument:
             return LinkRecord()

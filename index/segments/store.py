@@ -125,12 +125,12 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
 
 
 def encode_numbers(numbers: Iterable[int]) -> str:
-    """Encode the numbers of documents in ASCII."""
+    """Encode document numbers as ASCII text."""
     return b64encode(np.array(sorted(numbers), "<u4").tobytes()).decode()
 
 
 def decode_numbers(encoded: str) -> frozenset[int]:
-    """Decode the numbers of documents that `encode_numbers` encoded. Raises IndexDamaged."""
+    """Decode document numbers that `encode_numbers` encoded. Raises IndexDamaged."""
     try:
         return frozenset(np.frombuffer(b64decode(encoded), "<u4").tolist())
     except ValueError as error:

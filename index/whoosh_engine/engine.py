@@ -1,7 +1,7 @@
 """The engine: one writer at a time, any number of readers, each at one generation.
 
 A writer holds the lock of the index's location. A change adds a small segment and marks replaced documents as
-dead; a rebuild goes into a new folder next to the old one. Both become visible in one step, by replacing the
+dead; a rebuild writes a new folder next to the old one. Both become visible in one step, by replacing the
 manifest or the pointer to the folder, and open readers stay valid.
 """
 
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import (
     BaseMoved,
+    DocumentSource,
     GenerationGone,
     NotIndexed,
     Progress,
     Query,
     Results,
-    Source,
     State,
 )
 from index.ranking.cache import ArrayCache
@@ -169,8 +169,8 @@ class WhooshEngine:
         searcher = self._read_searcher(self._index_location.resolve())
         return searcher.state if searcher else None
 
-    def latest_state(self) -> State | None:
-        """Read the same state, without choosing another location. Raises IndexDamaged."""
+    def peek_state(self) -> State | None:
+        """Read the state at the current location, without choosing another one. Raises IndexDamaged."""
         searcher = self._read_searcher(self._index_location.peek())
         return searcher.state if searcher else None
 
@@ -205,7 +205,7 @@ class WhooshEngine:
             if state is not None and state.commit == commit != base:
                 return state
             if (state.commit if state else None) != base:
-                raise _moved_error(state)
+                raise _make_base_error(state)
             from index.building.build import apply_change, begin_index
 
             if searcher is None:
@@ -219,7 +219,7 @@ class WhooshEngine:
 
     def rebuild(
         self,
-        source: Source,
+        source: DocumentSource,
         progress: Progress | None = None,
         *,
         unless: Callable[[State], bool] | None = None,
@@ -276,13 +276,13 @@ class WhooshEngine:
         return searcher.find_similar_terms(word, limit) if (searcher := self._get_searcher()) else ()
 
     def sweep(self) -> int:
-        """Remove the files of dead writers; return the number of files and folders. Raises IndexBusy."""
+        """Remove the files of crashed writers; return the number of files and folders. Raises IndexBusy."""
         return self._write_lock.run(
             lambda location: remove_entries(find_leftovers(location)) if location else 0
         )
 
     def status(self, tip: str | None) -> Status:
-        """Return the status of the index, without building, repairing or following it."""
+        """Return the status of the index, without building, repairing or updating the index."""
         location = self._index_location.peek()
         folder = location.current() if location else None
         generation: IndexSnapshot | None = None
@@ -361,9 +361,9 @@ def _remove_leftovers(location: Location | None, keep: Path | None) -> None:
             location.sweep(keep=keep)
 
 
-def _moved_error(state: State | None) -> BaseMoved:
+def _make_base_error(state: State | None) -> BaseMoved:
     return BaseMoved(
-        "the index is at another commit than the base of the change",
+        f"the index is at the commit {state.commit if state else None}, which is not the base of the change",
         fix="Compute the change from the index's own commit.",
         commit=state.commit if state else None,
     )

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from benchmarks.reports.figures import Figure, compute_figures, describe_run, select_measured_figures
-from benchmarks.reports.report import format_figures_table
-from benchmarks.reports.yardsticks import (
+from benchmarks.reports.reference_measurements import (
     LARGE,
-    Yardstick,
+    ReferenceMeasurement,
     compute_limit_factors,
     find_corpus_class,
     find_reference_name,
 )
+from benchmarks.reports.report import format_figures_table
 from tests.benchmarks.results import make_complete_results
 
 
@@ -61,7 +61,13 @@ def test_only_time_limits_grow_on_a_slower_machine() -> None:
     results = make_complete_results()
     results["fts5"] |= {"seconds": 1.0, "query": {"p50_ms": 5.0, "p95_ms": 16.0}}
     assert compute_limit_factors(results) == pytest.approx(
-        {Yardstick.BUILD: 4, Yardstick.QUERY: 2, Yardstick.BOTH: 8**0.5, Yardstick.TRIP: 1, Yardstick.CALL: 1}
+        {
+            ReferenceMeasurement.BUILD: 4,
+            ReferenceMeasurement.QUERY: 2,
+            ReferenceMeasurement.BOTH: 8**0.5,
+            ReferenceMeasurement.TRIP: 1,
+            ReferenceMeasurement.CALL: 1,
+        }
     )
     assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == pytest.approx(0.3)
     assert find_figure(results, "full index from a commit, 1 process").limit == pytest.approx(4.8)
@@ -83,7 +89,7 @@ def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
     assert find_reference_name(results) is None
-    assert compute_limit_factors(results) == {Yardstick.TRIP: 1.0, Yardstick.CALL: 1.0}
+    assert compute_limit_factors(results) == {ReferenceMeasurement.TRIP: 1.0, ReferenceMeasurement.CALL: 1.0}
     results["asks"]["bare"]["first"]["p50_ms"] = 1.4
     assert find_figure(results, "search_docs over stdio, first run, p50").limit == 5
 

@@ -1,4 +1,4 @@
-"""Fixtures: a browser, the served story, and a page of the reviewer Ana."""
+"""Fixtures: a browser, the served sample site, and a page of the reviewer Ana."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.page_server import PageServer
-from tests.browser.story import Story, serve_story
+from tests.browser.sample_site import SampleSite, serve_sample_site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -47,10 +47,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """Yield the served story, which the tests of a module share."""
-    with serve_story(tmp_path_factory.mktemp("story")) as server:
-        yield server
+def sample_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleSite]:
+    """Yield the served sample site, which the tests of a module share."""
+    with serve_sample_site(tmp_path_factory.mktemp("sample_site")) as served_site:
+        yield served_site
 
 
 def create_context(browser: Browser, server: PageServer, secret: str, **options: Any) -> BrowserContext:
@@ -77,9 +77,9 @@ def sign_in(browser: Browser) -> Iterator[SignIn]:
 
 
 @pytest.fixture
-def ana_page(sign_in: SignIn, story: Story) -> Page:
+def ana_page(sign_in: SignIn, sample_site: SampleSite) -> Page:
     """Return a page of Ana, the reviewer."""
-    return sign_in(story.server, story.ana_token)
+    return sign_in(sample_site.server, sample_site.ana_token)
 
 
 @pytest.fixture(scope="session")

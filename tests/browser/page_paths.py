@@ -1,13 +1,13 @@
-"""The paths of the pages of the story, by screenshot name."""
+"""The paths of the pages of the sample site, by screenshot name."""
 
 from __future__ import annotations
 
-from tests.browser.story import Story
+from tests.browser.sample_site import SampleSite
 
 
-def build_page_paths(story: Story) -> dict[str, str]:
+def build_page_paths(sample_site: SampleSite) -> dict[str, str]:
     """Return the paths of all pages, by name."""
-    retries_url, limits_url = (f"/proposals/{story.proposals[name]}" for name in ("retries", "limits"))
+    retries_url, limits_url = (f"/proposals/{sample_site.proposals[name]}" for name in ("retries", "limits"))
     return {
         "library": "/",
         "folder": "/folder/product",
@@ -15,7 +15,7 @@ def build_page_paths(story: Story) -> dict[str, str]:
         "document-image": "/doc/product/vision.md#how-we-know-that-it-works",
         "history": "/history/product/roadmap.md",
         "blame": "/blame/api/tracking.md?section=rate-limits",
-        "commit": f"/commit/{story.server.repo.head()}",
+        "commit": f"/commit/{sample_site.server.repo.head()}",
         "search": "/search?q=how+long+does+a+client+wait",
         "edit": "/edit/api/retries.md?section=backoff",
         "proposals": "/proposals",

@@ -16,7 +16,7 @@ from PIL import Image
 
 from tests.browser.conftest import create_context, start_chromium
 from tests.browser.page_paths import build_page_paths
-from tests.browser.story import add_review, answer_review, serve_story
+from tests.browser.sample_site import add_review, answer_review, serve_sample_site
 
 PICTURES_FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 HEIGHTS_BY_WIDTH = {1280: 860, 390: 844}
@@ -41,10 +41,10 @@ def take_screenshots(folder: Path) -> list[Path]:
     files = []
     with (
         tempfile.TemporaryDirectory(prefix="docyard-pictures-") as temporary_folder,
-        serve_story(Path(temporary_folder)) as story,
+        serve_sample_site(Path(temporary_folder)) as sample_site,
     ):
-        add_review(story)
-        answer_review(story)
+        add_review(sample_site)
+        answer_review(sample_site)
         with start_chromium() as browser:
             for width, height in HEIGHTS_BY_WIDTH.items():
                 for scheme in SCHEMES:
@@ -52,10 +52,10 @@ def take_screenshots(folder: Path) -> list[Path]:
                         "color_scheme": scheme,
                         "viewport": {"width": width, "height": height},
                     }
-                    context = create_context(browser, story.server, story.ana_token, **options)
-                    anonymous_context = browser.new_context(base_url=story.server.url, **options)
+                    context = create_context(browser, sample_site.server, sample_site.ana_token, **options)
+                    anonymous_context = browser.new_context(base_url=sample_site.server.url, **options)
                     signed_in_page, signed_out_page = context.new_page(), anonymous_context.new_page()
-                    for name, path in build_page_paths(story).items():
+                    for name, path in build_page_paths(sample_site).items():
                         page = signed_out_page if name == "sign-in" else signed_in_page
                         response = page.goto(path)
                         assert response is not None

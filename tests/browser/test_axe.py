@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import SignIn
 from tests.browser.page_paths import build_page_paths
-from tests.browser.story import Story
+from tests.browser.sample_site import SampleSite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -40,13 +40,16 @@ def find_problems(page: Page, axe_script: str) -> list[str]:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_passes_the_accessibility_checker(
-    story: Story, sign_in: SignIn, axe_script: str, scheme: str, width: int
+    sample_site: SampleSite, sign_in: SignIn, axe_script: str, scheme: str, width: int
 ) -> None:
     page = sign_in(
-        story.server, story.ana_token, color_scheme=scheme, viewport={"width": width, "height": 844}
+        sample_site.server,
+        sample_site.ana_token,
+        color_scheme=scheme,
+        viewport={"width": width, "height": 844},
     )
     problems_by_page = {}
-    for name, path in build_page_paths(story).items():
+    for name, path in build_page_paths(sample_site).items():
         page.goto(path)
         page.evaluate(OPEN_FOLDS_SCRIPT)
         problems = find_problems(page, axe_script)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.story import Story, answer_review
+from tests.browser.sample_site import SampleSite, answer_review
 from tests.browser.test_review import OWN_TEXT, WAITS_TEXT, check_merged
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def press_keys(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-def test_review_works_with_the_keyboard_alone(story: Story, ana_page: Page, sign_in: SignIn) -> None:
+def test_review_works_with_the_keyboard_alone(
+    sample_site: SampleSite, ana_page: Page, sign_in: SignIn
+) -> None:
     from playwright.sync_api import expect
 
     ana_page.goto("/")
@@ -71,7 +73,7 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana_page: Page, sign
     focus_by_tab(ana_page, ana_page.get_by_role("button", name="Request changes"))
     press_keys(ana_page, "Enter")
     expect(ana_page.get_by_text("Changes requested").first).to_be_visible()
-    answer_review(story)
+    answer_review(sample_site)
     expect(ana_page.get_by_text("It doubles now.")).to_be_visible()
     approve_proposal(ana_page)
     merge_proposal(ana_page)
@@ -90,13 +92,13 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana_page: Page, sign
     focus_by_tab(ana_page, ana_page.get_by_role("button", name="Resolve 1 conflict"))
     press_keys(ana_page, "Enter")
     expect(ana_page.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
-    ben_page = sign_in(story.server, story.ben_token)
+    ben_page = sign_in(sample_site.server, sample_site.ben_token)
     ben_page.goto(conflicted_url)
     approve_proposal(ben_page)
     open_proposal(ana_page, "Raise the rate limit to 20")
     merge_proposal(ana_page)
-    assert WAITS_TEXT in (story.server.repo.path / "api/retries.md").read_text("utf-8")
-    check_merged(story)
+    assert WAITS_TEXT in (sample_site.server.repo.path / "api/retries.md").read_text("utf-8")
+    check_merged(sample_site)
 
 
 def open_proposal(page: Page, title: str) -> None:

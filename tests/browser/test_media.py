@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import SignIn
 from tests.browser.page_paths import build_page_paths
-from tests.browser.story import Story
+from tests.browser.sample_site import SampleSite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -25,11 +25,11 @@ INK_COLOUR_SCRIPT = "() => getComputedStyle(document.documentElement).getPropert
 LIGHT_INK_COLOUR = "#1d2321"
 
 
-def test_printed_page_has_text_without_buttons(story: Story, ana_page: Page) -> None:
+def test_printed_page_has_text_without_buttons(sample_site: SampleSite, ana_page: Page) -> None:
     visible_selectors = {}
     ana_page.goto("/")
     ana_page.keyboard.press("t")  # selects the dark theme, which print ignores
-    for name, path in build_page_paths(story).items():
+    for name, path in build_page_paths(sample_site).items():
         ana_page.goto(path)
         assert ana_page.evaluate(IS_DARK_SCRIPT), name
         ana_page.emulate_media(media="print")
@@ -40,7 +40,7 @@ def test_printed_page_has_text_without_buttons(story: Story, ana_page: Page) -> 
         ]
         ana_page.emulate_media(media="screen")
     assert {name: selectors for name, selectors in visible_selectors.items() if selectors} == {}
-    ana_page.goto(build_page_paths(story)["conflicts"])
+    ana_page.goto(build_page_paths(sample_site)["conflicts"])
     ana_page.emulate_media(media="print")
     assert ana_page.locator(".side").first.is_visible()
 
@@ -51,8 +51,10 @@ def is_shown(page: Page, selector: str) -> bool:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_theme_follows_the_system_until_it_is_chosen(story: Story, sign_in: SignIn, scheme: str) -> None:
-    page = sign_in(story.server, story.ana_token, color_scheme=scheme)
+def test_theme_follows_the_system_until_it_is_chosen(
+    sample_site: SampleSite, sign_in: SignIn, scheme: str
+) -> None:
+    page = sign_in(sample_site.server, sample_site.ana_token, color_scheme=scheme)
     page.goto("/")
     assert page.evaluate(IS_DARK_SCRIPT) is (scheme == "dark")
     page.keyboard.press("t")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.story import Story, answer_review
+from tests.browser.sample_site import SampleSite, answer_review
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,7 +19,9 @@ WAITS_TEXT = "A client waits a second, then two, then four."
 OWN_TEXT = "A key may ask 15 times a second. Beyond it the answer is `429`."
 
 
-def test_review_from_search_to_merge_succeeds(story: Story, ana_page: Page, sign_in: SignIn) -> None:
+def test_review_from_search_to_merge_succeeds(
+    sample_site: SampleSite, ana_page: Page, sign_in: SignIn
+) -> None:
     from playwright.sync_api import expect
 
     # Find a document.
@@ -54,7 +56,7 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana_page: Page, sign
     ana_page.get_by_role("button", name="Request changes").click()
     expect(ana_page.get_by_text("Changes requested").first).to_be_visible()
     # The agent's answer appears on the open page.
-    answer_review(story)
+    answer_review(sample_site)
     expect(ana_page.get_by_text("It doubles now.")).to_be_visible()
     # Approve the current version, and merge it.
     approve_proposal(ana_page)
@@ -74,11 +76,11 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana_page: Page, sign
     expect(ana_page).to_have_url(conflicted_url)
     # The author of a resolution cannot approve it, so a second reviewer approves; then Ana merges.
     expect(ana_page.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
-    ben_page = sign_in(story.server, story.ben_token)
+    ben_page = sign_in(sample_site.server, sample_site.ben_token)
     ben_page.goto(conflicted_url)
     approve_proposal(ben_page)
     merge_proposal(ana_page)
-    check_merged(story)
+    check_merged(sample_site)
 
 
 def approve_proposal(page: Page) -> None:
@@ -98,9 +100,9 @@ def merge_proposal(page: Page) -> None:
     expect(page.get_by_text("Merged as")).to_be_visible()
 
 
-def check_merged(story: Story) -> None:
+def check_merged(sample_site: SampleSite) -> None:
     """Check that both proposals are merged to the branch by Ana."""
-    repo = story.server.repo
+    repo = sample_site.server.repo
     assert WAITS_TEXT in (repo.path / "api/retries.md").read_text("utf-8")
     assert OWN_TEXT in (repo.path / "api/tracking.md").read_text("utf-8")
     merges = repo.git("log", "--first-parent", "--merges", "-2", "--format=%an <%ae>").split("\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.story import Story
+from tests.browser.sample_site import SampleSite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Request
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
-def test_unsent_text_survives_sign_in(story: Story, sign_in: SignIn) -> None:
+def test_unsent_text_survives_sign_in(sample_site: SampleSite, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
-    page = sign_in(story.server, story.server.token)
-    page.goto(f"/proposals/{story.proposals['retries']}")
+    page = sign_in(sample_site.server, sample_site.server.token)
+    page.goto(f"/proposals/{sample_site.proposals['retries']}")
     page.keyboard.press("c")
     page.get_by_label("Your comment").fill("Half a thou")
     page.keyboard.press("Escape")
     page.keyboard.press("a")
     page.get_by_role("link", name="Sign in with your own token").click()
-    page.get_by_label("Token").fill(story.ana_token)
+    page.get_by_label("Token").fill(sample_site.ana_token)
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(rf"/proposals/{story.proposals['retries']}#\[approve\]$"))
+    expect(page).to_have_url(re.compile(rf"/proposals/{sample_site.proposals['retries']}#\[approve\]$"))
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport()
     expect(page.get_by_label("Your comment")).to_have_value("Half a thou")
     expect(page.get_by_text("Ana Li")).to_be_visible()
 
 
-def test_leaving_a_page_with_unsent_text_needs_confirmation(story: Story, ana_page: Page) -> None:
+def test_leaving_a_page_with_unsent_text_needs_confirmation(sample_site: SampleSite, ana_page: Page) -> None:
     dialogs: list[str] = []
 
     def dismiss_dialog(dialog: Dialog) -> None:
@@ -42,7 +42,7 @@ def test_leaving_a_page_with_unsent_text_needs_confirmation(story: Story, ana_pa
         dialog.dismiss()
 
     ana_page.on("dialog", dismiss_dialog)
-    ana_page.goto(f"/proposals/{story.proposals['retries']}")
+    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}")
     ana_page.keyboard.press("c")
     ana_page.keyboard.type("Half a thou")
     with ana_page.expect_event("dialog"):
@@ -51,7 +51,7 @@ def test_leaving_a_page_with_unsent_text_needs_confirmation(story: Story, ana_pa
     assert ana_page.get_by_label("Your comment").input_value() == "Half a thou"
 
 
-def test_selected_text_is_quoted_and_sent_once(story: Story, ana_page: Page) -> None:
+def test_selected_text_is_quoted_and_sent_once(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 
     post_urls: list[str] = []
@@ -61,7 +61,7 @@ def test_selected_text_is_quoted_and_sent_once(story: Story, ana_page: Page) -> 
             post_urls.append(request.url)
 
     ana_page.on("request", record_post)
-    ana_page.goto(f"/proposals/{story.proposals['retries']}/changes?view=inline")
+    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}/changes?view=inline")
     ana_page.locator("ins").first.select_text()
     ana_page.keyboard.press("c")
     form = ana_page.locator("details[open] form")
@@ -75,7 +75,7 @@ def test_selected_text_is_quoted_and_sent_once(story: Story, ana_page: Page) -> 
     assert len(post_urls) == 1
 
 
-def test_shortcut_submits_an_edit(story: Story, ana_page: Page) -> None:
+def test_shortcut_submits_an_edit(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 
     ana_page.goto("/edit/product/glossary.md?section=event")

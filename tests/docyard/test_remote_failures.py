@@ -33,7 +33,7 @@ def proxy(sync_pair: SyncPair) -> Iterator[Proxy]:
     """Yield a proxy between the clone and its remote."""
     assert sync_pair.port is not None
     with Proxy(sync_pair.port) as proxy:
-        sync_pair.point_to(proxy.port)
+        sync_pair.set_remote_port(proxy.port)
         yield proxy
 
 
@@ -70,7 +70,7 @@ def check_server_recovers(sync_pair: SyncPair, reason: str, restore: Callable[[]
     assert output["unpushed"]["commits"] >= 2
     restore()
     wait_until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
-    assert sync_pair.tip() == sync_pair.local_repo.head()
+    assert sync_pair.read_remote_tip() == sync_pair.local_repo.head()
     server.synchronizer.close()
     server.index.close()
 
@@ -79,10 +79,10 @@ def test_rejected_push_is_reported_until_accepted(sync_pair: SyncPair, capsys: C
     hook = sync_pair.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'ask Bo first' >&2\nexit 1\n")
     hook.chmod(0o755)
-    tip_before = sync_pair.tip()
+    tip_before = sync_pair.read_remote_tip()
     output = run_sync(capsys, sync_pair, 3)
     assert "ask Bo first" in output
-    assert sync_pair.tip() == tip_before
+    assert sync_pair.read_remote_tip() == tip_before
     assert count_unpushed(sync_pair) == 1
     check_server_recovers(sync_pair, "ask Bo first", hook.unlink)
 
@@ -127,4 +127,4 @@ def test_remote_with_password_requires_valid_token(
         monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", TOKEN)
         assert "Pushed 1 commit" in run_sync(capsys, sync_pair, 0)
         assert count_unpushed(sync_pair) is None
-        assert sync_pair.tip() == sync_pair.local_repo.head()
+        assert sync_pair.read_remote_tip() == sync_pair.local_repo.head()

@@ -19,13 +19,13 @@ from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.phrases import Phrases, find_required_terms, make_phrase_counter
 from index.port import (
     BaseMoved,
+    DocumentSource,
     GenerationGone,
     NotIndexed,
     Progress,
     Query,
     Results,
     ScoredSection,
-    Source,
     State,
 )
 from index.ranking import bm25
@@ -277,7 +277,7 @@ class ReferenceEngine:
 
     def rebuild(
         self,
-        source: Source,
+        source: DocumentSource,
         progress: Progress | None = None,
         *,
         unless: Callable[[State], bool] | None = None,

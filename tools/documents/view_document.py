@@ -16,8 +16,8 @@ from tools.arguments import (
     Objects,
     read_arguments,
     read_operations,
+    remove_nulls,
     resolve_target,
-    without_nulls,
 )
 from tools.errors import error_response
 from tools.examples import with_sections, with_task
@@ -79,7 +79,7 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = without_nulls(arguments)
+    request = remove_nulls(arguments)
     read_context = ReadContext.at(context, _read_ref(request))
     if not set(request) - {"ref"}:
         return read_context.usage_answer(_usage(arguments))

@@ -11,9 +11,9 @@ from pydantic import Field
 from tools.arguments import (
     InvalidArguments,
     read_arguments,
+    remove_nulls,
     resolve_target,
     select_requested_fields,
-    without_nulls,
 )
 from tools.examples import with_sections
 from tools.next_steps import suggest_list_call, suggest_view_call
@@ -80,7 +80,7 @@ _REF_ERRORS = frozenset(
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    fields = without_nulls(arguments)
+    fields = remove_nulls(arguments)
     if not select_requested_fields(arguments):
         history = call("view_history", file="FILE") if context.offers("view_history") else "git log"
         dry_run_hint = ", then call with dry_run to see the diff"

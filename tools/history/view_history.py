@@ -13,8 +13,8 @@ from tools.arguments import (
     Integer,
     InvalidArguments,
     read_arguments,
+    remove_nulls,
     resolve_target,
-    without_nulls,
 )
 from tools.examples import with_sections
 from tools.pages import read_list_cursor, write_list_cursor
@@ -125,7 +125,7 @@ def _read_cursor(read_context: ReadContext, cursor: str) -> tuple[ReadContext, s
 
 def _explain_usage(context: Context, arguments: CallArguments, request: ViewHistoryArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
-    if set(without_nulls(arguments)) - {"ref"}:
+    if set(remove_nulls(arguments)) - {"ref"}:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
     return read_context.usage_answer(_usage(arguments))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.arguments import Arguments, InvalidArguments, make_field_error, without_nulls
+from tools.arguments import Arguments, InvalidArguments, make_field_error, remove_nulls
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 from workspace.nearest import find_nearest
 
@@ -110,7 +110,7 @@ def read_resolutions(
     for index, item in enumerate(items):
         if not isinstance(item, dict):
             raise _build_resolution_error(index, "must be an object")
-        fields = {name: value for name, value in without_nulls(item).items() if name not in _IGNORED_FIELDS}
+        fields = {name: value for name, value in remove_nulls(item).items() if name not in _IGNORED_FIELDS}
         item_resolution = _parse_resolution(index, fields)
         choice = ResolutionChoice(_check_value(index, "choice", item_resolution.choice, CHOICES))
         if item_resolution.kind is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Boolean, read_arguments, without_nulls
+from tools.arguments import Arguments, Boolean, read_arguments, remove_nulls
 from tools.errors import escape_invisible
 from tools.proposals.descriptions import announce_proposal, choose_commit, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -85,7 +85,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 def _explain_usage(context: Context, arguments: CallArguments, request: CreateProposalArguments) -> Answer:
     """Return the answer to a call without a title or description: the usage, and the open proposals."""
     data: Data = {"usage": dict(_usage(arguments))}
-    if without_nulls(arguments):
+    if remove_nulls(arguments):
         missing_fields = [name for name in ("title", "description") if getattr(request, name) is None]
         data |= {"created": False, "missing": missing_fields}
     data["open"] = list_latest_open(context.workspace.proposal_actions().list_all(), _MAX_PROPOSALS_LISTED)

@@ -15,8 +15,8 @@ from tools.arguments import (
     InvalidArguments,
     Objects,
     read_arguments,
+    remove_nulls,
     resolve_target,
-    without_nulls,
 )
 from tools.errors import error_response, escape_invisible
 from tools.proposals.descriptions import (
@@ -348,7 +348,7 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    fields = without_nulls(arguments)
+    fields = remove_nulls(arguments)
     request = read_arguments(UpdateProposalArguments, fields)
     proposal_actions = context.workspace.proposal_actions()
     if request.proposal is None:

@@ -99,7 +99,10 @@ class SetMetadata(DocumentOperation):
     metadata: Mapping[str, object]
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes. Raises InvalidMetadata, InvalidFrontMatter."""
+        """Return the edit, which has no splices if nothing changes.
+
+        Raises InvalidMetadata, InvalidFrontMatter.
+        """
         _check_metadata(self.metadata)
         if document.front_matter_error:
             raise document.front_matter_error
@@ -235,7 +238,7 @@ class TagDocument(DocumentOperation):
     replace: bool = False
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
+        """Return the edit, which has no splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
         requested_tags = normalize_tags(self.tags)
         if self.remove and self.replace:
             raise InvalidTag("'remove' and 'replace' are both set", fix="Set only one of them.")

@@ -87,14 +87,14 @@ class DocumentOperation(Operation):
     names_task: ClassVar[bool | None] = False
     file: str
 
-    def list_overwritten(self, document: Document) -> Sequence[Section]:
+    def list_overwritten_sections(self, document: Document) -> Sequence[Section]:
         """Return the sections whose own text this operation removes, beginning with its target."""
         return ()
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts of the sections in `list_overwritten`. Raises the errors of `edit`."""
+        """Return the texts of the sections in `list_overwritten_sections`. Raises the errors of `edit`."""
         document = overlay.document(check_path(self.file))
-        sections = self.list_overwritten(document)
+        sections = self.list_overwritten_sections(document)
         return [(document, sections)] if sections else ()
 
     def map_addresses(

@@ -38,7 +38,7 @@ from workspace.git.ancestry import Graph, walk_first_parents
 from workspace.history.moved_addresses import MAX_COMMITS
 from workspace.history.section_tracker import Tracker
 from workspace.markdown.lines import normalize_line_endings
-from workspace.snapshot.snapshot import check_pointer
+from workspace.snapshot.snapshot import check_lfs_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -329,5 +329,5 @@ def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Docu
         )
     config.limits.check_document(path, snapshot.git.blob_size(entry.id))
     data = snapshot.git.blob(entry.id)
-    check_pointer(path, data)
+    check_lfs_pointer(path, data)
     return Document.parse(data, path)

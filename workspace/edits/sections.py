@@ -157,7 +157,7 @@ class RemoveSection(DocumentOperation):
     file: str
     slug: str
 
-    def list_overwritten(self, document: Document) -> Sequence[Section]:
+    def list_overwritten_sections(self, document: Document) -> Sequence[Section]:
         """Return the section and its subsections."""
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
@@ -195,7 +195,7 @@ class RenameSection(DocumentOperation):
     new_title: str
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes.
+        """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
         """

@@ -105,7 +105,7 @@ def _format_task(marker: bytes, prefix: bytes, title: str, fields: Sequence[tupl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompleteTask(DocumentOperation):
-    """The completion of a task. A task that is already completed only gets a missing note."""
+    """The completion of a task. If the task is already completed, only a new note is added."""
 
     name: ClassVar[str] = "complete_task"
 
@@ -114,7 +114,7 @@ class CompleteTask(DocumentOperation):
     note: str | None = None
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes.
+        """Return the edit, which has no splices if nothing changes.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
@@ -152,7 +152,7 @@ class ReopenTask(DocumentOperation):
     slug: str
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if the task is open.
+        """Return the edit, which has no splices if the task is open.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
@@ -166,9 +166,7 @@ class ReopenTask(DocumentOperation):
             Splice(task.box_offset, task.box_offset + 1, b" "),
             *remove_fields(document, task, "completed"),
         )
-        hints = (
-            ("the task keeps its note, which was written at its completion",) if task.field("note") else ()
-        )
+        hints = ("the note of the task was not removed",) if task.field("note") else ()
         return Edit(splices, result, f"Reopen {address} of {self.file}", hints)
 
 
@@ -182,7 +180,7 @@ class RemoveTask(DocumentOperation):
     file: str
     slug: str
 
-    def list_overwritten(self, document: Document) -> Sequence[Section]:
+    def list_overwritten_sections(self, document: Document) -> Sequence[Section]:
         """Return the section of the task."""
         return (resolve_task(document, self.slug)[0],)
 
@@ -219,7 +217,7 @@ class UpdateTask(DocumentOperation):
     note: str | None = None
     assignee: str | None = None
 
-    def list_overwritten(self, document: Document) -> Sequence[Section]:
+    def list_overwritten_sections(self, document: Document) -> Sequence[Section]:
         """Return the task's section if the operation replaces the title or an existing field."""
         section, task = resolve_task(document, self.slug)
         replaces_field = any(
@@ -228,7 +226,7 @@ class UpdateTask(DocumentOperation):
         return (section,) if self.title is not None or replaces_field else ()
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes.
+        """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidTitle, InvalidContent, TaskNotFound.
         """
@@ -300,7 +298,7 @@ class MoveTask(DocumentOperation):
     before: str | None = None
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if the task is already at the target position.
+        """Return the edit, which has no splices if the task is already at the target position.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
@@ -338,7 +336,7 @@ class MoveTask(DocumentOperation):
         if not self.to_slug and not self.before:
             raise InvalidAddress(
                 "'to_slug' and 'before' are both missing",
-                fix="Set 'to_slug' to a section or task to move the task to its end, or 'before' to a task.",
+                fix="Set 'to_slug' to move the task to the end of a section or task, or 'before' to a task.",
             )
         if self.to_slug:
             position = find_position_in(document, self.to_slug, self.before)
@@ -362,13 +360,13 @@ def _map_position(
         item.start: remaining_task
         for item, remaining_task in zip(other_tasks, remaining_document.all_tasks, strict=True)
     }
-    index = sum(item.start in remaining_tasks for item in position.siblings[: position.sibling_index])
+    sibling_index = sum(item.start in remaining_tasks for item in position.siblings[: position.sibling_index])
     return TaskPosition(
-        # The index counts from the end: only the first section, an untitled preamble, can disappear.
+        # The section is found from the end: only the first section, an untitled preamble, can disappear.
         remaining_document.sections[position.section.position - len(document.sections)],
         remaining_tasks[position.parent.start] if position.parent else None,
         tuple(remaining_tasks[item.start] for item in position.siblings if item.start in remaining_tasks),
-        index,
+        sibling_index,
     )
 
 

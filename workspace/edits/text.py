@@ -68,7 +68,7 @@ class UpdateContent(DocumentOperation):
     content: str
     include_subsections: bool = False
 
-    def list_overwritten(self, document: Document) -> Sequence[Section]:
+    def list_overwritten_sections(self, document: Document) -> Sequence[Section]:
         """Return the section, and with `include_subsections` its subsections."""
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return ()
@@ -76,7 +76,7 @@ class UpdateContent(DocumentOperation):
         return (section, *(document.descendants(section) if self.include_subsections else ()))
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes.
+        """Return the edit, which has no splices if nothing changes.
 
         Raises SectionNotFound, LevelConflict, SectionExists.
         """
@@ -200,7 +200,7 @@ class ReplaceText(DocumentOperation):
     count: int = 1
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes. Raises MatchCount, InvalidContent."""
+        """Return the edit, which has no splices if nothing changes. Raises MatchCount, InvalidContent."""
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
             raise InvalidContent("'old' is empty", fix="Quote the text to replace; append_content adds text.")
@@ -406,7 +406,7 @@ class RewriteText(DocumentOperation):
     slug: str | None = None
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if nothing changes.
+        """Return the edit, which has no splices if nothing changes.
 
         Raises ConcurrentChange, InvalidContent, SectionNotFound.
         """

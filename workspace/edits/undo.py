@@ -13,7 +13,7 @@ from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.history.section_tracker import SectionPosition
 from workspace.links.offset_map import OffsetMap, PreservedSpan
-from workspace.snapshot.snapshot import check_pointer
+from workspace.snapshot.snapshot import check_lfs_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -157,7 +157,7 @@ class CommitUndo:
 
     def _revert_removal(self, path: str, before: bytes) -> None:
         """Revert the removal of a document."""
-        check_pointer(path, before)
+        check_lfs_pointer(path, before)
         current_document = self._overlay.find(path)
         if current_document is None and self._preserved_lines.affects(before, b""):
             self._record_conflict(path, None, _PRESERVED_REASON)

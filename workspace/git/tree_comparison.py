@@ -36,7 +36,7 @@ _EMPTY = _Rows((), frozenset())
 
 
 class TreeComparison:
-    """A comparison of trees by their entries. Safe in several threads.
+    """A comparison of trees by their entries. Thread-safe.
 
     `read` returns the bytes of a tree by its id; its errors are raised to the caller.
     """

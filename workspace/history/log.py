@@ -71,7 +71,7 @@ class ChangePage(NamedTuple):
 
 
 class History:
-    """The history of documents in a repository's commits. Safe in several threads.
+    """The history of documents in a repository's commits. Thread-safe.
 
     Results are cached by commit, path and section, and a page continues where the previous one ended.
     """

@@ -64,7 +64,7 @@ class Move(NamedTuple):
 
 
 class Moves:
-    """The moves of documents and sections, found in the history of a branch. Safe in several threads."""
+    """The moves of documents and sections, found in the history of a branch. Thread-safe."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git

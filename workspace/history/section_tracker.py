@@ -8,7 +8,7 @@ from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
 from workspace.document.section_text import read_comparable_text
 from workspace.errors import LimitExceeded
-from workspace.snapshot.snapshot import NotADocument, check_pointer
+from workspace.snapshot.snapshot import NotADocument, check_lfs_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,7 +100,7 @@ class Tracker:
             return None
         data = self._git.blob(blob)
         try:
-            check_pointer(path, data)
+            check_lfs_pointer(path, data)
             return Document.parse(data, path)
         except (NotADocument, LimitExceeded):
             return None

@@ -49,7 +49,7 @@ def make_absent_range(path: str, key: str | None, blob: str | None = None) -> Te
 
 
 class Versions:
-    """The versions of documents, none larger than `max_bytes`. Safe in several threads.
+    """The versions of documents, none larger than `max_bytes`. Thread-safe.
 
     `read_blob` returns the bytes of a blob, or None if the blob is larger than a limit. `has_unread_version`
     is True if a version was too large and was not read.

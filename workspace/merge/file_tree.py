@@ -9,7 +9,7 @@ from workspace.errors import LimitExceeded
 from workspace.git.objects import SUBMODULE_MODE, TreeEntry
 from workspace.git.trees import WholeEntry, walk_tree
 from workspace.links.file_tree import group_by_stem
-from workspace.snapshot.snapshot import DocumentNotFound, check_pointer
+from workspace.snapshot.snapshot import DocumentNotFound, check_lfs_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -104,7 +104,7 @@ class MergedFileTree:
             data = self._merge.read(path)
             assert data is not None
             self._ours.config.limits.check_document(path, len(data))
-            check_pointer(path, data)
+            check_lfs_pointer(path, data)
         except (LimitExceeded, DocumentNotFound):
             return None
         # Imported here because a server answers its first requests without parsing a document.

@@ -315,7 +315,7 @@ class Keyring(Protocol):
 
 
 class Tokens:
-    """The tokens of a repository, stored in its common Git directory. Safe in several threads.
+    """The tokens of a repository, stored in its common Git directory. Thread-safe.
 
     Each method raises UnsafeTokens for a file that others could have read or written, and DamagedTokens for
     an invalid one. Methods that change the file also raise AnotherWriter and CannotWrite.

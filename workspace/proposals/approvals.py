@@ -1,4 +1,7 @@
-"""Permission to approve a proposal, and its valid reviews by its events, their seals and the local tokens."""
+"""Permission to approve a proposal, and its valid reviews by its events, their seals and the local tokens.
+
+The merge gate applies the `approvers` of a rule.
+"""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ class DiscussionCache(NamedTuple):
 
 
 class Discussion:
-    """The discussion in some commits. Each proposal is read at its first use. Safe in several threads.
+    """The discussion in some commits. Each proposal is read at its first use. Thread-safe.
 
     `tips` are the commits. `cache` contains the results of earlier reads.
     """

@@ -43,7 +43,7 @@ class MergeCandidate(NamedTuple):
 
 
 class MergeDetector:
-    """The proposals that the branches of a repository contain. Safe in several threads."""
+    """The proposals that the branches of a repository contain. Thread-safe."""
 
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git

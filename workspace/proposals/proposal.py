@@ -299,7 +299,7 @@ class Proposal(NamedTuple):
 
 
 class Proposals:
-    """The proposals of a repository. Safe in several threads; facts about commits are cached."""
+    """The proposals of a repository. Thread-safe; facts about commits are cached."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git

@@ -100,7 +100,7 @@ def _limit_count(max_count: int, items: Iterable[T], name: str) -> Iterator[T]:
         if number == max_count:
             raise TooManyFiles(
                 f"there are more than {max_count:,} {name}",
-                fix="Serve a repository that has fewer, or split it into several repositories.",
+                fix="Split this repository into several repositories, or serve another one.",
                 limit=max_count,
             )
         yield item
@@ -115,8 +115,8 @@ _MAX_DISPLAYED_LENGTH = 200
 _MAX_CANDIDATES = 5
 
 _MAX_CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
-_POINTER_PREFIX = b"version https://git-lfs.github.com/spec/"
-_MAX_POINTER_BYTES = 1024
+_LFS_POINTER_PREFIX = b"version https://git-lfs.github.com/spec/"
+_MAX_LFS_POINTER_BYTES = 1024
 
 
 @lru_cache(maxsize=8)
@@ -145,9 +145,9 @@ class NotADocument(DocumentNotFound):
     code = "NOT_A_DOCUMENT"
 
 
-def check_pointer(path: str, data: bytes) -> None:
+def check_lfs_pointer(path: str, data: bytes) -> None:
     """Raise NotADocument for a pointer of Git LFS (git-lfs, `docs/spec.md`, "The Pointer")."""
-    if len(data) < _MAX_POINTER_BYTES and data.startswith(_POINTER_PREFIX):
+    if len(data) < _MAX_LFS_POINTER_BYTES and data.startswith(_LFS_POINTER_PREFIX):
         raise NotADocument(
             f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
             fix="Remove the file from LFS (git lfs migrate export) to read and write it here.",
@@ -155,7 +155,7 @@ def check_pointer(path: str, data: bytes) -> None:
 
 
 class DocumentCache:
-    """A cache of parsed documents by path and blob, of at most `size` bytes. Safe in several threads."""
+    """A cache of parsed documents by path and blob, of at most `size` bytes. Thread-safe."""
 
     def __init__(self, size: int = _MAX_CACHED_BYTES) -> None:
         self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _measure_cost)
@@ -173,7 +173,7 @@ def _parse(git: GitReader, path: str, blob: str) -> Document:
     from workspace.document.document import Document
 
     data = git.blob(blob)
-    check_pointer(path, data)
+    check_lfs_pointer(path, data)
     return Document.parse(data, path)
 
 
@@ -254,11 +254,11 @@ class Snapshot:
 
     @cached_property
     def _listing(self) -> Listing:
-        listing = self._update_previous_listing() or Listing.read(self.git, self.tree, self.config)
+        listing = self._derive_listing_from_previous() or Listing.read(self.git, self.tree, self.config)
         self._previous = None
         return listing
 
-    def _update_previous_listing(self) -> Listing | None:
+    def _derive_listing_from_previous(self) -> Listing | None:
         """Return the listing of the previous snapshot after later changes, or None if it is not usable."""
         previous = self._previous
         if (
@@ -305,8 +305,8 @@ class Snapshot:
         Raises DocumentNotFound, NotADocument.
         """
         blob = self.blob(path)
-        if self.git.blob_size(blob) < _MAX_POINTER_BYTES:
-            check_pointer(path, self.git.blob(blob))
+        if self.git.blob_size(blob) < _MAX_LFS_POINTER_BYTES:
+            check_lfs_pointer(path, self.git.blob(blob))
         return blob
 
     def not_found_error(self, path: str) -> DocumentNotFound:
@@ -317,7 +317,7 @@ class Snapshot:
             paths_in_folder = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
             return DocumentNotFound(
                 f"'{short_path}' is a folder",
-                fix="Name a document in it.",
+                fix="Name a document in this folder.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
                 candidates=paths_in_folder[:_MAX_CANDIDATES],
             )
@@ -340,10 +340,10 @@ class Snapshot:
         """
         short_path = shorten_path(path)
         nearest = find_nearest(path, paths)
-        if is_selected and self.is_in_work_tree(path):
+        if is_selected and self.is_uncommitted_file(path):
             return NotCommitted(
                 f"'{short_path}' is not committed yet: the file is in the work tree but in no commit",
-                fix="Commit it first; only commits are read.",
+                fix="Commit the file first: Docyard reads only commits.",
                 candidates=nearest,
             )
         if nearest:
@@ -359,7 +359,7 @@ class Snapshot:
             candidates=list(paths[:_MAX_CANDIDATES]),
         )
 
-    def is_in_work_tree(self, path: str) -> bool:
+    def is_uncommitted_file(self, path: str) -> bool:
         """Return True if a regular file is at this path in the work tree but not in the commit of HEAD."""
         root = self.git.worktree
         if root is None or not path:

@@ -86,7 +86,7 @@ class ExchangeFailure(NamedTuple):
 
 
 class TrackingStatus:
-    """The tracking status of a workspace's branch. Safe in several threads.
+    """The tracking status of a workspace's branch. Thread-safe.
 
     The synchronizer of this process sets `failure`; it is None after a successful exchange.
     """

@@ -60,18 +60,18 @@ def _make_single_entry(data: bytes) -> OutlineEntry:
 
 
 def _read_document(document: Document) -> TextOutline:
-    """Return a document's sections; their addresses are the keys, which are unique."""
+    """Return the outline of a document. The keys of its sections are their addresses, which are unique."""
     sections = document.sections
     if not sections:
         return TextOutline((_make_single_entry(document.data)._replace(title=document.title),))
     numbers = number_entries(
         [section.level for section in sections], [section.parent for section in sections]
     )
-    ends = [section.end_line for section in sections]
-    starts = [section.start for section in sections]
+    end_lines = [section.end_line for section in sections]
+    start_offsets = [section.start for section in sections]
     entries = []
     for section, number in zip(sections, numbers, strict=True):
-        last_position = bisect_left(starts, section.tree_end, section.position + 1) - 1
+        last_position = bisect_left(start_offsets, section.tree_end, section.position + 1) - 1
         first_line = document.lines.line_at(section.start) + 1
         entries.append(
             OutlineEntry(
@@ -83,7 +83,7 @@ def _read_document(document: Document) -> TextOutline:
                 section.end,
                 section.tree_end,
                 section.line,
-                ends[last_position],
+                end_lines[last_position],
                 section.position,
                 section.parent,
                 first_line,

@@ -18,7 +18,7 @@ from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import LINK_MODE
 from workspace.paths import CONTROL, InvalidPath
-from workspace.snapshot.snapshot import DocumentNotFound, check_pointer, shorten_path
+from workspace.snapshot.snapshot import DocumentNotFound, check_lfs_pointer, shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -171,7 +171,7 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
         raise make_unreadable_path_error(snapshot, path, entry)
     snapshot.config.limits.check_document(path, snapshot.git.blob_size(entry.id))
     data = snapshot.git.blob(entry.id)
-    check_pointer(path, data)
+    check_lfs_pointer(path, data)
     is_document = snapshot.config.is_document(path)
     # A NUL in Markdown is read as U+FFFD (CommonMark 0.31 §2.3).
     if is_binary(data, may_contain_nul=is_document):

@@ -11,7 +11,7 @@ from workspace.errors import WorkspaceError
 from workspace.links.file_tree import group_by_stem
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.document_types import MAX_TYPES, TYPE_FILES, TYPES_FOLDER, read_type
-from workspace.snapshot.snapshot import check_pointer
+from workspace.snapshot.snapshot import check_lfs_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -77,7 +77,7 @@ class Corpus:
         reader = self._files.reader
         self._files.config.limits.check_document(path, reader.size(path))
         data = reader.read(path)
-        check_pointer(path, data)
+        check_lfs_pointer(path, data)
         return Document.parse(data, path)
 
     @cached_property

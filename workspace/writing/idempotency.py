@@ -93,7 +93,7 @@ class _ScannedCommit(NamedTuple):
 
 
 class RequestLog:
-    """The keyed requests in a branch's first-parent history. Safe in several threads.
+    """The keyed requests in a branch's first-parent history. Thread-safe.
 
     The first search reads the last 1,000 commits, later ones only new commits. The walk ends at the boundary
     of a shallow clone.

@@ -38,7 +38,7 @@ _MAX_DIGESTS = 50_000
 class SeenTexts:
     """The texts that one client has read in full, or written, as digests.
 
-    The least recently used digests are evicted first. Safe in several threads.
+    The least recently used digests are evicted first. Thread-safe.
     """
 
     def __init__(self, size: int = _MAX_DIGESTS) -> None:

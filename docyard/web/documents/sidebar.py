@@ -75,7 +75,7 @@ class Backlinks(NamedTuple):
 
 
 class DocumentContext:
-    """A cache of the context of recently shown documents and commits. Safe in several threads."""
+    """A cache of the context of recently shown documents and commits. Thread-safe."""
 
     def __init__(self) -> None:
         self._last_changes: LRUCache[tuple[str | None, str], LastChange] = LRUCache(_MAX_CACHE_ENTRIES)

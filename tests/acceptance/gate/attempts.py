@@ -73,13 +73,15 @@ def merge_without_token(walk: Walk, approver: str, merger: str) -> None:
 
 
 def remove_protected_type(walk: Walk, approver: str, merger: str) -> None:
-    """Remove the type that protects a document in a batch, move the document, and remove the document."""
-    protected_path, free_edit = (
+    """In a batch, remove the type that protects a document; then move and remove the document."""
+    protected_path, unprotected_edit = (
         "notes/run.md",
         {"operation": "append_content", "file": "free.md", "slug": "calls"},
     )
     type_removal = {"operation": "set_metadata", "file": protected_path, "metadata": {"type": None}}
-    walk.call("edit_document", operations=[{**free_edit, "content": "Free."}, type_removal], mode="each")
+    walk.call(
+        "edit_document", operations=[{**unprotected_edit, "content": "Free."}, type_removal], mode="each"
+    )
     walk.call("edit_document", operation="move_document", file=protected_path, new_path="notes/free.md")
     walk.call("remove_document", path=protected_path)
 

@@ -1,4 +1,4 @@
-"""Changes of the branch with the git program, which the next search, list and read use."""
+"""Changes to the branch with the git program: the next search, list and read return the new state."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def compute_digest(folder: Path) -> str:
 @pytest.mark.parametrize(
     "options",
     [(), pytest.param(("--toolsets", "documents,tasks,search"), marks=pytest.mark.slow)],
-    ids=["alone", "toolsets"],
+    ids=["all-toolsets", "three-toolsets"],
 )
 def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
     repo = create_repository(tmp_path / "docs", FILES)

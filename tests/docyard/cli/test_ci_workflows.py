@@ -1,4 +1,4 @@
-"""CI workflows for pull requests: the steps of the workflow files, run as by a CI runner."""
+"""CI workflows for pull requests: the steps of the workflow files, run as a CI runner does."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.repositories import Repo
 
 Capture = pytest.CaptureFixture[str]
 
-ROOT = Path(__file__).resolve().parents[2]
-ACTIONS = ("github", "gitea")
+ROOT = Path(__file__).resolve().parents[3]
+FORGES_WITH_ACTIONS = ("github", "gitea")
 GUIDE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
 
 
@@ -129,7 +129,7 @@ def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str)
     assert not (tmp_path / "summary").exists()
 
 
-@loop_over("kind", ACTIONS)
+@loop_over("kind", FORGES_WITH_ACTIONS)
 def test_workflow_is_read_only_and_pinned(kind: str) -> None:
     text = build_workflow(kind).text
     workflow = yaml.safe_load(text)
@@ -195,7 +195,9 @@ def test_requirement_can_be_set_and_is_validated(
         assert workflow["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
 
 
-def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_folder_that_is_a_symbolic_link_out_of_the_repository_is_refused(
+    tmp_path: Path, capsys: Capture
+) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
@@ -219,5 +221,5 @@ def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Cap
     assert re.search(r"… and \d+ more documents\.\n$", output)
 
 
-def test_each_kind_has_its_own_file() -> None:
+def test_each_forge_kind_has_its_own_workflow() -> None:
     assert len({build_workflow(kind).path for kind in FORGE_KINDS}) == len(FORGE_KINDS)

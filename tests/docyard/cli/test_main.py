@@ -151,7 +151,7 @@ def test_index_status_reports_state_and_commit(
 
     assert read_status()["state"] == "missing"
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
-    assert "1 documents" in capsys.readouterr().out
+    assert "Indexed 1 document, " in capsys.readouterr().out
     data = read_status()
     assert (data["state"], data["commit"], data["documents"]) == ("current", git("rev-parse", "HEAD"), 1)
     git("commit", "--quiet", "--allow-empty", "--message", "On")

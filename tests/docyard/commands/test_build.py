@@ -45,7 +45,9 @@ def read_error(capsys: Capture) -> str:
     return captured.err
 
 
-def test_work_tree_is_built_at_head(repo: Path, git: Git, output_folder: Path, capsys: Capture) -> None:
+def test_build_reads_head_and_reports_uncommitted_files(
+    repo: Path, git: Git, output_folder: Path, capsys: Capture
+) -> None:
     (repo / "guide.md").write_text("# Guide\n\nNot committed.\n")
     (repo / "new.md").write_text("# New\n")
     (repo / "other.txt").write_text("No document.\n")
@@ -118,7 +120,7 @@ def test_summary_is_one_line(repo: Path, output_folder: Path, capsys: Capture) -
     assert run_build(repo, "--out", output_folder) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("Built an artifact from commit ")
-    assert captured.out.endswith(": 1 documents, 2 sections. Read 1 documents, and copied the others.\n")
+    assert captured.out.endswith(": 1 document, 2 sections. Indexed 1 document and copied 0.\n")
     assert captured.err == ""
 
 

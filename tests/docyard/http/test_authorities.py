@@ -17,7 +17,7 @@ INVALID_AUTHORITIES = {
     "huge port": "127.0.0.1:" + "9" * 400,
     "zeros before the port": "127.0.0.1:08000",
     "signed port": "127.0.0.1:+8000",
-    "arabic digits": "127.0.0.1:٨٠٠٠",
+    "Arabic-Indic digits": "127.0.0.1:٨٠٠٠",
     "two ports": "127.0.0.1:8000:8000",
     "user": "user@127.0.0.1:8000",
     "user and password": "127.0.0.1:8000@evil.example",

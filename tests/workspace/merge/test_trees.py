@@ -69,8 +69,8 @@ class CommitGraph:
         )
 
     def merge(self, ours: str, theirs: str, resolutions: Resolutions | None = None) -> Merge:
-        our_commit = Snapshot(self.store, ours)
-        return merge_commits(our_commit, our_commit.at(theirs), resolutions)
+        our_snapshot = Snapshot(self.store, ours)
+        return merge_commits(our_snapshot, our_snapshot.at(theirs), resolutions)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_two_documents_at_one_path_are_a_conflict(history: CommitGraph) -> None:
     assert read_merged_files(result) == encode_expected(moved_files)
 
 
-def test_document_with_blocked_path_has_edits_of_both(history: CommitGraph) -> None:
+def test_document_with_blocked_path_has_edits_of_both_sides(history: CommitGraph) -> None:
     our_guide, their_guide = (
         GUIDE.replace("Run it.", "Run it twice."),
         GUIDE.replace("Use it.", "Use it well."),
@@ -307,7 +307,7 @@ def test_case_only_rename_is_merged(history: CommitGraph) -> None:
 
 
 @pytest.mark.parametrize("path", ["logo.png", "docyard.toml", ".taxonomy.toml", "script.py"])
-def test_non_document_is_copied_whole_or_in_conflict(history: CommitGraph, path: str) -> None:
+def test_non_document_is_merged_as_whole_file(history: CommitGraph, path: str) -> None:
     history.base = history.commit({path: "# base\n"}, history.base)
     our_files, their_files = {path: "# ours\n"}, {path: "# theirs\n"}
     assert merge_changes(history, {}, their_files).read(path) == b"# theirs\n"
@@ -471,7 +471,7 @@ def test_units_equal_in_all_bases_are_merged(history: CommitGraph) -> None:
     assert read_merged_files(result)["guide.md"] == agreed_text.encode()
 
 
-def test_merged_file_tree_equals_that_of_merge_commit(history: CommitGraph) -> None:
+def test_merged_file_tree_has_merged_files_and_folders(history: CommitGraph) -> None:
     result = merge_changes(
         history,
         {"a.md": "# A\n", "guide.md": GUIDE + "\nMore.\n"},
@@ -500,14 +500,14 @@ def test_merged_file_tree_equals_that_of_merge_commit(history: CommitGraph) -> N
 
 
 PATHS = ("a.txt", "b.txt", "f/c.txt", "F/d.txt", "f", "F/C.txt", "link")
-WORDS = st.sampled_from([b"", b"1", b"2", b"3"])
+FILE_CONTENTS = st.sampled_from([b"", b"1", b"2", b"3"])
 
 
 @st.composite
 def trees_of_files(draw: st.DrawFn) -> dict[str, bytes]:
-    """Select files that can exist together on disks of every kind."""
+    """Draw files that can exist together in a file system that ignores case."""
     files: dict[str, bytes] = {}
-    for path, data in draw(st.dictionaries(st.sampled_from(PATHS), WORDS)).items():
+    for path, data in draw(st.dictionaries(st.sampled_from(PATHS), FILE_CONTENTS)).items():
         folders = {
             fold_name(folder) for existing_path in files for folder in _list_parent_folders(existing_path)
         }

@@ -54,16 +54,16 @@ class SyncPair:
         workspace = Workspace.open(self.local_repo.path, durable=False)
         return sync(workspace, self.access, fetch=fetch, push=push, choose=choose)
 
-    def unpushed(self) -> UnpushedCommits | None:
-        """Return the commits of the clone that the remote lacks, as last seen."""
+    def read_unpushed_commits(self) -> UnpushedCommits | None:
+        """Return the commits of the clone that the remote does not have, according to the last fetch."""
         state = TrackingStatus(Workspace.open(self.local_repo.path)).read()
         return state.unpushed if state is not None else None
 
-    def point_to(self, port: int) -> None:
+    def set_remote_port(self, port: int) -> None:
         """Make the clone use another port."""
         self.local_repo.git("remote", "set-url", "origin", self.url.replace(str(self.port), str(port)))
 
-    def push_as_other(self, files: dict[str, str], message: str = "From elsewhere") -> str:
+    def push_as_other_user(self, files: dict[str, str], message: str = "From elsewhere") -> str:
         """Commit and push as another user, and return the commit."""
         other_folder = self.folder / "other"
         if not other_folder.exists():
@@ -76,11 +76,11 @@ class SyncPair:
         clone.git("push", "-q", "origin", "HEAD:main")
         return commit
 
-    def tip(self) -> str:
+    def read_remote_tip(self) -> str:
         """Return the commit of the remote's branch."""
         return self.remote_repo.git("rev-parse", "main").strip()
 
-    def locks(self) -> list[str]:
+    def list_locks(self) -> list[str]:
         """Return the lock files in the clone, without Docyard's own, which are never removed."""
         own_locks = ("write.lock", "sync.lock")
         return [
@@ -143,13 +143,13 @@ def pair_per_transport(request: pytest.FixtureRequest, tmp_path: Path, home: Pat
 
 @pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in TRANSPORTS[1:])])
 def sync_pair(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
-    """Yield a sync pair in a folder; in slow tests, also one for each other transport."""
+    """Yield a sync pair over the file transport; in slow tests, also one for each other transport."""
     with open_sync_pair(request.param, tmp_path, home) as new_pair:
         yield new_pair
 
 
 @pytest.fixture
-def folder_pair(tmp_path: Path, home: Path) -> Iterator[SyncPair]:
-    """Yield a sync pair in a folder."""
+def file_pair(tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+    """Yield a sync pair over the file transport."""
     with open_sync_pair("file", tmp_path, home) as new_pair:
         yield new_pair

@@ -40,7 +40,7 @@ def pair_and_proxy(
     with open_sync_pair(request.param, tmp_path, home) as sync_pair:
         assert sync_pair.port is not None
         with Proxy(sync_pair.port) as proxy:
-            sync_pair.point_to(proxy.port)
+            sync_pair.set_remote_port(proxy.port)
             _add_known_host(request.param, home, sync_pair.port, proxy.port)
             yield sync_pair, proxy
 
@@ -69,13 +69,13 @@ def check_state(sync_pair: SyncPair, *, is_recovered: bool = True) -> None:
     A killed process leaves its locks, which the next writer recovers.
     """
     expected_count = int(sync_pair.local_repo.git("rev-list", "--count", "main", "^origin/main"))
-    unpushed = sync_pair.unpushed()
+    unpushed = sync_pair.read_unpushed_commits()
     assert (0 if unpushed is None else unpushed.commit_count) == expected_count
     # The tracking branch is never ahead of the remote.
     sync_pair.remote_repo.git(
         "merge-base", "--is-ancestor", sync_pair.local_repo.git("rev-parse", "origin/main").strip(), "main"
     )
-    assert not is_recovered or sync_pair.locks() == []
+    assert not is_recovered or sync_pair.list_locks() == []
 
 
 def sync_uncut(sync_pair: SyncPair, proxy: Proxy) -> SyncResult:
@@ -114,7 +114,7 @@ def test_connection_cut_while_pushing_loses_nothing(
         failure_count += not try_sync(sync_pair)
         check_state(sync_pair)
         assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
-        assert sync_pair.tip() == our_commit
+        assert sync_pair.read_remote_tip() == our_commit
         for ref in (branch, "docyard/discussion"):
             assert sync_pair.remote_repo.git("rev-parse", ref) == sync_pair.local_repo.git("rev-parse", ref)
         check_state(sync_pair)
@@ -127,7 +127,7 @@ def test_connection_cut_while_fetching_loses_nothing(
     pair_and_proxy: tuple[SyncPair, Proxy], cut_count: int
 ) -> None:
     sync_pair, proxy = pair_and_proxy
-    sync_pair.push_as_other({"0.md": make_noise(0)})
+    sync_pair.push_as_other_user({"0.md": make_noise(0)})
     proxy.cut(None)
     sync_pair.sync()
     failure_count = 0
@@ -135,7 +135,7 @@ def test_connection_cut_while_fetching_loses_nothing(
         compute_cut_positions(proxy.count_forwarded(upward=False), cut_count), 1
     ):
         head_before = sync_pair.local_repo.head()
-        theirs = sync_pair.push_as_other({f"{number}.md": make_noise(number)})
+        theirs = sync_pair.push_as_other_user({f"{number}.md": make_noise(number)})
         proxy.cut(cut_position)
         if not try_sync(sync_pair):
             failure_count += 1
@@ -148,8 +148,8 @@ def test_connection_cut_while_fetching_loses_nothing(
 
 
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
-def test_killed_exchange_with_folder_is_repeatable(folder_pair: SyncPair, cut_count: int) -> None:
-    sync_pair = folder_pair
+def test_killed_exchange_with_folder_is_repeatable(file_pair: SyncPair, cut_count: int) -> None:
+    sync_pair = file_pair
     branch = open_proposal(sync_pair.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
     start = time.monotonic()
     assert sync_and_kill(sync_pair, None) == 0
@@ -158,14 +158,14 @@ def test_killed_exchange_with_folder_is_repeatable(folder_pair: SyncPair, cut_co
         commit_on_branch(sync_pair.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
         add_comment(sync_pair.local_repo, "k3v7m2qa", f"Said {number}.")
         our_commit = sync_pair.local_repo.commit({f"{number}.md": make_noise(number)})
-        theirs = sync_pair.push_as_other({f"there-{number}.md": make_noise(-number)})
+        theirs = sync_pair.push_as_other_user({f"there-{number}.md": make_noise(-number)})
         # The exchange is the second half; before it, modules are imported.
         sync_and_kill(sync_pair, duration_s * (0.5 + number / cut_count / 2))
         sync_pair.remote_repo.git("merge-base", "--is-ancestor", theirs, "main")
         sync_pair.local_repo.git("merge-base", "--is-ancestor", our_commit, "main")
         check_state(sync_pair, is_recovered=False)
         assert sync_pair.sync().state is SyncState.UP_TO_DATE
-        assert sync_pair.tip() == sync_pair.local_repo.head()
+        assert sync_pair.read_remote_tip() == sync_pair.local_repo.head()
         assert sync_pair.remote_repo.git("rev-parse", branch) == sync_pair.local_repo.git("rev-parse", branch)
         check_state(sync_pair)
     assert sync_pair.local_repo.status() == sync_pair.local_repo.fsck() == sync_pair.remote_repo.fsck() == ""
@@ -192,7 +192,7 @@ def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Pat
     with open_sync_pair("git", tmp_path, home) as sync_pair:
         assert sync_pair.port is not None
         with Proxy(sync_pair.port) as proxy:
-            sync_pair.point_to(proxy.port)
+            sync_pair.set_remote_port(proxy.port)
             sync_pair.local_repo.commit({"a.md": make_noise(0)})
             proxy.cut(None)
             sync_pair.sync(fetch=False)
@@ -202,7 +202,7 @@ def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Pat
             proxy.cut(response_size - 10)
             with pytest.raises(RemoteUnreachable):
                 sync_pair.sync(fetch=False)
-            assert sync_pair.tip() == our_commit
+            assert sync_pair.read_remote_tip() == our_commit
             proxy.cut(None)
             assert sync_pair.sync().unpushed is None
 
@@ -234,7 +234,7 @@ def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Pat
     with open_sync_pair(transport, tmp_path, home) as sync_pair:
         assert sync_pair.port is not None
         with Proxy(sync_pair.port) as proxy:
-            sync_pair.point_to(proxy.port)
+            sync_pair.set_remote_port(proxy.port)
             _add_known_host(transport, home, sync_pair.port, proxy.port)
             sync_pair.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
             old_resources = list_open_sockets(), set(threading.enumerate())
@@ -244,15 +244,15 @@ def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Pat
                     sync_pair.sync()
                 assert (list_open_sockets(), set(threading.enumerate())) == old_resources
                 assert multiprocessing.active_children() == []
-            old_tip = sync_pair.tip()
+            old_tip = sync_pair.read_remote_tip()
             sync_pair.local_repo.commit({"docyard.toml": ""})
             assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
-            assert sync_pair.tip() == sync_pair.local_repo.head() != old_tip
+            assert sync_pair.read_remote_tip() == sync_pair.local_repo.head() != old_tip
 
 
 def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
     with open_sync_pair("git", tmp_path, home) as sync_pair:
-        sync_pair.point_to(1)
+        sync_pair.set_remote_port(1)
         our_commit = sync_pair.local_repo.commit({"a.md": "# A\n"})
         with pytest.raises(RemoteUnreachable) as error_info:
             sync_pair.sync()

@@ -68,12 +68,12 @@ class OtherClone:
 
 
 @pytest.fixture
-def pair_and_clone(folder_pair: SyncPair) -> tuple[SyncPair, OtherClone]:
-    folder_pair.push_as_other(
+def pair_and_clone(file_pair: SyncPair) -> tuple[SyncPair, OtherClone]:
+    file_pair.push_as_other_user(
         {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
     )
-    folder_pair.sync()
-    return folder_pair, OtherClone(folder_pair)
+    file_pair.sync()
+    return file_pair, OtherClone(file_pair)
 
 
 def open_local(sync_pair: SyncPair) -> Workspace:
@@ -99,7 +99,7 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
         assert error_info.value.details["unreviewed"] == [
             {"path": "specs/a.md", "source": "free/a.md", "rule": 1, "side": "ours"}
         ]
-    assert (sync_pair.local_repo.head(), sync_pair.tip()) == (ours, theirs)
+    assert (sync_pair.local_repo.head(), sync_pair.read_remote_tip()) == (ours, theirs)
     assert "Unreviewed." in (sync_pair.local_repo.path / "free/a.md").read_text()
     assert append_text(
         open_local(sync_pair), "other.md", "Free.\n"
@@ -114,7 +114,7 @@ def test_reviewed_side_is_chosen_and_rest_merged(pair_and_clone: tuple[SyncPair,
     with pytest.raises(UnreviewedMerge):  # the unreviewed side cannot be chosen
         sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
     result = sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS))
-    assert (result.state, sync_pair.tip()) == (SyncState.UP_TO_DATE, sync_pair.local_repo.head())
+    assert (result.state, sync_pair.read_remote_tip()) == (SyncState.UP_TO_DATE, sync_pair.local_repo.head())
     assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE
     assert not (sync_pair.local_repo.path / "free/a.md").exists()
     assert "Free." in (sync_pair.local_repo.path / "other.md").read_text()
@@ -137,7 +137,7 @@ def test_direct_edit_under_rule_added_in_remote_blocks_merge(
 ) -> None:
     sync_pair, _ = pair_and_clone
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
-    sync_pair.push_as_other({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
+    sync_pair.push_as_other_user({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
     with pytest.raises(UnreviewedMerge, match="rule 3"):
         sync_pair.sync()
 
@@ -162,11 +162,11 @@ def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
     sync_pair, other_clone = pair_and_clone
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     sync_pair.sync()  # the remote has the commit, but the other clone does not
-    theirs = sync_pair.tip()
+    theirs = sync_pair.read_remote_tip()
     with pytest.raises(UnreviewedMerge) as error_info:
         other_clone.merge_reviewed(move_into_specs())
     assert error_info.value.details["unreviewed"][0]["side"] == "theirs"
-    assert sync_pair.tip() == theirs
+    assert sync_pair.read_remote_tip() == theirs
     other_workspace = Workspace.open(other_clone.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
         sync(other_workspace, sync_pair.access, choose=choose_all(ResolutionChoice.THEIRS))
@@ -199,31 +199,29 @@ def test_changes_reviewed_on_both_sides_are_merged(pair_and_clone: tuple[SyncPai
     assert "runbook" not in (sync_pair.local_repo.path / "free/a.md").read_text()
 
 
-def test_unreviewed_document_stays_at_path_of_chosen_side(folder_pair: SyncPair) -> None:
+def test_unreviewed_document_stays_at_path_of_chosen_side(file_pair: SyncPair) -> None:
     """One side moves a document, the other gives it a type: a rule applies only to both together."""
     rule = '[[protect]]\npaths = ["specs/**"]\ntypes = ["runbook"]\n'
-    folder_pair.push_as_other({"docyard.toml": rule, "free/a.md": PAGE})
-    folder_pair.sync()
-    folder_pair.remote_repo.git(
-        "clone", "-q", str(folder_pair.remote_repo.path), str(folder_pair.folder / "mover")
-    )
-    mover = Repo(folder_pair.folder / "mover")
+    file_pair.push_as_other_user({"docyard.toml": rule, "free/a.md": PAGE})
+    file_pair.sync()
+    file_pair.remote_repo.git("clone", "-q", str(file_pair.remote_repo.path), str(file_pair.folder / "mover"))
+    mover = Repo(file_pair.folder / "mover")
     mover.git("config", "user.name", "Bo")
     mover.git("config", "user.email", "bo@example.org")
     mover.write({"specs/x.md": "# X\n"})
     mover.git("mv", "free/a.md", "specs/a.md")
     mover.commit({}, "Move")
     mover.git("push", "-q")
-    open_local(folder_pair).write(
+    open_local(file_pair).write(
         [SetMetadata(file="free/a.md", metadata={"type": "runbook"})], mode=Mode.ALL, tool="t", client="c"
     )
     with pytest.raises(UnreviewedMerge):
-        folder_pair.sync()
-    assert folder_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "runbook" in (folder_pair.local_repo.path / "free/a.md").read_text()
-    assert not (folder_pair.local_repo.path / "specs/a.md").exists()
+        file_pair.sync()
+    assert file_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "runbook" in (file_pair.local_repo.path / "free/a.md").read_text()
+    assert not (file_pair.local_repo.path / "specs/a.md").exists()
 
-    assert not (folder_pair.local_repo.path / "specs/a.md").exists()
+    assert not (file_pair.local_repo.path / "specs/a.md").exists()
 
 
 RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
@@ -231,15 +229,15 @@ TYPED_PAGE = "---\ntype: runbook\n---\n\n" + PAGE
 
 
 def test_edit_of_document_retyped_by_manifest_blocks_merge(
-    folder_pair: SyncPair,
+    file_pair: SyncPair,
 ) -> None:
-    folder_pair.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
-    folder_pair.sync()
-    folder_pair.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
-    folder_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
-    append_text(open_local(folder_pair), "free/a.md", "Unreviewed.\n")
+    file_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
+    file_pair.sync()
+    file_pair.push_as_other_user({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    file_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    append_text(open_local(file_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
-        folder_pair.sync()
+        file_pair.sync()
 
 
 def test_edit_under_their_manifest_and_our_rule_blocks_merge(
@@ -247,11 +245,11 @@ def test_edit_under_their_manifest_and_our_rule_blocks_merge(
 ) -> None:
     sync_pair, other_clone = pair_and_clone
     paths_only = RULES.partition("[[protect]]\ntypes")[0]
-    sync_pair.push_as_other({"docyard.toml": paths_only})
+    sync_pair.push_as_other_user({"docyard.toml": paths_only})
     sync_pair.sync()
     other_clone.sync()
     sync_pair.local_repo.commit({"docyard.toml": RULES}, "A person adds the rule for runbooks")
-    sync_pair.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    sync_pair.push_as_other_user({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
     other_clone.sync()
     append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
     other_clone.sync()
@@ -259,32 +257,32 @@ def test_edit_under_their_manifest_and_our_rule_blocks_merge(
         sync_pair.sync()
 
 
-def test_edit_of_document_typed_by_two_manifests_blocks_merge(folder_pair: SyncPair) -> None:
+def test_edit_of_document_typed_by_two_manifests_blocks_merge(file_pair: SyncPair) -> None:
     """Theirs adds the top manifest, ours removes the nearer manifest: neither side alone sets the type."""
-    folder_pair.push_as_other(
+    file_pair.push_as_other_user(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
     )
-    folder_pair.sync()
-    folder_pair.push_as_other({".taxonomy.toml": RUNBOOK_MANIFEST})
-    folder_pair.local_repo.git("rm", "-q", "free/.taxonomy.toml")
-    folder_pair.local_repo.commit({}, "A person removes the manifest")
-    append_text(open_local(folder_pair), "free/a.md", "Unreviewed.\n")
+    file_pair.sync()
+    file_pair.push_as_other_user({".taxonomy.toml": RUNBOOK_MANIFEST})
+    file_pair.local_repo.git("rm", "-q", "free/.taxonomy.toml")
+    file_pair.local_repo.commit({}, "A person removes the manifest")
+    append_text(open_local(file_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match=r"free/a\.md"):
-        folder_pair.sync()
+        file_pair.sync()
 
 
-def test_free_edit_after_remote_manifest_removal_is_merged(folder_pair: SyncPair) -> None:
-    folder_pair.push_as_other(
+def test_free_edit_after_remote_manifest_removal_is_merged(file_pair: SyncPair) -> None:
+    file_pair.push_as_other_user(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": RUNBOOK_MANIFEST, "o.md": "# O\n"}
     )
-    folder_pair.sync()
-    other_clone = OtherClone(folder_pair)
+    file_pair.sync()
+    other_clone = OtherClone(file_pair)
     other_clone.repo.git("rm", "-q", "free/.taxonomy.toml")
     other_clone.repo.commit({}, "A person removes the manifest")
     append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Free.\n")
     other_clone.sync()
-    append_text(open_local(folder_pair), "o.md", "Free.\n")
-    assert folder_pair.sync().state is SyncState.UP_TO_DATE
+    append_text(open_local(file_pair), "o.md", "Free.\n")
+    assert file_pair.sync().state is SyncState.UP_TO_DATE
 
 
 def test_remote_direct_edit_under_locally_added_rule_blocks_merge(
@@ -323,15 +321,15 @@ def test_remote_edit_without_rules_blocks_merge_with_rules(
     assert "Unreviewed." not in sync_pair.local_repo.git("show", "main:specs/b.md")
 
 
-def test_direct_removal_of_untyped_document_cannot_be_chosen(folder_pair: SyncPair) -> None:
-    folder_pair.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
-    folder_pair.sync()
-    folder_pair.push_as_other({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
-    folder_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
-    open_local(folder_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
-    assert folder_pair.sync().conflicts
+def test_direct_removal_of_untyped_document_cannot_be_chosen(file_pair: SyncPair) -> None:
+    file_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
+    file_pair.sync()
+    file_pair.push_as_other_user({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
+    file_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    open_local(file_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
+    assert file_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        folder_pair.sync(choose=choose_all(ResolutionChoice.OURS))
+        file_pair.sync(choose=choose_all(ResolutionChoice.OURS))
 
 
 def merge_reviewed_locally(sync_pair: SyncPair, *operations: object) -> None:
@@ -374,7 +372,7 @@ def test_omitted_duplicate_name_is_not_an_unreviewed_change(
     pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     sync_pair, _ = pair_and_clone
-    sync_pair.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
+    sync_pair.push_as_other_user({"specs/X.md": "# X\n\nTheirs.\n"})
     sync_pair.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
     assert sync_pair.sync().conflicts
     assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
@@ -384,14 +382,14 @@ def test_reviewed_edit_is_merged_under_reworded_remote_rule(
     pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     sync_pair, _ = pair_and_clone
-    sync_pair.push_as_other({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
+    sync_pair.push_as_other_user({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
     merge_reviewed_locally(sync_pair, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
     assert sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
 def test_free_edit_is_merged_after_local_rule_removal(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
     sync_pair, _ = pair_and_clone
-    sync_pair.push_as_other({"other.md": "# Other\n\nMore.\n"})
+    sync_pair.push_as_other_user({"other.md": "# Other\n\nMore.\n"})
     sync_pair.local_repo.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
     append_text(open_local(sync_pair), "specs/b.md", "Free by now.\n")
     assert sync_pair.sync().state is SyncState.UP_TO_DATE  # after the merge, no rule governs the document
@@ -399,7 +397,7 @@ def test_free_edit_is_merged_after_local_rule_removal(pair_and_clone: tuple[Sync
 
 def test_chosen_side_creates_no_duplicate_name(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
     sync_pair, _ = pair_and_clone
-    sync_pair.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
+    sync_pair.push_as_other_user({"specs/X.md": "# X\n\nTheirs.\n"})
     sync_pair.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:

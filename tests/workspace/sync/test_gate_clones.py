@@ -113,7 +113,7 @@ class Clone(OtherClone):
 
 def make_clones(sync_pair: SyncPair, files: dict[str, str]) -> tuple[Clone, Clone]:
     """Return the clone that synchronizes first, and the clone that merges."""
-    sync_pair.push_as_other(files)
+    sync_pair.push_as_other_user(files)
     return Clone(sync_pair, "first"), Clone(sync_pair, "second")
 
 
@@ -121,9 +121,9 @@ def build_append(file: str, slug: str = "one", text: str = "Unreviewed.") -> App
     return AppendContent(file=file, slug=slug, content=text)
 
 
-def test_two_documents_moved_to_one_path_add_no_direct_edit(folder_pair: SyncPair) -> None:
+def test_two_documents_moved_to_one_path_add_no_direct_edit(file_pair: SyncPair) -> None:
     files = {"docyard.toml": RULES, "free/f1.md": PAGE, "specs/f2.md": OTHER_PAGE}
-    first_clone, second_clone = make_clones(folder_pair, files)
+    first_clone, second_clone = make_clones(file_pair, files)
     first_clone.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
     first_clone.write(build_append("free/f1.md"))
     first_clone.sync()
@@ -146,9 +146,9 @@ def choose_for_units_and_paths(choice: ResolutionChoice) -> ChooseResolutions:
     return choose
 
 
-def test_theirs_for_path_of_moved_document_needs_review(folder_pair: SyncPair) -> None:
+def test_theirs_for_path_of_moved_document_needs_review(file_pair: SyncPair) -> None:
     files = {"docyard.toml": RULES, "specs/b.md": PAGE, "other.md": OTHER_PAGE}
-    first_clone, second_clone = make_clones(folder_pair, files)
+    first_clone, second_clone = make_clones(file_pair, files)
     first_clone.review(build_append("specs/b.md", text="Reviewed."))
     first_clone.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
     first_clone.sync()
@@ -159,8 +159,8 @@ def test_theirs_for_path_of_moved_document_needs_review(folder_pair: SyncPair) -
     assert "Unreviewed" not in second_clone.read_file("core/y.md")
 
 
-def test_new_settings_content_is_refused_if_ours_has_no_rules(folder_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(folder_pair, BASE_FILES)
+def test_new_settings_content_is_refused_if_ours_has_no_rules(file_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
     first_clone.review_files({"docyard.toml": RULES + "# more\n"})
     first_clone.sync()
     second_clone.review_files({"docyard.toml": NO_RULES})
@@ -174,9 +174,9 @@ def test_new_settings_content_is_refused_if_ours_has_no_rules(folder_pair: SyncP
         )
 
 
-def test_text_without_approval_is_refused_under_stricter_rule(folder_pair: SyncPair) -> None:
+def test_text_without_approval_is_refused_under_stricter_rule(file_pair: SyncPair) -> None:
     weak_rules = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
-    first_clone, second_clone = make_clones(folder_pair, {"docyard.toml": weak_rules, "specs/b.md": PAGE})
+    first_clone, second_clone = make_clones(file_pair, {"docyard.toml": weak_rules, "specs/b.md": PAGE})
     strict_rules = weak_rules.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
     first_clone.review_files({"docyard.toml": strict_rules})
     first_clone.sync()
@@ -186,8 +186,8 @@ def test_text_without_approval_is_refused_under_stricter_rule(folder_pair: SyncP
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
-def test_new_document_under_rule_added_in_remote_can_be_omitted(folder_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(folder_pair, BASE_FILES)
+def test_new_document_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
     first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
     first_clone.sync()
     second_clone.repo.commit({"free/n.md": "# N\n"})
@@ -196,8 +196,8 @@ def test_new_document_under_rule_added_in_remote_can_be_omitted(folder_pair: Syn
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
-def test_direct_move_under_rule_added_in_remote_can_be_omitted(folder_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(folder_pair, BASE_FILES)
+def test_direct_move_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
     first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
     first_clone.sync()
     second_clone.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
@@ -207,8 +207,8 @@ def test_direct_move_under_rule_added_in_remote_can_be_omitted(folder_pair: Sync
     assert (second_clone.read_file("free/a.md"), second_clone.read_file("free/n.md")) == (PAGE, "")
 
 
-def test_direct_type_under_rule_added_in_remote_can_be_omitted(folder_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(folder_pair, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
+def test_direct_type_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
     first_clone.review_files({"docyard.toml": RULES})
     first_clone.sync()
     second_clone.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
@@ -216,8 +216,8 @@ def test_direct_type_under_rule_added_in_remote_can_be_omitted(folder_pair: Sync
     assert second_clone.read_file("free/a.md") == PAGE
 
 
-def test_edit_under_our_manifest_and_their_rule_can_be_omitted(folder_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(folder_pair, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
+def test_edit_under_our_manifest_and_their_rule_can_be_omitted(file_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
     second_clone.review_files({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
     second_clone.write(build_append("free/a.md"))
     first_clone.review_files({"docyard.toml": RULES})
@@ -227,8 +227,8 @@ def test_edit_under_our_manifest_and_their_rule_can_be_omitted(folder_pair: Sync
 
 
 @pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
-def test_reviewed_move_onto_reviewed_document_can_be_resolved(folder_pair: SyncPair, name: str) -> None:
-    first_clone, second_clone = make_clones(folder_pair, BASE_FILES)
+def test_reviewed_move_onto_reviewed_document_can_be_resolved(file_pair: SyncPair, name: str) -> None:
+    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
     first_clone.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
     first_clone.sync()
     second_clone.review_files({name: "# x\n\nOurs.\n"})
@@ -236,8 +236,8 @@ def test_reviewed_move_onto_reviewed_document_can_be_resolved(folder_pair: SyncP
     assert second_clone.sync(choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
-def test_free_manifest_after_reviewed_rule_removal_is_merged(folder_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(folder_pair, BASE_FILES)
+def test_free_manifest_after_reviewed_rule_removal_is_merged(file_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
     first_clone.write(build_append("other.md", "_preamble", "Free."))
     first_clone.sync()
     second_clone.review_files({"docyard.toml": NO_RULES})
@@ -245,9 +245,9 @@ def test_free_manifest_after_reviewed_rule_removal_is_merged(folder_pair: SyncPa
     assert second_clone.sync().state is SyncState.UP_TO_DATE
 
 
-def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_pair: SyncPair) -> None:
+def test_two_free_documents_moved_to_one_path_are_a_conflict(file_pair: SyncPair) -> None:
     files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE, "free/f2.md": OTHER_PAGE}
-    first_clone, second_clone = make_clones(folder_pair, files)
+    first_clone, second_clone = make_clones(file_pair, files)
     first_clone.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
     first_clone.write(build_append("free/f1.md", text="Theirs."))
     first_clone.sync()

@@ -65,21 +65,21 @@ def test_added_remote_is_detected(repo: Repo) -> None:
     assert remote_status.unpushed.commit_count == int(repo.git("rev-list", "--count", "main"))
 
 
-def test_manual_push_is_detected(folder_pair: SyncPair) -> None:
-    status = TrackingStatus(Workspace.open(folder_pair.local_repo.path))
-    folder_pair.local_repo.commit({"a.md": "# A\n"})
+def test_manual_push_is_detected(file_pair: SyncPair) -> None:
+    status = TrackingStatus(Workspace.open(file_pair.local_repo.path))
+    file_pair.local_repo.commit({"a.md": "# A\n"})
     remote_status = status.read()
     assert remote_status is not None
     assert remote_status.unpushed is not None
-    folder_pair.local_repo.git("push", "-q", "origin", "main")
+    file_pair.local_repo.git("push", "-q", "origin", "main")
     remote_status = status.read()
     assert remote_status is not None
     assert (remote_status.tracked.state, remote_status.unpushed) == (SyncState.UP_TO_DATE, None)
 
 
-def test_unchanged_status_is_not_read_again(folder_pair: SyncPair) -> None:
-    workspace = Workspace.open(folder_pair.local_repo.path)
-    folder_pair.local_repo.commit({"a.md": "# A\n"})
+def test_unchanged_status_is_not_read_again(file_pair: SyncPair) -> None:
+    workspace = Workspace.open(file_pair.local_repo.path)
+    file_pair.local_repo.commit({"a.md": "# A\n"})
     status = TrackingStatus(workspace)
     assert status.read() is status.read() is not None
 

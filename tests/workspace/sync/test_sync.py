@@ -29,7 +29,9 @@ SLOW_TRANSPORTS = [pytest.param(transport, marks=pytest.mark.slow) for transport
 @pytest.mark.process
 def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> None:
     sync_pair = pair_per_transport
-    theirs = sync_pair.push_as_other({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
+    theirs = sync_pair.push_as_other_user(
+        {"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"}
+    )
     fetch_result = sync_pair.sync()
     assert (fetch_result.state, fetch_result.commit, fetch_result.is_fast_forwarded) == (
         SyncState.UP_TO_DATE,
@@ -40,7 +42,7 @@ def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> 
     assert sync_pair.local_repo.status() == ""
 
     our_commit = sync_pair.local_repo.commit({"guides/new.md": "# New\n"})
-    unpushed = sync_pair.unpushed()
+    unpushed = sync_pair.read_unpushed_commits()
     assert unpushed is not None
     assert unpushed.commit_count == 1
     push_result = sync_pair.sync()
@@ -49,11 +51,11 @@ def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> 
         1,
         None,
     )
-    assert sync_pair.tip() == our_commit
-    assert sync_pair.unpushed() is None
+    assert sync_pair.read_remote_tip() == our_commit
+    assert sync_pair.read_unpushed_commits() is None
     assert sync_pair.local_repo.git("rev-parse", "origin/main").strip() == our_commit
     assert sync_pair.remote_repo.fsck() == sync_pair.local_repo.fsck() == ""
-    assert sync_pair.locks() == []
+    assert sync_pair.list_locks() == []
 
 
 def test_only_served_branch_is_synced(sync_pair: SyncPair) -> None:
@@ -85,12 +87,12 @@ def test_push_after_concurrent_push_is_refused(transport: str, tmp_path: Path, h
 
 
 def check_push_refused(sync_pair: SyncPair) -> None:
-    theirs = sync_pair.push_as_other({"a.md": "# Theirs\n"})
+    theirs = sync_pair.push_as_other_user({"a.md": "# Theirs\n"})
     our_commit = sync_pair.local_repo.commit({"b.md": "# Ours\n"})
     with pytest.raises(PushRejected, match="does not have"):
         sync_pair.sync(fetch=False)
-    assert (sync_pair.tip(), sync_pair.local_repo.head()) == (theirs, our_commit)
-    unpushed = sync_pair.unpushed()
+    assert (sync_pair.read_remote_tip(), sync_pair.local_repo.head()) == (theirs, our_commit)
+    unpushed = sync_pair.read_unpushed_commits()
     assert unpushed is not None
     assert unpushed.commit_count == 1
 
@@ -102,43 +104,43 @@ def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Pat
         hook = sync_pair.remote_repo.path / "hooks" / "pre-receive"
         hook.write_text("#!/bin/sh\nprintf 'ask \\033[31mBo\\033[0m first\\n' >&2\nexit 1\n")
         hook.chmod(0o755)
-        tip_before = sync_pair.tip()
+        tip_before = sync_pair.read_remote_tip()
         sync_pair.local_repo.commit({"a.md": "# A\n"})
         with pytest.raises(PushRejected) as error_info:
             sync_pair.sync()
         assert "ask Bo first" in error_info.value.message
         assert "pre-receive hook declined" in error_info.value.message
         assert "\x1b" not in error_info.value.message
-        assert sync_pair.tip() == tip_before
-        unpushed = sync_pair.unpushed()
+        assert sync_pair.read_remote_tip() == tip_before
+        unpushed = sync_pair.read_unpushed_commits()
         assert unpushed is not None
         assert unpushed.commit_count == 1
         hook.unlink()
         assert sync_pair.sync().pushed_count == 1
 
 
-def test_folder_with_hook_is_refused(folder_pair: SyncPair) -> None:
-    hook = folder_pair.remote_repo.path / "hooks" / "pre-receive"
+def test_folder_with_hook_is_refused(file_pair: SyncPair) -> None:
+    hook = file_pair.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
-    tip_before = folder_pair.tip()
-    folder_pair.local_repo.commit({"a.md": "# A\n"})
+    tip_before = file_pair.read_remote_tip()
+    file_pair.local_repo.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="pre-receive"):
-        folder_pair.sync()
-    assert folder_pair.tip() == tip_before
+        file_pair.sync()
+    assert file_pair.read_remote_tip() == tip_before
 
 
-def test_push_to_folder_with_work_tree_is_refused(folder_pair: SyncPair, tmp_path: Path) -> None:
-    folder_pair.remote_repo.git("clone", "-q", str(folder_pair.remote_repo.path), str(tmp_path / "full"))
-    folder_pair.local_repo.git("remote", "set-url", "origin", "../full")
-    folder_pair.local_repo.commit({"a.md": "# A\n"})
+def test_push_to_folder_with_work_tree_is_refused(file_pair: SyncPair, tmp_path: Path) -> None:
+    file_pair.remote_repo.git("clone", "-q", str(file_pair.remote_repo.path), str(tmp_path / "full"))
+    file_pair.local_repo.git("remote", "set-url", "origin", "../full")
+    file_pair.local_repo.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="work tree"):
-        folder_pair.sync()
+        file_pair.sync()
 
 
 def test_rewound_remote_is_neither_followed_nor_overwritten(sync_pair: SyncPair) -> None:
-    tip_before = sync_pair.tip()
-    removed_commit = sync_pair.push_as_other({"secret.md": "# Secret\n"})
+    tip_before = sync_pair.read_remote_tip()
+    removed_commit = sync_pair.push_as_other_user({"secret.md": "# Secret\n"})
     sync_pair.sync()
     sync_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
     for _ in range(2):
@@ -150,113 +152,113 @@ def test_rewound_remote_is_neither_followed_nor_overwritten(sync_pair: SyncPair)
         )
         assert result.unpushed is not None
         assert result.unpushed.commit_count == 1
-        assert sync_pair.tip() == tip_before
+        assert sync_pair.read_remote_tip() == tip_before
     assert sync_pair.sync(fetch=False).state is SyncState.UP_TO_DATE
-    assert sync_pair.tip() == removed_commit
+    assert sync_pair.read_remote_tip() == removed_commit
     assert sync_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_rewound_remote_is_synced_after_manual_reset(folder_pair: SyncPair) -> None:
-    tip_before = folder_pair.tip()
-    folder_pair.push_as_other({"secret.md": "# Secret\n"})
-    folder_pair.sync()
-    folder_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
-    assert folder_pair.sync().state is SyncState.FORCE_PUSHED
-    folder_pair.local_repo.status()  # git reset does not compare file contents again
-    folder_pair.local_repo.git("reset", "-q", "--keep", "origin/main")
-    assert folder_pair.sync().state is SyncState.UP_TO_DATE
-    folder_pair.local_repo.commit({"a.md": "# A\n"})
-    assert folder_pair.sync().pushed_count == 1
+def test_rewound_remote_is_synced_after_manual_reset(file_pair: SyncPair) -> None:
+    tip_before = file_pair.read_remote_tip()
+    file_pair.push_as_other_user({"secret.md": "# Secret\n"})
+    file_pair.sync()
+    file_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
+    assert file_pair.sync().state is SyncState.FORCE_PUSHED
+    file_pair.local_repo.status()  # git reset does not compare file contents again
+    file_pair.local_repo.git("reset", "-q", "--keep", "origin/main")
+    assert file_pair.sync().state is SyncState.UP_TO_DATE
+    file_pair.local_repo.commit({"a.md": "# A\n"})
+    assert file_pair.sync().pushed_count == 1
 
 
-def test_rewritten_remote_is_reported_as_force_pushed(folder_pair: SyncPair) -> None:
-    removed_commit = folder_pair.push_as_other({"a.md": "# A\n"})
-    folder_pair.sync()
-    folder_pair.remote_repo.git("update-ref", "refs/heads/main", f"{removed_commit}^")
-    other_folder = folder_pair.folder / "other"
+def test_rewritten_remote_is_reported_as_force_pushed(file_pair: SyncPair) -> None:
+    removed_commit = file_pair.push_as_other_user({"a.md": "# A\n"})
+    file_pair.sync()
+    file_pair.remote_repo.git("update-ref", "refs/heads/main", f"{removed_commit}^")
+    other_folder = file_pair.folder / "other"
     Repo(other_folder).git("reset", "-q", "--hard", "HEAD^")
-    rewritten_commit = folder_pair.push_as_other({"a.md": "# Again\n"})
-    result = folder_pair.sync()
+    rewritten_commit = file_pair.push_as_other_user({"a.md": "# Again\n"})
+    result = file_pair.sync()
     assert (result.state, result.commit, result.theirs) == (
         SyncState.FORCE_PUSHED,
         removed_commit,
         rewritten_commit,
     )
     with pytest.raises(PushRejected):
-        folder_pair.sync(fetch=False)
-    assert folder_pair.tip() == rewritten_commit
+        file_pair.sync(fetch=False)
+    assert file_pair.read_remote_tip() == rewritten_commit
 
 
-def test_branch_deleted_in_remote_is_reported_as_force_pushed(folder_pair: SyncPair) -> None:
-    folder_pair.remote_repo.git("update-ref", "-d", "refs/heads/main")
-    assert folder_pair.sync().state is SyncState.FORCE_PUSHED
-    assert folder_pair.sync(fetch=False).pushed_count == 1
-    assert folder_pair.tip() == folder_pair.local_repo.head()
+def test_branch_deleted_in_remote_is_reported_as_force_pushed(file_pair: SyncPair) -> None:
+    file_pair.remote_repo.git("update-ref", "-d", "refs/heads/main")
+    assert file_pair.sync().state is SyncState.FORCE_PUSHED
+    assert file_pair.sync(fetch=False).pushed_count == 1
+    assert file_pair.read_remote_tip() == file_pair.local_repo.head()
 
 
 def test_uncommitted_file_refuses_sync_and_is_preserved(sync_pair: SyncPair) -> None:
-    theirs = sync_pair.push_as_other({"README.md": "# Theirs\n"})
+    theirs = sync_pair.push_as_other_user({"README.md": "# Theirs\n"})
     head_before = sync_pair.local_repo.head()
     sync_pair.local_repo.write({"README.md": "# Mine, not committed\n"})
     with pytest.raises(WorktreeConflict):
         sync_pair.sync()
     assert (sync_pair.local_repo.path / "README.md").read_text() == "# Mine, not committed\n"
-    assert (sync_pair.local_repo.head(), sync_pair.locks()) == (head_before, [])
+    assert (sync_pair.local_repo.head(), sync_pair.list_locks()) == (head_before, [])
     sync_pair.local_repo.git("checkout", "README.md")
     assert sync_pair.sync().commit == theirs
 
 
-def test_modes_and_folders_are_fast_forwarded(folder_pair: SyncPair) -> None:
-    other_folder = folder_pair.folder / "other"
-    folder_pair.push_as_other({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
+def test_modes_and_folders_are_fast_forwarded(file_pair: SyncPair) -> None:
+    other_folder = file_pair.folder / "other"
+    file_pair.push_as_other_user({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
     (other_folder / "run.sh").chmod(0o755)
     (other_folder / "a" / "b.md").unlink()
     (other_folder / "a").rmdir()
-    folder_pair.push_as_other({"a": "now a file\n"})
-    folder_pair.sync()
-    assert folder_pair.local_repo.status() == ""
-    assert (folder_pair.local_repo.path / "run.sh").stat().st_mode & 0o100
-    assert (folder_pair.local_repo.path / "a").read_text() == "now a file\n"
+    file_pair.push_as_other_user({"a": "now a file\n"})
+    file_pair.sync()
+    assert file_pair.local_repo.status() == ""
+    assert (file_pair.local_repo.path / "run.sh").stat().st_mode & 0o100
+    assert (file_pair.local_repo.path / "a").read_text() == "now a file\n"
 
 
-def test_empty_commit_is_fast_forwarded(folder_pair: SyncPair) -> None:
-    commit = folder_pair.push_as_other({}, "Nothing")
-    assert folder_pair.sync().commit == commit
-    assert folder_pair.local_repo.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
+def test_empty_commit_is_fast_forwarded(file_pair: SyncPair) -> None:
+    commit = file_pair.push_as_other_user({}, "Nothing")
+    assert file_pair.sync().commit == commit
+    assert file_pair.local_repo.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
 
 
-def test_fetched_link_is_refused(folder_pair: SyncPair) -> None:
-    folder_pair.push_as_other({"a.md": "# A\n"})
-    (folder_pair.folder / "other" / "link").symlink_to("a.md")
-    folder_pair.push_as_other({})
+def test_fetched_link_is_refused(file_pair: SyncPair) -> None:
+    file_pair.push_as_other_user({"a.md": "# A\n"})
+    (file_pair.folder / "other" / "link").symlink_to("a.md")
+    file_pair.push_as_other_user({})
     with pytest.raises(WorktreeBusy, match="link"):
-        folder_pair.sync()
-    assert folder_pair.local_repo.status() == ""
+        file_pair.sync()
+    assert file_pair.local_repo.status() == ""
 
 
-def test_fetched_gitattributes_are_refused(folder_pair: SyncPair) -> None:
-    folder_pair.push_as_other({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
+def test_fetched_gitattributes_are_refused(file_pair: SyncPair) -> None:
+    file_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
-        folder_pair.sync()
-    folder_pair.local_repo.git("merge", "-q", "--ff-only", "@{upstream}")
-    assert folder_pair.sync().state is SyncState.UP_TO_DATE
+        file_pair.sync()
+    file_pair.local_repo.git("merge", "-q", "--ff-only", "@{upstream}")
+    assert file_pair.sync().state is SyncState.UP_TO_DATE
 
 
-def test_bare_clone_is_fast_forwarded(folder_pair: SyncPair, tmp_path: Path) -> None:
-    folder_pair.remote_repo.git(
-        "clone", "-q", "--bare", str(folder_pair.remote_repo.path), str(tmp_path / "bare.git")
+def test_bare_clone_is_fast_forwarded(file_pair: SyncPair, tmp_path: Path) -> None:
+    file_pair.remote_repo.git(
+        "clone", "-q", "--bare", str(file_pair.remote_repo.path), str(tmp_path / "bare.git")
     )
-    commit = folder_pair.push_as_other({".gitattributes": "*.md eol=crlf\n"})
-    folder_pair.local_repo = Repo(tmp_path / "bare.git")
-    assert folder_pair.sync().commit == commit
-    assert folder_pair.local_repo.head() == commit
+    commit = file_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n"})
+    file_pair.local_repo = Repo(tmp_path / "bare.git")
+    assert file_pair.sync().commit == commit
+    assert file_pair.local_repo.head() == commit
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW_TRANSPORTS])
 def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Path, home: Path) -> None:
     with open_sync_pair(transport, tmp_path, home) as sync_pair:
-        sync_pair.push_as_other({"a.md": "# A\n"})
+        sync_pair.push_as_other_user({"a.md": "# A\n"})
         for repo in (sync_pair.local_repo, Repo(tmp_path / "other")):
             shutil.rmtree(repo.path)
         sync_pair.remote_repo.git(
@@ -266,44 +268,44 @@ def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Pa
         sync_pair.local_repo.git("config", "user.email", "bo@example.org")
         folder = sync_pair.local_repo.git("remote", "get-url", "origin").strip()
         old_shallow = (sync_pair.local_repo.path / ".git/shallow").read_text()
-        sync_pair.push_as_other({"b.md": "# B\n"})
+        sync_pair.push_as_other_user({"b.md": "# B\n"})
         with pytest.raises(ShallowClone, match="shallow"):
             sync_pair.sync()
         sync_pair.local_repo.git("remote", "set-url", "origin", sync_pair.url)
         assert (sync_pair.sync().is_fast_forwarded, folder) == (True, f"file://{sync_pair.remote_repo.path}")
         sync_pair.local_repo.commit({"c.md": "# C\n"})
-        sync_pair.push_as_other({"b.md": "# B\n\nMore.\n"})
+        sync_pair.push_as_other_user({"b.md": "# B\n\nMore.\n"})
         result = sync_pair.sync()
         assert (result.state, result.pushed_count) == (SyncState.UP_TO_DATE, 2)
         assert (sync_pair.local_repo.path / ".git/shallow").read_text() == old_shallow
         assert sync_pair.local_repo.fsck() == sync_pair.remote_repo.fsck() == ""
 
 
-def test_empty_remote_and_unborn_branch_are_synced(folder_pair: SyncPair, tmp_path: Path) -> None:
+def test_empty_remote_and_unborn_branch_are_synced(file_pair: SyncPair, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
-    folder_pair.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
-    folder_pair.local_repo.git("config", "branch.main.remote", "new")
-    assert folder_pair.sync().pushed_count == 1
-    assert Repo(tmp_path / "new.git").head() == folder_pair.local_repo.head()
+    file_pair.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
+    file_pair.local_repo.git("config", "branch.main.remote", "new")
+    assert file_pair.sync().pushed_count == 1
+    assert Repo(tmp_path / "new.git").head() == file_pair.local_repo.head()
 
     subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "unborn"], check=True)
-    folder_pair.local_repo = Repo(tmp_path / "unborn")
-    folder_pair.local_repo.git("remote", "add", "origin", str(tmp_path / "new.git"))
-    assert folder_pair.sync().is_fast_forwarded
-    assert folder_pair.local_repo.status() == ""
+    file_pair.local_repo = Repo(tmp_path / "unborn")
+    file_pair.local_repo.git("remote", "add", "origin", str(tmp_path / "new.git"))
+    assert file_pair.sync().is_fast_forwarded
+    assert file_pair.local_repo.status() == ""
 
 
-def test_unrelated_remote_history_is_reported_as_force_pushed(folder_pair: SyncPair, tmp_path: Path) -> None:
+def test_unrelated_remote_history_is_reported_as_force_pushed(file_pair: SyncPair, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
-    folder_pair.local_repo.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
-    other_folder = folder_pair.folder / "apart"
+    file_pair.local_repo.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
+    other_folder = file_pair.folder / "apart"
     subprocess.run(["git", "init", "-q", "-b", "main", other_folder], check=True)
     unrelated_repo = Repo(other_folder)
     unrelated_repo.git("config", "user.name", "Bo")
     unrelated_repo.git("config", "user.email", "bo@example.org")
     unrelated_repo.commit({"x.md": "# X\n"})
     unrelated_repo.git("push", "-q", str(tmp_path / "new.git"), "main")
-    assert folder_pair.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
+    assert file_pair.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
 
 
 def test_wrong_or_missing_token_is_denied(tmp_path: Path, home: Path) -> None:
@@ -321,7 +323,7 @@ def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> 
         sync_pair.access = Access()
         url = sync_pair.url.replace("://", f"://ada:{servers.TOKEN}@")
         sync_pair.local_repo.git("remote", "set-url", "origin", url)
-        theirs = sync_pair.push_as_other({"a.md": "# A\n"})
+        theirs = sync_pair.push_as_other_user({"a.md": "# A\n"})
         result = sync_pair.sync()
         assert result.commit == theirs
         assert servers.TOKEN not in repr(result)
@@ -341,7 +343,7 @@ def test_password_from_instead_of_is_not_stored(tmp_path: Path, home: Path) -> N
         base = sync_pair.url.removesuffix("docs.git")
         secret = base.replace("://", f"://ada:{servers.TOKEN}@")
         sync_pair.local_repo.git("config", f"url.{secret}.insteadOf", base)
-        theirs = sync_pair.push_as_other({"a.md": "# A\n"})
+        theirs = sync_pair.push_as_other_user({"a.md": "# A\n"})
         assert sync_pair.sync().commit == theirs
         assert not (sync_pair.local_repo.path / ".git" / "FETCH_HEAD").exists()
 
@@ -390,7 +392,7 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
                 time.sleep(0.02)
             subprocess.run(["ssh-add", "-q", str(home / ".ssh" / "id_ed25519")], check=True)
             sync_pair.access = Access(has_agent=True)
-            theirs = sync_pair.push_as_other({"a.md": "# A\n"})
+            theirs = sync_pair.push_as_other_user({"a.md": "# A\n"})
             assert sync_pair.sync().commit == theirs
         finally:
             agent.terminate()
@@ -401,65 +403,65 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
 def test_fetch_over_size_limit_is_refused(tmp_path: Path, home: Path) -> None:
     with open_sync_pair("git", tmp_path, home) as sync_pair:
         head_before = sync_pair.local_repo.head()
-        sync_pair.push_as_other({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
+        sync_pair.push_as_other_user({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
         sync_pair.sync()
         head_before = sync_pair.local_repo.head()
         noise = random.Random(1).randbytes(200_000).hex()
-        sync_pair.push_as_other({"big.md": f"# Big\n\n{noise}\n"})
+        sync_pair.push_as_other_user({"big.md": f"# Big\n\n{noise}\n"})
         with pytest.raises(RemoteTooLarge):
             sync_pair.sync()
         assert sync_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
             head_before,
             head_before,
         ]
-        assert sync_pair.locks() == []
+        assert sync_pair.list_locks() == []
 
 
-def test_incomplete_remote_history_is_refused(folder_pair: SyncPair) -> None:
-    head_before = folder_pair.local_repo.head()
-    theirs = folder_pair.push_as_other({"a.md": "# A\n"})
-    blob = folder_pair.remote_repo.git("rev-parse", f"{theirs}:a.md").strip()
+def test_incomplete_remote_history_is_refused(file_pair: SyncPair) -> None:
+    head_before = file_pair.local_repo.head()
+    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
+    blob = file_pair.remote_repo.git("rev-parse", f"{theirs}:a.md").strip()
     # The pack that a remote without one of its objects would send.
-    folder_pair.local_repo.git("fetch", "-q", str(folder_pair.remote_repo.path), "main")
-    objects_folder = folder_pair.local_repo.path / ".git" / "objects"
+    file_pair.local_repo.git("fetch", "-q", str(file_pair.remote_repo.path), "main")
+    objects_folder = file_pair.local_repo.path / ".git" / "objects"
     (objects_folder / blob[:2] / blob[2:]).unlink()
-    folder_pair.local_repo.git("update-ref", "refs/keep", theirs)
+    file_pair.local_repo.git("update-ref", "refs/keep", theirs)
     with pytest.raises(RemoteDamaged):
-        folder_pair.sync()
-    assert folder_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
+        file_pair.sync()
+    assert file_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
         head_before,
         head_before,
     ]
 
 
-def test_remote_branch_that_is_not_a_commit_is_refused(folder_pair: SyncPair) -> None:
-    blob = folder_pair.remote_repo.git("rev-parse", "main:README.md").strip()
-    (folder_pair.remote_repo.path / "packed-refs").write_text("")
-    branch_file = folder_pair.remote_repo.path / "refs" / "heads" / "main"
+def test_remote_branch_that_is_not_a_commit_is_refused(file_pair: SyncPair) -> None:
+    blob = file_pair.remote_repo.git("rev-parse", "main:README.md").strip()
+    (file_pair.remote_repo.path / "packed-refs").write_text("")
+    branch_file = file_pair.remote_repo.path / "refs" / "heads" / "main"
     branch_file.parent.mkdir(parents=True, exist_ok=True)
     branch_file.write_text(f"{blob}\n")
-    head_before = folder_pair.local_repo.head()
+    head_before = file_pair.local_repo.head()
     with pytest.raises(RemoteDamaged):
-        folder_pair.sync()
-    assert folder_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
+        file_pair.sync()
+    assert file_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
         head_before,
         head_before,
     ]
 
 
-def test_unusual_remote_ref_names_are_ignored(folder_pair: SyncPair) -> None:
+def test_unusual_remote_ref_names_are_ignored(file_pair: SyncPair) -> None:
     for name in (
         "refs/heads/-x",
         "refs/heads/a;rm",
         "refs/remotes/origin/main",
         "refs/docyard/lost/origin/main",
     ):
-        folder_pair.remote_repo.git("update-ref", name, "main")
-    theirs = folder_pair.push_as_other({"a.md": "# A\n"})
-    assert folder_pair.sync().commit == theirs
-    assert folder_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
+        file_pair.remote_repo.git("update-ref", name, "main")
+    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
+    assert file_pair.sync().commit == theirs
+    assert file_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_read_only_workspace_refuses_sync(folder_pair: SyncPair) -> None:
+def test_read_only_workspace_refuses_sync(file_pair: SyncPair) -> None:
     with pytest.raises(ReadOnly):
-        sync(Workspace.open(folder_pair.local_repo.path, read_only=True), Access())
+        sync(Workspace.open(file_pair.local_repo.path, read_only=True), Access())

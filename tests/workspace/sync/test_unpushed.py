@@ -20,20 +20,20 @@ HISTORIES = st.lists(
 )
 
 
-def test_unpushed_time_is_that_of_oldest_commit(folder_pair: SyncPair) -> None:
-    assert folder_pair.unpushed() is None
-    folder_pair.local_repo.commit({"a.md": "# A\n"})
-    first_time_s = int(folder_pair.local_repo.git("log", "-1", "--format=%ct"))
-    folder_pair.local_repo.commit({"b.md": "# B\n"})
-    assert folder_pair.unpushed() == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
-    folder_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
-    assert folder_pair.unpushed() is None
+def test_unpushed_time_is_that_of_oldest_commit(file_pair: SyncPair) -> None:
+    assert file_pair.read_unpushed_commits() is None
+    file_pair.local_repo.commit({"a.md": "# A\n"})
+    first_time_s = int(file_pair.local_repo.git("log", "-1", "--format=%ct"))
+    file_pair.local_repo.commit({"b.md": "# B\n"})
+    assert file_pair.read_unpushed_commits() == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
+    file_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
+    assert file_pair.read_unpushed_commits() is None
 
 
-def test_commits_are_unpushed_before_first_fetch_with_automatic_pushes(folder_pair: SyncPair) -> None:
-    folder_pair.local_repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    folder_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
-    unpushed = folder_pair.unpushed()
+def test_commits_are_unpushed_before_first_fetch_with_automatic_pushes(file_pair: SyncPair) -> None:
+    file_pair.local_repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    file_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
+    unpushed = file_pair.read_unpushed_commits()
     assert unpushed is not None
     assert unpushed.commit_count == 1
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ProposalActions:
-    """The actions on proposals. Safe in several threads.
+    """The actions on proposals. Thread-safe.
 
     `name` is a proposal's id, or its branch. `key` is an idempotency key: a retry with the same key has no
     second effect. Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of

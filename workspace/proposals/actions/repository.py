@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ProposalRepository:
-    """The proposals as they are now. Safe in several threads."""
+    """The proposals as they are now. Thread-safe."""
 
     def __init__(self, workspace: Branch) -> None:
         self.workspace = workspace

@@ -188,7 +188,7 @@ class _ReachableCommits:
 
 
 class MergeBases:
-    """The merge bases of proposals and their targets. Safe in several threads."""
+    """The merge bases of proposals and their targets. Thread-safe."""
 
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git

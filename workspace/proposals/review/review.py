@@ -85,7 +85,7 @@ def get_proposal_review(branch: Branch) -> ProposalReview:
 
 
 class ProposalReview:
-    """The review of the proposals of a repository. Safe in several threads.
+    """The review of the proposals of a repository. Thread-safe.
 
     The last results of each kind are cached, by the pair of commits.
     """

@@ -27,7 +27,7 @@ _FIRST_DAY_S = 1_788_250_000  # seconds since 1970: the first day of the history
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class SampleSite:
     """The server, the tokens of two reviewers, and the ids of proposals by subject."""
 
     server: PageServer
@@ -103,7 +103,7 @@ def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, author: 
 
 
 @contextmanager
-def serve_story(folder: Path) -> Iterator[Story]:
+def serve_sample_site(folder: Path) -> Iterator[SampleSite]:
     """Serve the workspace with two proposals of an agent, of which one has a conflict."""
     repo = create_repository(folder / "harbor")
     tokens = Tokens(repo.path / ".git")
@@ -157,13 +157,13 @@ def serve_story(folder: Path) -> Iterator[Story]:
             agent.call("update_proposal", proposal=limits_id, action="submit")
         new_text = str(read_documents()["api/tracking.md"]).replace("10 times a second", "12 times a second")
         _commit(repo, {"api/tracking.md": new_text}, "Twelve requests a second, as measured", "Mira", 20)
-        yield Story(server, ana_token, ben_token, {"retries": retries_id, "limits": limits_id})
+        yield SampleSite(server, ana_token, ben_token, {"retries": retries_id, "limits": limits_id})
 
 
-def answer_review(story: Story) -> None:
+def answer_review(sample_site: SampleSite) -> None:
     """Respond to a change request as the agent: change the text, add a comment, and submit again."""
-    with story.server.connect_agent() as agent:
-        proposal_id = story.proposals["retries"]
+    with sample_site.server.connect_agent() as agent:
+        proposal_id = sample_site.proposals["retries"]
         view = agent.call("view_proposal", proposal=proposal_id)
         assert view["state"] == "changes_requested", view["state"]
         agent.call(
@@ -178,13 +178,13 @@ def answer_review(story: Story) -> None:
         agent.call("update_proposal", proposal=proposal_id, action="submit")
 
 
-def add_review(story: Story) -> None:
+def add_review(sample_site: SampleSite) -> None:
     """Add a comment on a section and a change request, as Ana."""
-    workspace = Workspace.open(story.server.repo.path, durable=False)
-    person = Tokens(workspace.git.common_dir).person(story.ana_token)
+    workspace = Workspace.open(sample_site.server.repo.path, durable=False)
+    person = Tokens(workspace.git.common_dir).person(sample_site.ana_token)
     author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
     actor = Actor(author, "page", "page", person)
-    proposal_id = story.proposals["retries"]
+    proposal_id = sample_site.proposals["retries"]
     proposal_actions = workspace.proposal_actions()
     proposal_actions.comment(
         proposal_id,

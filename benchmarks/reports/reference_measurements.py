@@ -14,7 +14,7 @@ from math import sqrt
 from typing import Any
 
 
-class Yardstick(StrEnum):
+class ReferenceMeasurement(StrEnum):
     """A reference measurement by which a limit is scaled."""
 
     QUERY = "query p50 of FTS5"
@@ -63,17 +63,17 @@ def find_reference_name(results: Mapping[str, Any]) -> str | None:
     return None
 
 
-def compute_limit_factors(results: Mapping[str, Any]) -> dict[Yardstick, float]:
+def compute_limit_factors(results: Mapping[str, Any]) -> dict[ReferenceMeasurement, float]:
     """Return the factors of the limits in this run, all at least 1."""
-    return {yardstick: max(1.0, ratio) for yardstick, ratio in compute_yardstick_ratios(results).items()}
+    return {reference: max(1.0, ratio) for reference, ratio in compute_reference_ratios(results).items()}
 
 
-def compute_yardstick_ratios(results: Mapping[str, Any]) -> dict[Yardstick, float]:
+def compute_reference_ratios(results: Mapping[str, Any]) -> dict[ReferenceMeasurement, float]:
     """Return the ratios of the reference times in this run to those on the reference machine.
 
     FTS5 is comparable only if the corpus is about as large as the reference corpus.
     """
-    ratios: dict[Yardstick, float] = {}
+    ratios: dict[ReferenceMeasurement, float] = {}
     corpus_class, fts5 = find_corpus_class(results), results.get("fts5")
     if corpus_class and fts5 and find_reference_name(results):
         build_ratio, query_ratio = (
@@ -81,12 +81,12 @@ def compute_yardstick_ratios(results: Mapping[str, Any]) -> dict[Yardstick, floa
             fts5["query"]["p50_ms"] / corpus_class.query_ms,
         )
         ratios |= {
-            Yardstick.BUILD: build_ratio,
-            Yardstick.QUERY: query_ratio,
-            Yardstick.BOTH: sqrt(build_ratio * query_ratio),
+            ReferenceMeasurement.BUILD: build_ratio,
+            ReferenceMeasurement.QUERY: query_ratio,
+            ReferenceMeasurement.BOTH: sqrt(build_ratio * query_ratio),
         }
     if "trips" in results:
-        ratios[Yardstick.TRIP] = results["trips"]["bare_ping"]["p50_ms"] / TRIP_MS
+        ratios[ReferenceMeasurement.TRIP] = results["trips"]["bare_ping"]["p50_ms"] / TRIP_MS
     if "asks" in results:
-        ratios[Yardstick.CALL] = results["asks"]["bare"]["first"]["p50_ms"] / CALL_MS
+        ratios[ReferenceMeasurement.CALL] = results["asks"]["bare"]["first"]["p50_ms"] / CALL_MS
     return ratios
