@@ -218,6 +218,14 @@ def test_search_at_every_commit_equals_a_fresh_index(
     compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=30)
 
 
+def test_segment_with_two_readers_has_the_sections_of_both(
+    repo: Repo, search_new_index: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Search commits for which the index and an earlier overlay share a segment, with other documents."""
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
+    compare_with_new_index(repo, search_new_index, seed=5, commit_count=10, refs_per_round=30)
+
+
 def test_ref_of_the_tip_equals_search_without_ref(index: SearchIndex, repo: Repo) -> None:
     page = index.search("errors")
     for ref in ("main", "HEAD", repo.head(), repo.head()[:8], "", "  "):
