@@ -219,7 +219,7 @@ MUTATIONS = (
         "workspace/proposals/approvals.py",
         "        if approval.commit != proposal.tip:\n",
         "        if False:\n",
-        ("tests/workspace/policy",),
+        ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(
         "the opener of a proposal cannot approve it",
@@ -240,7 +240,7 @@ MUTATIONS = (
         "workspace/proposals/approvals.py",
         "        if body.seal in self._seals and body.verdict is ReviewDecision.APPROVE:\n",
         "        if False:\n",
-        ("tests/workspace/policy",),
+        ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(
         "seal of approvals",
