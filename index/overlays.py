@@ -119,6 +119,22 @@ def _merge_small_segments(readers: Sequence[SegmentReader]) -> tuple[SegmentRead
     return (*large_readers, SegmentReader.of(merge(small_readers)))
 
 
+def _join_readers_of_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
+    """Return one reader for each segment. A document is live in it if it is live in a given reader.
+
+    The index and earlier overlays may share a segment, with other live documents each.
+    """
+    joined_readers: dict[str, SegmentReader] = {}
+    for reader in readers:
+        other_reader = joined_readers.get(reader.segment.id)
+        joined_readers[reader.segment.id] = (
+            reader
+            if other_reader is None
+            else SegmentReader.of(reader.segment, reader.dead_documents & other_reader.dead_documents)
+        )
+    return tuple(joined_readers.values())
+
+
 MAX_OVERLAYS = 16
 """The largest number of cached overlays. The last one is always cached."""
 
@@ -281,7 +297,9 @@ class Overlays:
             reused_segments.segment_readers,
             read_documents(target, reused_segments.remaining_blobs, progress, "Indexing another commit"),
         )
-        all_readers = tuple(reader for reader in (*base_readers, *own_readers) if reader.document_count)
+        all_readers = _join_readers_of_segments(
+            reader for reader in (*base_readers, *own_readers) if reader.document_count
+        )
         generation = IndexSnapshot(0, compute_state(all_readers, target.commit, unreadable), all_readers)
         searcher = Searcher(Store(None), generation, ArrayCache(_ARRAY_CACHE_BYTES))
         return Overlay(

@@ -158,13 +158,13 @@ def _find_commit_by_name(git: GitReader, name: str) -> str:
         if commit is None:
             raise _no_commit_error()
         return commit
-    # An id takes precedence over branches and tags, which must not hide the proposal.
-    proposal_commit = _find_proposal_commit(git, name) if len(name) == _PROPOSAL_ID_LENGTH else None
+    # A proposal id takes precedence over a branch or tag of the same name.
+    proposal_commit = find_proposal_commit(git, name) if len(name) == _PROPOSAL_ID_LENGTH else None
     if proposal_commit is not None:
         return proposal_commit
     id = git.find_object(name)
     if id is None:
-        proposal_commit = _find_proposal_commit(git, name)
+        proposal_commit = find_proposal_commit(git, name)
         if proposal_commit is not None:
             return proposal_commit
         raise _not_found_error(git, name)
@@ -177,11 +177,6 @@ def _find_commit_by_name(git: GitReader, name: str) -> str:
             kind=kind,
         )
     return commit
-
-
-def _find_proposal_commit(git: GitReader, name: str) -> str | None:
-    """Return the commit of a proposal, by its id or the name of its branch; None for another name."""
-    return find_proposal_commit(git, name)
 
 
 def _find_commit_at(git: GitReader, start: str, time: int, ref: str) -> str:

@@ -142,7 +142,7 @@ def measure_new_process(folder: Path, proposal_id: str, home: Path) -> float:
     return measure_seconds(lambda: subprocess.run(command, cwd=ROOT, env=child_environment(home), check=True))
 
 
-def measure_references(corpus: Corpus, home: Path) -> tuple[float, float]:
+def measure_reference_times(corpus: Corpus, home: Path) -> tuple[float, float]:
     """Return the medians of FTS5's queries and of bare round trips in milliseconds."""
     texts = list(corpus.texts())
     results = measure_fts5(texts, draw_queries(texts, _QUERY_COUNT), home)
@@ -173,7 +173,7 @@ def main() -> int:
         print(f"{len(corpus.documents):,} documents, {len(ids)} proposals in {elapsed:.0f} s")
         new_process_s = measure_new_process(repository, ids[-1], home)
         times = measure_proposals(workspace, ids, options.merges, rng)
-        query_ms, trip_ms = measure_references(corpus, home)
+        query_ms, trip_ms = measure_reference_times(corpus, home)
     factor = max(1.0, query_ms / SMALL.query_ms)
     print(f"FTS5's query p50 {query_ms:.2f} ms ({factor:.2f}x)")
     print(f"bare round trip p50 {trip_ms:.2f} ms ({trip_ms / TRIP_MS:.2f}x)")

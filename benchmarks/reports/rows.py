@@ -19,7 +19,7 @@ SERVERS = ("stdio", "stateless", "http")
 
 
 class Row(NamedTuple):
-    """A row of the report. A limit in time is scaled by its reference."""
+    """A row of the report. A limit in time is scaled by its reference measurement."""
 
     name: str
     unit: str

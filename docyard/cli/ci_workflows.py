@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docyard import __version__
+from docyard.forges.kinds import FORGE_NAMES
 from docyard.terminal.exits import CommandError
 
-FORGE_KINDS = ("github", "gitlab", "gitea")
+FORGE_KINDS = tuple(FORGE_NAMES)
 DEFAULT_REQUIREMENT = f"docyard=={__version__}"
 """The default pip requirement: the running version."""
 

@@ -8,6 +8,7 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     gitea.py                pull requests of Gitea and Forgejo, Codeberg among them (API v1)
     github.py               pull requests of GitHub and GitHub Enterprise Server (REST API 2022-11-28)
     gitlab.py               merge requests of GitLab (REST API v4)
+    kinds.py                the kinds of forge, and their display names
     open_forge.py           the forge of a workspace, and the class of each kind of forge
     port.py                 the interface of a forge
     pull_request_report.py  the report on a submitted proposal's pull request

@@ -14,9 +14,6 @@ from urllib.parse import unquote, urlsplit
 from docyard.forges.errors import NoForgeToken, NotAForge
 from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
 
-FORGE_NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
-"""The display name of each kind of forge; it is also the client in the events of the forge."""
-
 FORGE_KINDS_BY_HOST: Mapping[str, str] = {
     "github.com": "github",
     "gitlab.com": "gitlab",

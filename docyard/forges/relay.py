@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from docyard.forges.forge_repository import FORGE_NAMES
+from docyard.forges.kinds import FORGE_NAMES
 from workspace.proposals.actions.discuss import RelayedEvent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import (

@@ -39,7 +39,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from docyard.forges.errors import ForgeError
-from docyard.forges.forge_repository import FORGE_NAMES
+from docyard.forges.kinds import FORGE_NAMES
 from docyard.forges.open_forge import find_forge_repository
 from docyard.forges.pull_request_sync import round_to_data
 from docyard.forges.webhook_events import PING, parse_event, read_event_name, read_repository

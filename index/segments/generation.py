@@ -90,7 +90,7 @@ class SegmentReader:
 
 @dataclass(frozen=True, eq=False)
 class IndexSnapshot:
-    """One generation of an index. It stays readable after later writes and rebuilds."""
+    """One generation of an index, with one reader for each segment. It stays readable after later writes."""
 
     number: int
     state: State

@@ -217,25 +217,19 @@ class ConditionFlags:
     def evaluate_by_segment(self, node: query.Query) -> dict[str, Mask]:
         """Return the flags of the sections that a node allows, by the id of their segment.
 
-        Several readers of one segment, each with other live sections, have their flags together. The flags of
-        sections that no reader has are undefined.
+        The flags of dead sections are undefined.
         """
         leaves = [leaf for leaf, _ in self._searcher.leaf_searchers()] if self._reader.segment_readers else []
-        leaf_by_segment: dict[str, Searcher] = {}
-        live_flags_by_segment: dict[str, Mask] = {}
+        flags_by_segment: dict[str, Mask] = {}
         for leaf in leaves:
             segment_reader = _get_segment_reader(leaf)
-            id, flags = segment_reader.segment.id, flag_live_sections(segment_reader)
-            if flags is None:
-                flags = np.ones(segment_reader.segment.size, np.bool_)
-            leaf_by_segment[id] = leaf
-            live_flags_by_segment[id] = (
-                flags | live_flags_by_segment[id] if id in live_flags_by_segment else flags
+            live_flags = flag_live_sections(segment_reader)
+            flags_by_segment[segment_reader.segment.id] = self._evaluate_node(
+                node,
+                leaf,
+                np.ones(segment_reader.segment.size, np.bool_) if live_flags is None else live_flags,
             )
-        return {
-            id: self._evaluate_node(node, leaf, live_flags_by_segment[id])
-            for id, leaf in leaf_by_segment.items()
-        }
+        return flags_by_segment
 
     def _evaluate_node(self, node: query.Query, leaf: Searcher, candidate_flags: Mask) -> Mask:
         """Return the flags of a leaf's sections. They are undefined for sections that are not candidates."""

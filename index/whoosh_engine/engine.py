@@ -363,7 +363,7 @@ def _remove_leftovers(location: Location | None, keep: Path | None) -> None:
 
 def _make_base_error(state: State | None) -> BaseMoved:
     return BaseMoved(
-        f"the index is at the commit {state.commit if state else None}, which is not the base of the change",
+        "the index is not at the base of the change",
         fix="Compute the change from the index's own commit.",
         commit=state.commit if state else None,
     )

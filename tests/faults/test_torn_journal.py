@@ -1,4 +1,4 @@
-"""A journal that is truncated at each byte, as after a power loss before the first lock."""
+"""Recovery with a journal that is truncated at each byte, while the locks of a killed writer exist."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
 LOCKS = (".git/index.lock", ".git/HEAD.lock", ".git/refs/heads/main.lock")
-STEPS = pytest.mark.parametrize(
-    "step", [83, pytest.param(1, marks=pytest.mark.slow)], ids=["sample", "every"]
-)
 
 
 @pytest.fixture

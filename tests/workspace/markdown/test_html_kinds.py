@@ -1,4 +1,4 @@
-"""Kinds of HTML blocks equal the kinds of the library, whose function is private."""
+"""The kind of an HTML block is the number of its start condition in CommonMark §4.6."""
 
 from __future__ import annotations
 
