@@ -80,7 +80,7 @@ def build_repository_service(
     dispatcher.on_write = synchronizer.notify_commit
 
     def load() -> None:
-        # An index that cannot be opened is rebuilt by `index.follow`, which otherwise raises the reason.
+        # An index that cannot be opened is rebuilt by `update_to_tip`, which otherwise raises the reason.
         with suppress(WorkspaceError):
             index.warm()
 
@@ -90,7 +90,7 @@ def build_repository_service(
             workspace.recover()
         except WorkspaceError as error:  # each write recovers first, and then raises this error
             log.warning("the recovery after a crash failed: %s", error.message)
-        index.follow(progress)
+        index.update_to_tip(progress)
         index.links.begin(workspace.snapshot())
 
     def start_and_warm(progress: Progress) -> None:
@@ -146,7 +146,7 @@ def build_artifact_service(
 
     def warm(progress: Progress) -> None:
         load()
-        artifacts.current().follow(progress)
+        artifacts.current().update_to_tip(progress)
 
     return Service(
         dispatcher, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None

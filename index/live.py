@@ -45,7 +45,7 @@ _MAX_RETRIED_DOCUMENTS = 16
 """The largest number of unreadable documents that one check tries to read again."""
 
 
-class FollowResult(NamedTuple):
+class UpdateResult(NamedTuple):
     """The state of an index; stale if the branch has newer commits that another writer is indexing."""
 
     state: State
@@ -85,7 +85,7 @@ class LiveIndex:
                 )
         return self._engine
 
-    def follow(self, progress: Progress | None = None) -> FollowResult:
+    def update_to_tip(self, progress: Progress | None = None) -> UpdateResult:
         """Update the index to the tip of the branch, and return its state.
 
         While another writer is active, the state is that of the last indexed commit. Raises IndexUnwritable,
@@ -93,14 +93,14 @@ class LiveIndex:
         """
         state = self._engine.serving_state() if self._engine else None
         if state is not None and self._is_fresh(state):
-            return FollowResult(state)
+            return UpdateResult(state)
         try:
-            return FollowResult(self._update_to_tip(progress))
+            return UpdateResult(self._run_update(progress))
         except IndexBusy:
             state = self.engine.serving_state()
             if state is None:
                 raise
-            return FollowResult(state, is_stale=self.is_behind(state))
+            return UpdateResult(state, is_stale=self.is_behind(state))
 
     def is_behind(self, state: State) -> bool:
         """Return True if the commit of a state is not the tip."""
@@ -113,7 +113,7 @@ class LiveIndex:
     def generation(self, progress: Progress | None = None) -> IndexSnapshot | None:
         """Return the current index, which may be at an older commit; build it if there is none."""
         if self.engine.generation() is None:
-            self.follow(progress)
+            self.update_to_tip(progress)
         return self.engine.generation()
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class LiveIndex:
                 return True
         return False
 
-    def _update_to_tip(self, progress: Progress | None) -> State:
+    def _run_update(self, progress: Progress | None) -> State:
         from index.port import BaseMoved
 
         for _ in range(_ATTEMPTS):

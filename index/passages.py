@@ -58,7 +58,7 @@ class InvalidChunkId(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class PassageChunk:
-    """One chunk of a passage. `offset` is 0 for the target, -n and +n for its neighbours.
+    """One chunk of a passage. `relative_position` is 0 for the target, -n and +n for its neighbours.
 
     `text` is the exact source from the character `start` on, possibly cut. `size` counts the characters of
     the full source.
@@ -68,7 +68,7 @@ class PassageChunk:
     key: str
     position: int
     total: int
-    offset: int
+    relative_position: int
     text: str
     size: int
     start: int = 0
@@ -100,7 +100,7 @@ class Passage:
     @property
     def target(self) -> PassageChunk:
         """The requested chunk."""
-        return next(chunk for chunk in self.chunks if chunk.offset == 0)
+        return next(chunk for chunk in self.chunks if chunk.relative_position == 0)
 
     def text(self, describe_remainder: Callable[[PassageChunk], str] = lambda chunk: "") -> str:
         """Return the passage in the delimiter grammar; a line that imitates a delimiter gets a space.
@@ -124,7 +124,7 @@ class Passage:
         return replace(
             self,
             chunks=tuple(
-                chunk if chunk.offset else replace(chunk, text=chunk.text[offset:], start=offset)
+                chunk if chunk.relative_position else replace(chunk, text=chunk.text[offset:], start=offset)
                 for chunk in self.chunks
             ),
         )
@@ -146,7 +146,7 @@ def read_passage(
     move: Move | None = None
     match = match or _find_by_alias(snapshot, path, fragment)
     if match is None and moves is not None:
-        move = next(_follow_moves(snapshot, requested_id, moves()), None)
+        move = next(_find_candidate_moves(snapshot, requested_id, moves()), None)
         match = _find_by_key(snapshot, move.path, move.fragment) if move else None
     if match is None:
         raise _chunk_not_found_error(requested_id, _find_nearest_ids(snapshot, path, fragment))
@@ -164,7 +164,7 @@ def read_passage(
                 key=section.key,
                 position=section.position + 1,
                 total=total,
-                offset=section.position - target.position,
+                relative_position=section.position - target.position,
                 text=text,
                 size=len(text),
             )
@@ -196,7 +196,7 @@ def _find_by_alias(snapshot: Snapshot, path: str, fragment: str | None) -> tuple
         return None
 
 
-def _follow_moves(snapshot: Snapshot, requested_id: str, moves: Moves) -> Iterator[Move]:
+def _find_candidate_moves(snapshot: Snapshot, requested_id: str, moves: Moves) -> Iterator[Move]:
     """Yield the moves that lead from an old id to its current location."""
     for path, fragment in islice(_split_id(snapshot, requested_id), _MAX_SPLITS):
         move = moves.find(snapshot, path, fragment)
@@ -255,7 +255,7 @@ def _invalid_chunk_id_error(requested_id: str) -> InvalidChunkId:
 
 
 def _format_delimiter(chunk: PassageChunk) -> str:
-    role = f"Context: {chunk.offset:+d}" if chunk.offset else "Target"
+    role = f"Context: {chunk.relative_position:+d}" if chunk.relative_position else "Target"
     return f"--- Chunk: {chunk.chunk_id} (Chunk {chunk.position} of {chunk.total}) ({role}) ---"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from index.documents import SectionRecord
     from index.hints import Hint
-    from index.live import FollowResult, LiveIndex
+    from index.live import LiveIndex, UpdateResult
     from index.overlays import Overlays
     from index.port import Progress, Query, Results
     from workspace.snapshot.snapshot import Snapshot
@@ -62,18 +62,18 @@ def search_branch(
 ) -> SearchResponse:
     """Search the tip of the branch. Raises StaleCursor, and the errors of following and of filters."""
     for attempts_left in reversed(range(_ATTEMPTS)):
-        follow_result = live.follow(progress)
+        update_result = live.update_to_tip(progress)
         try:
-            results = _search_live(live, request, follow_result, progress)
+            results = _search_live(live, request, update_result, progress)
         except NotIndexed:  # the files were removed, or the branch was switched to one without an index
             if attempts_left:
                 continue
             raise
-        is_stale = follow_result.is_stale
-        if results.state.commit != follow_result.state.commit:
+        is_stale = update_result.is_stale
+        if results.state.commit != update_result.state.commit:
             # Another thread has updated the index, or uses an older one because files were removed.
             is_stale = live.is_behind(results.state)
-            if is_stale and not follow_result.is_stale:
+            if is_stale and not update_result.is_stale:
                 continue
         if results.hits or request.offset:
             return SearchResponse(results, None, is_stale)
@@ -104,15 +104,15 @@ def search_commit(
 
 
 def _search_live(
-    live: LiveIndex, request: SearchRequest, follow_result: FollowResult, progress: Progress | None
+    live: LiveIndex, request: SearchRequest, update_result: UpdateResult, progress: Progress | None
 ) -> Results:
     query, _, offset, limit, generation = request[1:]
     try:
         try:
-            _check_filter_values(query, lambda: live.values(follow_result.state))
+            _check_filter_values(query, lambda: live.values(update_result.state))
             return live.search(query, offset, limit, generation)
         except IndexDamaged:
-            live.replace(follow_result.state, progress)
+            live.replace(update_result.state, progress)
             return live.search(query, offset, limit, generation)
     except GenerationGone as error:
         raise stale_cursor_error(generation, error) from error

@@ -152,7 +152,7 @@ class SearchIndex:
 
     def _has_dates(self, key: str, progress: Progress | None) -> bool:
         """Return True if a document of the branch has a date for a key in its front matter."""
-        self._live.follow(progress)
+        self._live.update_to_tip(progress)
         return self._live.engine.has_dates(key)
 
     def warm(self) -> None:
@@ -174,9 +174,9 @@ class SearchIndex:
 
         return read_passage(self._workspace.at(ref), chunk_id, context, self._workspace.moves)
 
-    def follow(self, progress: Progress | None = None) -> str | None:
+    def update_to_tip(self, progress: Progress | None = None) -> str | None:
         """Update the index to the tip of the branch, and return the indexed commit."""
-        return self._live.follow(progress).state.commit
+        return self._live.update_to_tip(progress).state.commit
 
     def rebuild(self, progress: Progress | None = None) -> str | None:
         """Rebuild the index next to the old one, swap the two, and return the indexed commit."""

@@ -70,14 +70,14 @@ class WriteTarget(NamedTuple):
 def identify_actor(context: Context, tool: str) -> Actor:
     """Return the actor of a call: the person whose token the call has, else the client."""
     from workspace.proposals.actions.repository import Actor
-    from workspace.proposals.events import Author, KnownBy
+    from workspace.proposals.events import Author, IdentitySource
 
     if (person := context.person) is not None:
-        author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
+        author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
     else:
         from workspace.git.messages import clean_client_name
 
-        author = Author(*context.workspace.author(), KnownBy.CLIENT, clean_client_name(context.client))
+        author = Author(*context.workspace.author(), IdentitySource.CLIENT, clean_client_name(context.client))
     return Actor(author, tool, context.client, context.person)
 
 

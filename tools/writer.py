@@ -82,18 +82,18 @@ def render_diff(result: WriteResult) -> str:
 NOT_SEARCHABLE = "not searchable yet"
 
 
-def follow_commit(context: Context, commit: str | None) -> list[str]:
+def update_index_to(context: Context, commit: str | None) -> list[str]:
     """Update the index to the tip of the served branch; return a hint if a commit is not searchable yet.
 
     An index of a later commit contains the commit. A failure of the index also becomes a hint; the next
     search updates the index.
     """
     note_commit(commit)
-    return attempt(partial(_follow_index, context, commit), [], NOT_SEARCHABLE)
+    return attempt(partial(_update_index, context, commit), [], NOT_SEARCHABLE)
 
 
-def _follow_index(context: Context, commit: str | None) -> list[str]:
-    indexed_commit = context.index.follow()
+def _update_index(context: Context, commit: str | None) -> list[str]:
+    indexed_commit = context.index.update_to_tip()
     if indexed_commit == context.workspace.tip() or _contains_commit(
         context.workspace.git, indexed_commit, commit
     ):
@@ -235,7 +235,7 @@ class Writer:
         if has_commit:
             note_commit(result.commit)
         # The index does not cover proposals; they are searched at their ref.
-        hints = follow_commit(context, result.commit) if has_commit and target.proposal is None else []
+        hints = update_index_to(context, result.commit) if has_commit and target.proposal is None else []
         if result.recorded_request:
             return replay(context, result.recorded_request, self.tool(), items, hints)
         if is_batch:
@@ -359,12 +359,12 @@ class Writer:
                         del entry["example"]
                     explanations.add(explanation)
                     results.append(entry)
-                case StepStatus.UNDONE | StepStatus.NOT_RUN as status:
-                    reason = _ROLLED_BACK if status is StepStatus.UNDONE else _NOT_RUN
+                case StepStatus.ROLLED_BACK | StepStatus.NOT_RUN as status:
+                    reason = _ROLLED_BACK if status is StepStatus.ROLLED_BACK else _NOT_RUN
                     failure = {
                         "status": status.value,
                         "error": reason,
-                        "code": status.name,
+                        "code": status.value.upper(),
                         "fix": _SEND_AGAIN,
                     }
                     results.append({"success": False, **failure})

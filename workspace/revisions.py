@@ -70,7 +70,7 @@ class BeforeHistory(WorkspaceError):
     code = "BEFORE_HISTORY"
 
 
-def find_ref(workspace: Branch, ref: str) -> str:
+def resolve_branch_ref(workspace: Branch, ref: str) -> str:
     """Return the id of the commit that a ref names.
 
     Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.

@@ -61,14 +61,14 @@ class Workspace(Branch):
     def at(self, ref: str | None) -> Snapshot:
         """Return the commit that a ref names, to read; the tip of the served branch if it is blank or None.
 
-        Raises the errors of `revisions.find_ref`, and InvalidConfig for a commit with invalid settings.
+        Raises the errors of `resolve_branch_ref`, and InvalidConfig for a commit with invalid settings.
         """
         if ref is None or not ref.strip():
             return self.snapshot()
         from workspace.errors import InvalidConfig
-        from workspace.revisions import find_ref
+        from workspace.revisions import resolve_branch_ref
 
-        snapshot = self.snapshot(find_ref(self, ref.strip()))
+        snapshot = self.snapshot(resolve_branch_ref(self, ref.strip()))
         try:
             snapshot.config  # noqa: B018 - raised here, where the fix is known
         except InvalidConfig as error:

@@ -39,7 +39,7 @@ from benchmarks.timing import measure_seconds, percentile
 from workspace.diff.formats import format_markdown
 from workspace.edits import AppendContent
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -51,7 +51,7 @@ _TRIP_COUNT = 200
 _QUERY_COUNT = 50
 _MAX_CHARACTERS = 20_000  # characters of Markdown
 _ACTOR = Actor(
-    Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "check", "benchmark"
+    Author("Benchmark", "benchmark@example.org", IdentitySource.CLIENT, "benchmark"), "check", "benchmark"
 )
 
 

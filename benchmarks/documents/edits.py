@@ -32,7 +32,7 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     """
     workspace = Workspace.open(Path(repository), durable=durable)
     search = SearchIndex(workspace)
-    search.follow()
+    search.update_to_tip()
     query_times_before = measure_warm_seconds(bind_top_ten(search), queries)
     edit_times: list[float] = []
     commit_times: list[float] = []

@@ -54,7 +54,7 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
         graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
         stack.callback(graph.close)
         start = time.process_time()
-        graph.follow(snapshot)
+        graph.update_to(snapshot)
         links_s = time.process_time() - start
         return {
             "list_s": list_s,

@@ -30,7 +30,7 @@ def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
 
     def open_index() -> None:
         index = FrozenIndex(open_artifact(Path(out), read_key(Path(key))))
-        index.follow()
+        index.update_to_tip()
         indexes.append(index)
 
     open_s = measure_seconds(open_index)

@@ -13,5 +13,5 @@ def measure(repository: str) -> dict[str, Any]:
     """Build the index and the link graph; return their commit."""
     workspace = Workspace.open(Path(repository))
     index = SearchIndex(workspace)
-    index.links.follow(workspace.snapshot())
-    return {"commit": index.follow()}
+    index.links.update_to(workspace.snapshot())
+    return {"commit": index.update_to_tip()}

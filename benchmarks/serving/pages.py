@@ -40,7 +40,7 @@ from benchmarks.timing import measure_seconds, percentile
 from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -51,7 +51,9 @@ _MAX_SMALL_DOCUMENTS = 1_500  # documents, without the generated document
 _HISTORY_COMMITS = 60  # commits to one document
 _OPEN_PROPOSALS = 20  # proposals that change one document each
 _SECTION_COUNT = 100
-_ACTOR = Actor(Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "page", "benchmark")
+_ACTOR = Actor(
+    Author("Benchmark", "benchmark@example.org", IdentitySource.CLIENT, "benchmark"), "page", "benchmark"
+)
 _LARGEST_DOCUMENT_COUNT = 10
 _ROUND_TRIP_COUNT = 200
 _BARE_PAGE = "bare Starlette"

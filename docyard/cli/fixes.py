@@ -10,7 +10,7 @@ from docyard.cli.validate_sources import Sources, collect_sources, process_in_bl
 from docyard.terminal.exits import CommandError
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.validation.files import list_commit
 from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
 from workspace.validation.fixes.change import FixedBytes
@@ -148,7 +148,7 @@ def _write_operation(
     try:
         return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
     except Protected:
-        actor = Actor(Author(*workspace.author(), KnownBy.GIT), tool, client)
+        actor = Actor(Author(*workspace.author(), IdentitySource.GIT), tool, client)
         proposal_result = workspace.proposal_actions().propose(
             [operation], actor, mode=Mode.ALL, message=message
         )

@@ -15,7 +15,7 @@ from docyard.open_workspace import find_folder
 from docyard.terminal.exits import CommandError, Exit, print_error
 
 if TYPE_CHECKING:
-    from docyard.demo.story import Screen, Step
+    from docyard.demo.steps import Screen, Step
     from docyard.mcp_server.client import ServerConnection
 
 _TOOLSETS = "documents,tasks,search,history,proposals"
@@ -45,13 +45,13 @@ def command(keep: Path | None) -> int:
     """
     import anyio
 
-    from docyard.demo.story import Screen
+    from docyard.demo.steps import Screen
 
     folder = _prepare_folder(keep)
     init.create_repository(folder, "main")
     init.commit_settings(folder, None, _SETTINGS)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        has_passed = anyio.run(_run_story, folder, Screen(), log)
+        has_passed = anyio.run(_run_steps, folder, Screen(), log)
         if not has_passed:
             log.seek(0)
             click.echo(log.read(), err=True, nl=False)
@@ -70,10 +70,10 @@ def _prepare_folder(keep: Path | None) -> Path:
     return folder
 
 
-async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
-    """Run the story up to the first unexpected response; return True if all responses were as expected."""
-    from docyard.demo import story
-    from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommit
+async def _run_steps(folder: Path, screen: Screen, log: TextIO) -> bool:
+    """Run the steps up to the first unexpected response; return True if all responses were as expected."""
+    from docyard.demo import steps
+    from docyard.demo.steps import DOCUMENT, PERSONS_SECTION, STEPS, PersonCommit
     from docyard.mcp_server.client import connect
 
     # Git's and Docyard's variables must not affect the demonstration.
@@ -87,14 +87,14 @@ async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
     async with connect(server, name=name, version=__version__, variables=variables, log=log) as connection:
         screen.print_title(f"{connection.server} over stdio, protocol {connection.protocol}")
         screen.print_note("Tools: " + ", ".join(await connection.list_tools()))
-        for step in STORY:
+        for step in STEPS:
             screen.print_purpose(step.purpose)
             if isinstance(step, PersonCommit):
-                screen.print_note(story.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
+                screen.print_note(steps.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
             elif not await _run_step(step, connection, screen):
                 return False
     screen.print_title("git log --stat")
-    screen.print_text(story.read_history(folder, variables))
+    screen.print_text(steps.read_history(folder, variables))
     screen.print_title("All responses were as expected")
     serve_command = shlex.join(environment.build_own_command("serve", "--http", "127.0.0.1:0"))
     screen.print_text(

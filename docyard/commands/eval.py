@@ -188,7 +188,7 @@ def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters:
 
     try:
         with console.show_progress("Indexing") as progress:
-            commit = index.follow(progress)
+            commit = index.update_to_tip(progress)
         with console.show_progress("Searching") as progress:
             outcome = run_cases(
                 index, index.workspace.snapshot(commit), cases, top=parameters.top, progress=progress

@@ -1,4 +1,4 @@
 """The demonstration: an agent uses a real server in a temporary repository.
 
-story.py  the calls of the agent, the conditions on their responses, and the output
+steps.py  the calls of the agent, the conditions on their responses, and the output
 """

@@ -16,7 +16,7 @@ from workspace.proposals.events import (
     Author,
     Closed,
     Commented,
-    KnownBy,
+    IdentitySource,
     Reopened,
     ReviewDecision,
     Reviewed,
@@ -50,12 +50,12 @@ def build_actor(forge: str, login: str) -> Actor:
     name = join_lines(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
     label = format_forge_name(forge)
     address = f"{''.join(name.split())}@{forge}.invalid"
-    return Actor(Author(name, address, KnownBy.CLIENT, label), TOOL, label)
+    return Actor(Author(name, address, IdentitySource.CLIENT, label), TOOL, label)
 
 
 def is_from_forge(forge: str, author: Author) -> bool:
     """Return True if an event came from a forge. The address counts, since any client can use any name."""
-    return author.known_by is KnownBy.CLIENT and author.email.endswith(f"@{forge}.invalid")
+    return author.known_by is IdentitySource.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
 
 def build_opened_event(forge: str, pull_request: PullRequest, proposal: Proposal) -> RelayedEvent:

@@ -191,10 +191,10 @@ class Site:
     def build_actor(self, workspace: Workspace, caller: Caller) -> Actor:
         """Return the author of a change: the owner of the token, else the user of Git's settings."""
         from workspace.proposals.actions.repository import Actor
-        from workspace.proposals.events import Author, KnownBy
+        from workspace.proposals.events import Author, IdentitySource
 
         person = caller.person
         if person is None:
-            return Actor(Author(*workspace.author(), KnownBy.GIT), TOOL, CLIENT)
-        author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
+            return Actor(Author(*workspace.author(), IdentitySource.GIT), TOOL, CLIENT)
+        author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
         return Actor(author, TOOL, CLIENT, person)

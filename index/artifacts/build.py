@@ -424,5 +424,5 @@ def _find_checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> 
 
 def _count_without_sections(reader: SegmentReader) -> int:
     """Count the live documents of a segment that have no section."""
-    firsts = reader.segment.arrays["firsts"]
-    return len({*(firsts[1:] == firsts[:-1]).nonzero()[0].tolist()} - reader.dead_documents)
+    first_sections = reader.segment.arrays["firsts"]
+    return len({*(first_sections[1:] == first_sections[:-1]).nonzero()[0].tolist()} - reader.dead_documents)

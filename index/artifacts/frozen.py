@@ -91,9 +91,9 @@ class FrozenIndex(SearchIndex):
             raise
         return replace(page, commit=self._archive.commit, is_stale=page.is_stale or self.is_superseded)
 
-    def follow(self, progress: Progress | None = None) -> str | None:
+    def update_to_tip(self, progress: Progress | None = None) -> str | None:
         """Build the index if needed, and return the commit of the documents."""
-        super().follow(self._report_to(progress))
+        super().update_to_tip(self._report_to(progress))
         if not self.artifact.is_trusted:
             _remove_old_caches(_find_cache_folder(self.artifact))
         return self._archive.commit

@@ -119,7 +119,7 @@ class Artifacts:
             index = self._open_current()
             try:
                 index.warm()
-                index.follow()
+                index.update_to_tip()
                 return index
             except WorkspaceError:
                 if index.artifact.metadata_stamp.is_unchanged():

@@ -73,7 +73,7 @@ class LinkGraph:
         reader = self._reader
         return reader is not None and reader.is_alive()
 
-    def follow(
+    def update_to(
         self, snapshot: Snapshot, progress: Progress | None = None, *, has_waiting_caller: bool = True
     ) -> None:
         """Update the graph to a snapshot, even if all documents have to be read.
@@ -99,11 +99,11 @@ class LinkGraph:
             self._run(update)
 
     def begin(self, snapshot: Snapshot) -> threading.Thread:
-        """Call `follow` in a new thread, unless such a thread is running; return the thread."""
+        """Call `update_to` in a new thread, unless such a thread is running; return the thread."""
 
         def work() -> None:
             with suppress(WorkspaceError):  # callers work without the graph, and call `begin` again
-                self.follow(snapshot, has_waiting_caller=False)
+                self.update_to(snapshot, has_waiting_caller=False)
 
         with self._open_lock:
             if self._reader is None or not self._reader.is_alive():
@@ -136,7 +136,7 @@ class LinkGraph:
         """Return the links of each document that may link to a file or folder, in order of paths.
 
         Only the links that may target the path are returned of a long document. Returns None if too many
-        documents must be read first; `follow` reads them. Raises IndexBusy.
+        documents must be read first; `update_to` reads them. Raises IndexBusy.
         """
         from index.link_graph.build import LinkReader
         from index.link_graph.records import make_path_keys
@@ -167,7 +167,7 @@ class LinkGraph:
         from index.link_graph.build import LinkReader
 
         if snapshot.commit == self._workspace.tip():
-            self.follow(snapshot, progress)
+            self.update_to(snapshot, progress)
         results = self.records(snapshot, path)
         if results is not None:
             return results

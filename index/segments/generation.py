@@ -39,9 +39,9 @@ class SegmentReader:
         if not documents:
             return self
         numbers = np.fromiter(documents, np.int64, len(documents))
-        firsts = self.segment.arrays["firsts"]
-        starts = firsts[numbers].astype(np.int64)
-        dead_sections = expand_ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
+        first_sections = self.segment.arrays["firsts"]
+        starts = first_sections[numbers].astype(np.int64)
+        dead_sections = expand_ranges(starts, first_sections[numbers + 1] - starts).astype(np.uint32)
         # A stable sort is fast, because most numbers are in order already.
         dead_sections = np.sort(np.concatenate((self.dead_sections, dead_sections)), kind="stable")
         return SegmentReader(self.segment, dead_sections, self.dead_documents | documents)

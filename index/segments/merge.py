@@ -73,14 +73,12 @@ def choose_segments(sizes: Sequence[SectionCounts]) -> frozenset[int]:
 def merge(readers: Sequence[SegmentReader]) -> Segment:
     """Return one segment, in memory, with the live documents of several segments."""
     documents = _find_live_documents(readers)
-    firsts = [reader.segment.arrays["firsts"].astype(np.int64) for reader in readers]
-    bases = _compute_first_numbers(reader.segment.size for reader in readers)
-    sizes = np.concatenate([firsts_of_segment[1:] - firsts_of_segment[:-1] for firsts_of_segment in firsts])[
+    first_sections = [reader.segment.arrays["firsts"].astype(np.int64) for reader in readers]
+    bases = _compute_bases(reader.segment.size for reader in readers)
+    sizes = np.concatenate([np.diff(first) for first in first_sections])[documents]
+    starts = np.concatenate([first[:-1] + base for first, base in zip(first_sections, bases, strict=True)])[
         documents
     ]
-    starts = np.concatenate(
-        [firsts_of_segment[:-1] + base for firsts_of_segment, base in zip(firsts, bases, strict=True)]
-    )[documents]
     sections = expand_ranges(starts, sizes)
     tables: dict[str, NDArray[Any]] = {
         "firsts": compute_offsets(sizes),
@@ -101,7 +99,7 @@ def _find_live_documents(readers: Sequence[SegmentReader]) -> NDArray[np.int64]:
     """Return the live documents in order of path; documents are numbered through all segments."""
     live_documents: list[tuple[bytes, int]] = []
     for reader, base in zip(
-        readers, _compute_first_numbers(reader.segment.document_count for reader in readers), strict=True
+        readers, _compute_bases(reader.segment.document_count for reader in readers), strict=True
     ):
         paths = enumerate(reader.segment.paths())
         live_documents.extend(
@@ -152,6 +150,6 @@ def _join_arrays(readers: Sequence[SegmentReader], name: str) -> NDArray[Any]:
     return np.concatenate([reader.segment.arrays[name] for reader in readers])
 
 
-def _compute_first_numbers(sizes: Iterable[int]) -> list[int]:
+def _compute_bases(sizes: Iterable[int]) -> list[int]:
     """Return the first number of each segment, if all segments are numbered together."""
     return list(accumulate(sizes, initial=0))[:-1]

@@ -37,8 +37,8 @@ class SectionCollector(Collector):  # type: ignore[misc]
         self.expanded_terms: tuple[str, ...] = ()
 
     def run(self) -> None:
-        """Evaluate the query that Whoosh's searcher has set by `prepare`."""
-        parsed_query, read = self.q.parsed_query, self.q.read
+        """Evaluate the query that Whoosh's searcher passed to `prepare`."""
+        parsed_query, read_section = self.q.parsed_query, self.q.read
         try:
             selection = (
                 self._evaluate_selection()
@@ -51,9 +51,11 @@ class SectionCollector(Collector):  # type: ignore[misc]
                 offset=self._offset,
                 limit=self._limit,
                 required=[term for phrase in parsed_query.phrases for term in find_required_terms(phrase)],
-                verify=make_phrase_filter(parsed_query.phrases, read) if parsed_query.phrases else None,
+                verify=make_phrase_filter(parsed_query.phrases, read_section)
+                if parsed_query.phrases
+                else None,
                 scored_phrases=[
-                    ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read))
+                    ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read_section))
                     for words in parsed_query.scored_phrases
                 ],
                 selection=selection,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.scenarios import find_difference, read_scenario
 from tests.acceptance.server import CLIENT, ProtocolVersion, ToolResponse, serve_repository
-from tests.acceptance.stories import find_difference, read_story
 from tests.repositories import EMAIL, NAME, Repo, create_bare_repository, create_repository
 
 pytestmark = [pytest.mark.promise, pytest.mark.process]
@@ -24,8 +24,8 @@ WRITING_TOOLS = (
     "reopen_task",
     "tag_document",
 )
-StorySetting = tuple[str, bool, ProtocolVersion]
-STORY_SETTINGS: tuple[StorySetting, ...] = (
+ScenarioSetting = tuple[str, bool, ProtocolVersion]
+SCENARIO_SETTINGS: tuple[ScenarioSetting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),
     ("seed_004", True, "legacy"),
@@ -35,8 +35,8 @@ STORY_SETTINGS: tuple[StorySetting, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class StoryResult:
-    """The responses to the calls of a story, and its repository; `first_commit` precedes the calls."""
+class ScenarioResult:
+    """The responses to the calls of a scenario, and its repository; `first_commit` precedes the calls."""
 
     name: str
     repo: Repo
@@ -45,40 +45,42 @@ class StoryResult:
     tools: Mapping[str, Any]
 
 
-def format_setting(setting: StorySetting) -> str:
+def format_setting(setting: ScenarioSetting) -> str:
     name, is_bare, protocol = setting
     return f"{name} {'create_bare_repository' if is_bare else 'create_repository'} {protocol}"
 
 
 @pytest.fixture(scope="module")
-def run_story(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[StorySetting], StoryResult]:
-    """Return a function that runs a story once and caches the result."""
+def run_scenario(
+    tmp_path_factory: pytest.TempPathFactory, home: Path
+) -> Callable[[ScenarioSetting], ScenarioResult]:
+    """Return a function that runs a scenario once and caches the result."""
 
     @cache
-    def run_once(setting: StorySetting) -> StoryResult:
+    def run_once(setting: ScenarioSetting) -> ScenarioResult:
         name, is_bare, protocol = setting
-        story = read_story(name)
+        scenario = read_scenario(name)
         repo = (create_bare_repository if is_bare else create_repository)(
-            tmp_path_factory.mktemp("story") / "docs", story.files
+            tmp_path_factory.mktemp("scenario") / "docs", scenario.files
         )
         first_commit = repo.head()
         with serve_repository(repo.path, home, protocol=protocol) as server:
-            responses = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
-            return StoryResult(name, repo, first_commit, responses, server.tools())
+            responses = {call.title: server.call(call.tool, **call.arguments) for call in scenario.calls}
+            return ScenarioResult(name, repo, first_commit, responses, server.tools())
 
     return run_once
 
 
-@pytest.fixture(params=STORY_SETTINGS, ids=format_setting)
-def story_result(
-    request: pytest.FixtureRequest, run_story: Callable[[StorySetting], StoryResult]
-) -> StoryResult:
-    return run_story(request.param)
+@pytest.fixture(params=SCENARIO_SETTINGS, ids=format_setting)
+def scenario_result(
+    request: pytest.FixtureRequest, run_scenario: Callable[[ScenarioSetting], ScenarioResult]
+) -> ScenarioResult:
+    return run_scenario(request.param)
 
 
-def test_example_returns_specified_answer(story_result: StoryResult) -> None:
-    for call in read_story(story_result.name).calls:
-        response = story_result.responses[call.title]
+def test_example_returns_specified_answer(scenario_result: ScenarioResult) -> None:
+    for call in read_scenario(scenario_result.name).calls:
+        response = scenario_result.responses[call.title]
         assert response.is_error == call.fails, f"{call.title}: {response.text}"
         if call.text is not None:
             assert response.text == call.text, call.title
@@ -89,28 +91,28 @@ def test_example_returns_specified_answer(story_result: StoryResult) -> None:
             assert find_difference("<string>", response.data["next_step"]) is None, call.title
 
 
-def test_each_changing_call_makes_one_commit(story_result: StoryResult) -> None:
+def test_each_changing_call_makes_one_commit(scenario_result: ScenarioResult) -> None:
     writing_tools = [
         call.tool
-        for call in read_story(story_result.name).calls
+        for call in read_scenario(scenario_result.name).calls
         if call.tool in WRITING_TOOLS and not call.fails and set(call.arguments) - {"doc_type"}
     ]
     trailers = [f"%(trailers:key=Docyard-{name},valueonly,separator=)" for name in ("Tool", "Client")]
     log_format = "|".join(["%an <%ae>", "%cn", *trailers])
-    log = story_result.repo.git(
-        "log", "--reverse", f"--format={log_format}", f"{story_result.first_commit}..HEAD"
+    log = scenario_result.repo.git(
+        "log", "--reverse", f"--format={log_format}", f"{scenario_result.first_commit}..HEAD"
     ).splitlines()
     assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in writing_tools]
 
 
-def test_repository_stays_clean(story_result: StoryResult) -> None:
-    assert story_result.repo.fsck() == ""
-    if not story_result.repo.path.joinpath("HEAD").exists():
-        assert story_result.repo.status() == ""
+def test_repository_stays_clean(scenario_result: ScenarioResult) -> None:
+    assert scenario_result.repo.fsck() == ""
+    if not scenario_result.repo.path.joinpath("HEAD").exists():
+        assert scenario_result.repo.status() == ""
 
 
-def test_schemas_match_contract(story_result: StoryResult) -> None:
-    search, get = (story_result.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
+def test_schemas_match_contract(scenario_result: ScenarioResult) -> None:
+    search, get = (scenario_result.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
     assert search["required"] == ["query"]
     assert search["additionalProperties"] is get["additionalProperties"] is False
     assert get["required"] == ["chunk_id"]
@@ -128,19 +130,19 @@ def test_schemas_match_contract(story_result: StoryResult) -> None:
         "Number of adjacent chunks to include before and after the target chunk. Default is 0. "
         "Use this to read the surrounding file context."
     )
-    number = {"type": "integer"}
+    integer = {"type": "integer"}
     assert (
         search["properties"]
         | {
             "query": {"type": "string", "description": query},
-            "limit": {**number, "description": limit, "minimum": 1, "maximum": 50, "default": 10},
+            "limit": {**integer, "description": limit, "minimum": 1, "maximum": 50, "default": 10},
             "cursor": {"type": "string", "description": cursor},
         }
         == search["properties"]
     )
     assert get["properties"] == {
         "chunk_id": {"type": "string", "description": chunk},
-        "context": {**number, "description": context, "minimum": 0, "maximum": 5, "default": 0},
+        "context": {**integer, "description": context, "minimum": 0, "maximum": 5, "default": 0},
         "ref": search["properties"]["ref"],  # an extension of the contract
         "offset": {
             "type": "integer",
@@ -148,14 +150,14 @@ def test_schemas_match_contract(story_result: StoryResult) -> None:
             "minimum": 0,
         },  # an extension of the contract
     }
-    if story_result.name == "seed_000":
+    if scenario_result.name == "seed_000":
         assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
         assert search["properties"]["tags"]["enum"] == ["sdk"]
         description = (
             "Search the documentation of docs. Use this to find relevant documentation, guides, or API "
             "references."
         )
-        assert story_result.tools["search_docs"]["description"] == description
+        assert scenario_result.tools["search_docs"]["description"] == description
 
 
 STRUCTURES = {

@@ -56,7 +56,7 @@ def make_complete_results() -> dict[str, Any]:
         "links": {
             "seconds": 1.0,
             "bytes": 1_000_000,
-            "follow": times,
+            "update": times,
             "ask": times,
             "scan": times,
         },

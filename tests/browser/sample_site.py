@@ -17,7 +17,7 @@ from tests.browser.page_server import PageServer, start_page_server
 from tests.repositories import Repo, create_empty_repository
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.workspace import Workspace
 
 DOCUMENTS = Path(__file__).with_name("workspace")
@@ -182,7 +182,7 @@ def add_review(sample_site: SampleSite) -> None:
     """Add a comment on a section and a change request, as Ana."""
     workspace = Workspace.open(sample_site.server.repo.path, durable=False)
     person = Tokens(workspace.git.common_dir).person(sample_site.ana_token)
-    author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
+    author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
     actor = Actor(author, "page", "page", person)
     proposal_id = sample_site.proposals["retries"]
     proposal_actions = workspace.proposal_actions()

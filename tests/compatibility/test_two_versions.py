@@ -16,7 +16,7 @@ import pytest
 
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
 from tests.compatibility.write_archive import START_TIME, TOOLSETS, leave_killed_writer, succeed
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.repositories import Repo, create_bare_repository, create_repository
 
 SHARED = "guides/shared.md"

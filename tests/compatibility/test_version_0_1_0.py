@@ -15,7 +15,7 @@ import pytest
 from tests.compatibility.conftest import OldData
 from tests.compatibility.versions import Client
 from tests.compatibility.write_archive import FILES, succeed
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.loops import loop_over
 from tests.repositories import Repo
 

@@ -107,9 +107,9 @@ def test_page_that_fails_after_commit_reports_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     site = create_pages(tmp_path)
-    proposal = site.scene.submit_proposal()
+    proposal = site.setup.submit_proposal()
     key = "0" * 32
-    event_count = len(site.scene.proposal_actions.list_events(proposal))
+    event_count = len(site.setup.proposal_actions.list_events(proposal))
     if name == "_get_comment_url":
         monkeypatch.setattr(actions, name, raise_disk_full)
     else:
@@ -121,14 +121,14 @@ def test_page_that_fails_after_commit_reports_commit(
     assert "/secret" not in response.text
     monkeypatch.undo()
     assert site.post(proposal, "comment", key=key, text="Why?").status_code == 303
-    assert len(site.scene.proposal_actions.list_events(proposal)) == event_count + 1
+    assert len(site.setup.proposal_actions.list_events(proposal)) == event_count + 1
 
 
 def test_failed_error_page_after_commit_returns_plain_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = create_pages(tmp_path)
-    proposal = site.scene.submit_proposal()
+    proposal = site.setup.submit_proposal()
     monkeypatch.setattr(actions, "_get_comment_url", raise_disk_full)
     monkeypatch.setattr(PageRequest, "page", raise_disk_full)
     response = site.post(proposal, "comment", key="0" * 32, text="Why?")
@@ -138,7 +138,7 @@ def test_failed_error_page_after_commit_returns_plain_text(
 
 def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
     site = create_pages(tmp_path)
-    proposal = site.scene.submit_proposal()
+    proposal = site.setup.submit_proposal()
     object.__setattr__(site.site, "notify_write", raise_disk_full)
     site.submit(proposal, "comment", text="Why?")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.demo import story
-from docyard.demo.story import DOCUMENT, STORY, PersonCommit
+from docyard.demo import steps
+from docyard.demo.steps import DOCUMENT, STEPS, PersonCommit
 from tests import fork_server
 from tests.docyard.conftest import Git
 
@@ -33,17 +33,17 @@ def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, has_git
     process = run_demo(folder, **other_variables) if has_git else run_demo(folder, PATH=str(tmp_path))
     assert process.returncode == 0, process.stdout + process.stderr
     assert process.stdout.count("✓ as expected") == len(
-        [step for step in STORY if not isinstance(step, PersonCommit)]
+        [step for step in STEPS if not isinstance(step, PersonCommit)]
     )
     assert "✗" not in process.stdout
-    assert story.COMMIT_MESSAGE in process.stdout
+    assert steps.COMMIT_MESSAGE in process.stdout
     assert "All responses were as expected" in process.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
     # One commit each: settings, create, batch, complete, tag, the person, the last task, and its undo. Then
     # the commit of the proposal, and its merge.
     assert git("rev-list", "--count", "HEAD", cwd=folder) == "10"
-    assert git("log", "--format=%an", f"--grep={story.COMMIT_MESSAGE}", cwd=folder) == story.PERSON_NAME
+    assert git("log", "--format=%an", f"--grep={steps.COMMIT_MESSAGE}", cwd=folder) == steps.PERSON_NAME
     assert "leaky bucket" in (folder / DOCUMENT).read_text()
 
 

@@ -15,7 +15,7 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.web.proposals.pages import Pages, extract_text
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import AGENT, Scene
+from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
 from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.edits import MoveDocument
@@ -29,19 +29,19 @@ RULES = '[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo", RULES)
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo", RULES)
 
 
 @pytest.fixture
-def proposal(scene: Scene) -> Proposal:
+def proposal(setup: ProposalSetup) -> Proposal:
     """Return an approved proposal that moves a document under a rule; the document is edited later."""
     move = MoveDocument(file="guide.md", new_path="specs/guide.md")
-    draft = scene.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
     assert draft is not None
-    scene.proposal_actions.submit(draft.id, AGENT)
-    approved_proposal = scene.approve(draft)
-    scene.write("Nobody has read this.", "guide.md", "use")
+    setup.proposal_actions.submit(draft.id, AGENT)
+    approved_proposal = setup.approve(draft)
+    setup.write("Nobody has read this.", "guide.md", "use")
     return approved_proposal
 
 
@@ -51,8 +51,8 @@ def format_findings(folder: Path) -> str:
     )
 
 
-def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, proposal: Proposal) -> None:
-    dispatcher = ToolDispatcher(scene.workspace, SearchIndex(scene.workspace), TOOLSETS, False)
+def test_view_proposal_shows_unreviewed_changes_and_refresh(setup: ProposalSetup, proposal: Proposal) -> None:
+    dispatcher = ToolDispatcher(setup.workspace, SearchIndex(setup.workspace), TOOLSETS, False)
     response = dispatcher.call("view_proposal", {"proposal": proposal.id}, client="t")
     assert [requirement["code"] for requirement in response.data["missing"]][:2] == [
         "NEEDS_REFRESH",
@@ -72,48 +72,48 @@ def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, propos
 
 
 def test_proposals_show_prints_unreviewed_changes(
-    scene: Scene, proposal: Proposal, capsys: pytest.CaptureFixture[str]
+    setup: ProposalSetup, proposal: Proposal, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["proposals", "show", proposal.id, "-C", str(scene.repo.path)]) == 0
+    assert main(["proposals", "show", proposal.id, "-C", str(setup.repo.path)]) == 0
     output = capsys.readouterr().out
     assert "Changes from main that a merge would add without a review" in output
     assert "Nobody has read this." in output
     assert "the merge would add changes of main to specs/guide.md, made to guide.md" in output
     assert f"next: docyard proposals refresh {proposal.id}" in output
-    assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
+    assert main(["proposals", "show", proposal.id, "--json", "-C", str(setup.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [document["path"] for document in data["unreviewed"]["documents"]] == ["specs/guide.md"]
-    assert main(["proposals", "refresh", proposal.id, "-C", str(scene.repo.path)]) == 0
+    assert main(["proposals", "refresh", proposal.id, "-C", str(setup.repo.path)]) == 0
     capsys.readouterr()
-    assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
+    assert main(["proposals", "show", proposal.id, "--json", "-C", str(setup.repo.path)]) == 0
     assert json.loads(capsys.readouterr().out)["unreviewed"] is None
 
 
-def test_page_of_proposal_shows_unreviewed_changes(scene: Scene, proposal: Proposal) -> None:
-    page = extract_text(Pages(scene).show(proposal))
+def test_page_of_proposal_shows_unreviewed_changes(setup: ProposalSetup, proposal: Proposal) -> None:
+    page = extract_text(Pages(setup).show(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
-    refusal = Pages(scene).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
+    refusal = Pages(setup).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
     assert "no reviewer of the proposal has seen" in extract_text(refusal)
 
 
-def test_doctor_lists_void_approvals(scene: Scene, proposal: Proposal) -> None:
-    messages = format_findings(scene.repo.path)
+def test_doctor_lists_void_approvals(setup: ProposalSetup, proposal: Proposal) -> None:
+    messages = format_findings(setup.repo.path)
     assert "approvals of 1 proposal are void, because a merge has protected changes" in messages
     assert f"docyard proposals refresh {proposal.id}" in messages
-    scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert "are void" not in format_findings(scene.repo.path)
+    setup.proposal_actions.refresh(proposal.id, AGENT)
+    assert "are void" not in format_findings(setup.repo.path)
 
 
 @pytest.mark.process
 def test_sync_that_would_bypass_review_is_reported_everywhere(
-    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server that pushes after each commit, `docyard sync`, and `doctor` name the path and the rule."""
-    scene.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
+    setup.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
     remote = repositories.create_bare_repository(tmp_path / "there.git")
-    scene.repo.git("remote", "add", "origin", str(remote.path))
-    scene.repo.git("push", "-q", "--force", "origin", "main")
+    setup.repo.git("remote", "add", "origin", str(remote.path))
+    setup.repo.git("push", "-q", "--force", "origin", "main")
     other_clone = Repo(tmp_path / "other")
     remote.git("clone", "-q", str(remote.path), str(other_clone.path))
     other_clone.git("config", "user.name", "Bo")
@@ -122,9 +122,9 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
     other_clone.git("commit", "-qm", "Reviewed elsewhere")
     other_clone.git("push", "-q")
     their_commit = other_clone.head()
-    scene.write("Nobody has read this.", "guide.md", "use")
-    our_commit = scene.repo.head()
-    workspace = Workspace.open(scene.repo.path, durable=False)
+    setup.write("Nobody has read this.", "guide.md", "use")
+    our_commit = setup.repo.head()
+    workspace = Workspace.open(setup.repo.path, durable=False)
     index = SearchIndex(workspace)
     dispatcher = ToolDispatcher(workspace, index, None, False)
     synchronizer = Synchronizer(workspace, Access)
@@ -132,12 +132,12 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
     sync_report = dispatcher.call("list_documents", {}, client="t").data["sync"]
     assert sync_report["state"] == "diverged"
     assert "specs/guide.md is protected by rule 1" in sync_report["error"]
-    assert main(["sync", "-C", str(scene.repo.path)]) != 0
+    assert main(["sync", "-C", str(setup.repo.path)]) != 0
     assert "specs/guide.md is protected by rule 1" in capsys.readouterr().err
-    assert "error | specs/guide.md is protected by rule 1" in format_findings(scene.repo.path)
-    assert (scene.repo.head(), remote.git("rev-parse", "main").strip()) == (our_commit, their_commit)
-    assert main(["sync", "--theirs", "specs/guide.md", "-C", str(scene.repo.path)]) == 0
-    assert "Nobody" not in scene.show("specs/guide.md")
-    assert not needs_resolution(sync(Workspace.open(scene.repo.path, durable=False), Access()))
-    assert "protected" not in format_findings(scene.repo.path)
+    assert "error | specs/guide.md is protected by rule 1" in format_findings(setup.repo.path)
+    assert (setup.repo.head(), remote.git("rev-parse", "main").strip()) == (our_commit, their_commit)
+    assert main(["sync", "--theirs", "specs/guide.md", "-C", str(setup.repo.path)]) == 0
+    assert "Nobody" not in setup.show("specs/guide.md")
+    assert not needs_resolution(sync(Workspace.open(setup.repo.path, durable=False), Access()))
+    assert "protected" not in format_findings(setup.repo.path)
     index.close()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.support import scene, shim
+from tests.faults.support import repo_template, shim
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.scene import Scene
+from tests.faults.support.repo_template import RepoTemplate
 
 _SUMMARY_PROPERTY = "faults"
 
@@ -40,10 +40,10 @@ def memory_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def scenes(server: ForkServer, memory_folder: Path) -> dict[str, Scene]:
+def templates_by_kind(server: ForkServer, memory_folder: Path) -> dict[str, RepoTemplate]:
     """Return the repositories by name: `checked-out` and `bare`."""
     return {
-        name: scene.build_scene(memory_folder / name, server, bare=name == "bare")
+        name: repo_template.build_template(memory_folder / name, server, bare=name == "bare")
         for name in ("checked-out", "bare")
     }
 

@@ -12,7 +12,7 @@ from tests import repositories
 from tests.faults.support.event_actions import COMMENT_TEXT, PROPOSAL_ID
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 from workspace.git.reader import GitReader

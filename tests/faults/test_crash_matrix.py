@@ -16,7 +16,7 @@ from tests.faults.support.matrix import (
     parametrize_step,
     report_points,
 )
-from tests.faults.support.scene import Scene
+from tests.faults.support.repo_template import RepoTemplate
 from tests.faults.support.shim import Fault
 
 
@@ -30,7 +30,7 @@ from tests.faults.support.shim import Fault
 @parametrize_kind
 def test_repository_is_wholly_old_or_new_after_each_fault(
     server: ForkServer,
-    scenes: dict[str, Scene],
+    templates_by_kind: dict[str, RepoTemplate],
     copy_path: Path,
     report_line: ReportLine,
     kind: str,
@@ -38,7 +38,7 @@ def test_repository_is_wholly_old_or_new_after_each_fault(
     durable: bool,
     step: int,
 ) -> None:
-    matrix = Matrix(server, scenes[kind], copy_path, fault, durable=durable)
+    matrix = Matrix(server, templates_by_kind[kind], copy_path, fault, durable=durable)
     # The sample of kills contains more points than that of other faults.
     points = matrix.points(step if step == 1 or (fault == "kill" and durable) else 4 * step)
     count, failures = 0, []
@@ -57,27 +57,27 @@ def test_repository_is_wholly_old_or_new_after_each_fault(
 @parametrize_kind
 def test_next_write_recovers_from_a_kill(
     server: ForkServer,
-    scenes: dict[str, Scene],
+    templates_by_kind: dict[str, RepoTemplate],
     copy_path: Path,
     report_line: ReportLine,
     kind: str,
     step: int,
 ) -> None:
     """Test a retry after the kill, and a different write after the kill."""
-    scene = scenes[kind]
-    matrix = Matrix(server, scene, copy_path, "kill")
+    template = templates_by_kind[kind]
+    matrix = Matrix(server, template, copy_path, "kill")
     points = matrix.locked_points()[::step]
     failures = []
     for point in points:
         try:
             repo, _ = matrix.inject(point)
-            matrix.retry(repo, is_committed=repo.head() != scene.base)
-            assert scene.check(repo), "a retry did not commit"
+            matrix.retry(repo, is_committed=repo.head() != template.base)
+            assert template.check(repo), "a retry did not commit"
             repo, _ = matrix.inject(point)
-            is_committed = repo.head() != scene.base
+            is_committed = repo.head() != template.base
             assert server.run("write", repo.path, batch="another").is_committed
-            scene.check_environment(repo)
-            assert repo.git("rev-list", "--count", f"{scene.base}..HEAD").strip() == str(1 + is_committed)
+            template.check_environment(repo)
+            assert repo.git("rev-list", "--count", f"{template.base}..HEAD").strip() == str(1 + is_committed)
         except AssertionError as error:
             failures.append(f"{matrix.failed_call}\n    {error}")
     report_points(report_line, f"kill, then a write without a start, {kind}", 2 * len(points), failures)
@@ -90,7 +90,7 @@ def test_next_write_recovers_from_a_kill(
 @parametrize_kind
 def test_interrupted_recovery_is_completed_by_the_next(
     server: ForkServer,
-    scenes: dict[str, Scene],
+    templates_by_kind: dict[str, RepoTemplate],
     copy_path: Path,
     report_line: ReportLine,
     kind: str,
@@ -98,7 +98,7 @@ def test_interrupted_recovery_is_completed_by_the_next(
     interval: int,
     step: int,
 ) -> None:
-    matrix = Matrix(server, scenes[kind], copy_path, "kill")
+    matrix = Matrix(server, templates_by_kind[kind], copy_path, "kill")
     fault_kind, error = FAULTS[fault]
     count, failures = 0, []
     points = matrix.locked_points()

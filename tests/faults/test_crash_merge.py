@@ -14,7 +14,7 @@ from tests import repositories
 from tests.faults.support.forkserver import ChildResult, ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_kind, parametrize_step, report_points
 from tests.faults.support.merge_actions import diverge
-from tests.faults.support.scene import check_no_leftovers, read_committed_files, read_work_files
+from tests.faults.support.repo_template import check_no_leftovers, read_committed_files, read_work_files
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
@@ -23,10 +23,10 @@ STATUS = " M person.md\n?? notes.txt\n"
 
 
 @dataclass(frozen=True, slots=True)
-class DivergedScene:
+class DivergedTemplate:
     """A template that is copied for each point, its tip, the merged commit, and the tree of the merge."""
 
-    template: Path
+    folder: Path
     bare: bool
     base: str
     theirs: str
@@ -36,7 +36,7 @@ class DivergedScene:
         """Replace the repository at `to` with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
-        shutil.copytree(self.template, to)
+        shutil.copytree(self.folder, to)
         return Repo(to)
 
     def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> ChildResult:
@@ -60,25 +60,25 @@ class DivergedScene:
 
 
 @pytest.fixture(scope="module")
-def diverged_scenes(server: ForkServer, memory_folder: Path) -> dict[str, DivergedScene]:
+def diverged_templates(server: ForkServer, memory_folder: Path) -> dict[str, DivergedTemplate]:
     """Return the repositories by name: `checked-out` and `bare`."""
     source, bare = (
         repositories.create_repository(memory_folder / "diverged", {}),
         Repo(memory_folder / "diverged-bare"),
     )
-    scene = DivergedScene(source.path, False, "", diverge(source))
+    template = DivergedTemplate(source.path, False, "", diverge(source))
     source.git("clone", "-q", "--bare", ".", str(bare.path))
     bare.git("config", "user.name", repositories.NAME)
     bare.git("config", "user.email", repositories.EMAIL)
     source.write(UNCOMMITTED)
-    scene = replace(scene, base=source.head())
-    copy = scene.copy(memory_folder / "complete")
-    assert scene.merge(server, copy).is_committed
-    assert scene.check(copy)
+    template = replace(template, base=source.head())
+    copy = template.copy(memory_folder / "complete")
+    assert template.merge(server, copy).is_committed
+    assert template.check(copy)
     assert "Much more." in (copy.path / "guides/guide.md").read_text()
     assert "The new words." in (copy.path / "guides/guide.md").read_text()
-    scene = replace(scene, tree=copy.git("rev-parse", "HEAD^{tree}").strip())
-    return {"checked-out": scene, "bare": replace(scene, template=bare.path, bare=True)}
+    template = replace(template, tree=copy.git("rev-parse", "HEAD^{tree}").strip())
+    return {"checked-out": template, "bare": replace(template, folder=bare.path, bare=True)}
 
 
 @parametrize_step(11, 2)
@@ -86,32 +86,32 @@ def diverged_scenes(server: ForkServer, memory_folder: Path) -> dict[str, Diverg
 @parametrize_kind
 def test_merge_is_complete_or_absent_after_each_fault(
     server: ForkServer,
-    diverged_scenes: dict[str, DivergedScene],
+    diverged_templates: dict[str, DivergedTemplate],
     copy_path: Path,
     report_line: ReportLine,
     kind: str,
     fault: str,
     step: int,
 ) -> None:
-    scene = diverged_scenes[kind]
+    template = diverged_templates[kind]
     fault_kind, error = FAULTS[fault]
-    calls = scene.merge(server, scene.copy(copy_path)).calls
+    calls = template.merge(server, template.copy(copy_path)).calls
     # A commit id may need a new folder for its object, so the last points may be past the end.
     last = len(calls) - 4
     points = [*range(1, last, step if fault == "kill" else 3 * step), last]
     failures = []
     for point in points:
-        repo = scene.copy(copy_path)
+        repo = template.copy(copy_path)
         try:
-            child_result = scene.merge(server, repo, point=point, fault=fault_kind, error=error)
+            child_result = template.merge(server, repo, point=point, fault=fault_kind, error=error)
             assert child_result.was_killed == (fault_kind is Fault.KILL)
             server.run("recover", repo.path)
-            is_committed = scene.check(repo)
+            is_committed = template.check(repo)
             assert child_result.was_killed or is_committed == child_result.is_committed, (
                 f"the response was {dict(child_result.response)}"
             )
-            assert scene.merge(server, repo).is_committed != is_committed
-            assert scene.check(repo), "a retry did not merge"
+            assert template.merge(server, repo).is_committed != is_committed
+            assert template.check(repo), "a retry did not merge"
         except AssertionError as failure:
             failures.append(f"{calls[point - 1]}\n    {failure}")
     report_points(report_line, f"a merge, {fault}, {kind}", len(points), failures)

@@ -11,7 +11,7 @@ import pytest
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
 from tests.faults.support.proposal_actions import KEY, PROPOSAL_ACTIONS, PROPOSAL_ID, make_proposal_repository
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposal_ids import derive_id

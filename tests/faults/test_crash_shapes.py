@@ -13,7 +13,7 @@ from tests import repositories
 from tests.faults.support.actions import CREATED_PATH, FILES
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
-from tests.faults.support.scene import check_no_leftovers, read_committed_files, read_work_files
+from tests.faults.support.repo_template import check_no_leftovers, read_committed_files, read_work_files
 from tests.faults.support.shim import Fault
 from tests.faults.support.sync_actions import BRANCHES, PROPOSAL_ID, make_diverged_clones
 from tests.repositories import Repo

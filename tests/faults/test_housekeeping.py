@@ -20,7 +20,7 @@ from tests.faults.support.actions import FILES
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
 from tests.faults.support.merge_actions import diverge
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.repositories import Repo
 
 

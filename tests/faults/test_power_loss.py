@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import Matrix, ReportLine, parametrize_kind, parametrize_step, report_points
-from tests.faults.support.scene import Scene
+from tests.faults.support.repo_template import RepoTemplate
 from tests.faults.support.shim import Fault, lose_power
 
 
@@ -18,7 +18,7 @@ from tests.faults.support.shim import Fault, lose_power
 @pytest.mark.parametrize("fault", ["kill", "no space"])
 def test_power_loss_at_any_call_leaves_no_torn_state(
     server: ForkServer,
-    scenes: dict[str, Scene],
+    templates_by_kind: dict[str, RepoTemplate],
     copy_path: Path,
     report_line: ReportLine,
     fault: str,
@@ -26,8 +26,8 @@ def test_power_loss_at_any_call_leaves_no_torn_state(
     step: int,
 ) -> None:
     """Simulate power loss after a kill or a refused call at each point, and again after recovery."""
-    scene = scenes[kind]
-    matrix = Matrix(server, scene, copy_path, fault)
+    template = templates_by_kind[kind]
+    matrix = Matrix(server, template, copy_path, fault)
     points, failures = matrix.points(step), []
     for point in points:
         try:
@@ -36,12 +36,12 @@ def test_power_loss_at_any_call_leaves_no_torn_state(
             recovery = server.run("recover", repo.path)
             lose_power(repo.path, recovery.calls)
             server.run("recover", repo.path)
-            is_committed = scene.check(
+            is_committed = template.check(
                 repo, expect_reflog=False, expect_no_empty_folders=matrix.fault is Fault.KILL
             )
             assert is_committed or not child_result.is_committed, "an acknowledged commit is lost"
             matrix.retry(repo, is_committed=is_committed)
-            assert scene.check(repo, expect_reflog=False, expect_no_empty_folders=False), (
+            assert template.check(repo, expect_reflog=False, expect_no_empty_folders=False), (
                 "a retry did not commit"
             )
         except AssertionError as error:
@@ -52,13 +52,13 @@ def test_power_loss_at_any_call_leaves_no_torn_state(
 @pytest.mark.promise
 @parametrize_kind
 def test_acknowledged_commit_survives_power_loss(
-    server: ForkServer, scenes: dict[str, Scene], copy_path: Path, kind: str
+    server: ForkServer, templates_by_kind: dict[str, RepoTemplate], copy_path: Path, kind: str
 ) -> None:
-    repo = scenes[kind].copy(copy_path)
+    repo = templates_by_kind[kind].copy(copy_path)
     child_result = server.run("write", repo.path, durable=True)
     assert child_result.is_committed
     lose_power(repo.path, child_result.calls)
-    assert scenes[kind].check(repo, expect_reflog=False), "the commit is lost"
+    assert templates_by_kind[kind].check(repo, expect_reflog=False), "the commit is lost"
     # A sync of the folder after the rename of the ref makes the rename durable.
     rename_number = max(
         call.number
@@ -73,11 +73,11 @@ def test_acknowledged_commit_survives_power_loss(
 
 @parametrize_kind
 def test_power_loss_without_fsync_destroys_the_commit(
-    server: ForkServer, scenes: dict[str, Scene], copy_path: Path, kind: str
+    server: ForkServer, templates_by_kind: dict[str, RepoTemplate], copy_path: Path, kind: str
 ) -> None:
     """Control: without fsync, the same power loss destroys the commit."""
-    repo = scenes[kind].copy(copy_path)
+    repo = templates_by_kind[kind].copy(copy_path)
     child_result = server.run("write", repo.path, durable=False)
     assert lose_power(repo.path, child_result.calls)
     with pytest.raises(AssertionError):
-        scenes[kind].check(repo, expect_reflog=False)
+        templates_by_kind[kind].check(repo, expect_reflog=False)

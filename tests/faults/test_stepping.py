@@ -12,7 +12,7 @@ from tests import repositories
 from tests.faults.support.actions import CREATED_PATH, FILES, NEW_WORDS, OLD_WORDS
 from tests.faults.support.forkserver import ChildResult, ForkServer
 from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
-from tests.faults.support.scene import check_no_leftovers
+from tests.faults.support.repo_template import check_no_leftovers
 from tests.faults.support.shim import Call
 from tests.repositories import Repo
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import ReportLine, parametrize_step
-from tests.faults.support.scene import Scene
+from tests.faults.support.repo_template import RepoTemplate
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
@@ -18,12 +18,12 @@ LOCKS = (".git/index.lock", ".git/HEAD.lock", ".git/refs/heads/main.lock")
 
 
 @pytest.fixture
-def crashed_repo(server: ForkServer, scenes: dict[str, Scene], copy_path: Path) -> Path:
+def crashed_repo(server: ForkServer, templates_by_kind: dict[str, RepoTemplate], copy_path: Path) -> Path:
     """Return a repository whose writer was killed after it locked all files and before it changed any."""
-    repo = scenes["checked-out"].copy(copy_path.with_name("crashed"))
+    repo = templates_by_kind["checked-out"].copy(copy_path.with_name("crashed"))
     calls = server.run("write", repo.path).calls
     lock_calls = [call.number for call in calls if call.name == "link" and call.second_path.endswith(LOCKS)]
-    repo = scenes["checked-out"].copy(repo.path)
+    repo = templates_by_kind["checked-out"].copy(repo.path)
     assert len(lock_calls) == len(LOCKS)
     assert server.run("write", repo.path, point=lock_calls[-1] + 1, fault=Fault.KILL).was_killed
     assert [(repo.path / lock).exists() for lock in LOCKS] == [True] * 3
@@ -51,7 +51,7 @@ def choose_lengths(crashed_repo: Path, step: int) -> list[int]:
 @parametrize_step(96, 6)
 def test_torn_journal_is_cleaned_up_and_next_write_commits(
     server: ForkServer,
-    scenes: dict[str, Scene],
+    templates_by_kind: dict[str, RepoTemplate],
     crashed_repo: Path,
     copy_path: Path,
     report_line: ReportLine,
@@ -61,10 +61,10 @@ def test_torn_journal_is_cleaned_up_and_next_write_commits(
     for length in lengths:
         copy_with_torn_journal(crashed_repo, copy_path, length)
         server.run("recover", copy_path)
-        assert not scenes["checked-out"].check(Repo(copy_path)), f"{length} bytes"
+        assert not templates_by_kind["checked-out"].check(Repo(copy_path)), f"{length} bytes"
         if length % 8 == 0:
             assert server.run("write", copy_path).is_committed, f"{length} bytes"
-            assert scenes["checked-out"].check(Repo(copy_path)), f"{length} bytes"
+            assert templates_by_kind["checked-out"].check(Repo(copy_path)), f"{length} bytes"
     report_line(f"the truncated journal: {len(lengths)} lengths")
 
 
@@ -84,7 +84,7 @@ def test_lock_of_another_program_is_not_removed(
 
 
 def test_foreign_lock_with_whole_journal_raises_locked(
-    server: ForkServer, scenes: dict[str, Scene], crashed_repo: Path, copy_path: Path
+    server: ForkServer, templates_by_kind: dict[str, RepoTemplate], crashed_repo: Path, copy_path: Path
 ) -> None:
     journal = copy_with_torn_journal(crashed_repo, copy_path, choose_lengths(crashed_repo, 1)[-1])
     foreign = copy_path / LOCKS[2]
@@ -98,4 +98,4 @@ def test_foreign_lock_with_whole_journal_raises_locked(
     assert journal.exists()
     foreign.unlink()
     server.run("recover", copy_path)
-    assert not scenes["checked-out"].check(Repo(copy_path))
+    assert not templates_by_kind["checked-out"].check(Repo(copy_path))

@@ -17,7 +17,7 @@ from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
 from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
-from tests.index.lists import move_branch
+from tests.index.index_checks import move_branch
 from tests.repositories import Repo, make_signature
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git import trees
@@ -183,7 +183,7 @@ def compare_with_new_index(
         history.write(9)
         if rng.random() < 0.5:
             with suppress(InvalidConfig):
-                index.follow()
+                index.update_to_tip()
     index.close()
 
 
@@ -249,7 +249,7 @@ def test_search_at_unrelated_history_equals_a_fresh_index(
 
 
 def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: Repo) -> None:
-    first_commit = index.follow()
+    first_commit = index.update_to_tip()
     repo.git("branch", "ahead")
     newer_commit = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
     (repo.path / ".git" / "refs" / "heads" / "ahead").write_text(newer_commit + "\n")
@@ -274,7 +274,7 @@ def test_unborn_branch_can_search_other_branches(index: SearchIndex, repo: Repo)
 
 def test_index_at_a_pruned_commit_is_not_reused(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"new.md": "# New\n\nQuagga.\n"})
-    index.follow()
+    index.update_to_tip()
     repo.git("reset", "-q", "--hard", "HEAD~1")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
@@ -334,12 +334,12 @@ def test_analysed_documents_are_reused(index: SearchIndex, repo: Repo) -> None:
     old_commit = repo.commit(files)
     older_commit = repo.commit({"notes/n3.md": "# Note 3\n\nother okapi\n"})
     repo.commit({path: text.replace("old", "new") for path, text in files.items()})
-    index.follow()
+    index.update_to_tip()
     assert find_progress_totals(index, "okapi", old_commit) == [20]
     assert find_progress_totals(index, "okapi", old_commit) == []
     assert find_progress_totals(index, "okapi", older_commit) == [1]
     repo.commit({f"notes/n{number}.md": "# All else\n" for number in range(19)})
-    index.follow()
+    index.update_to_tip()
     assert find_progress_totals(index, "okapi", "HEAD~1") == [19]
     index._overlays._cached_overlays.pop(old_commit)
     assert find_progress_totals(index, "okapi", old_commit) == [1]
@@ -351,11 +351,11 @@ def test_full_index_of_a_commit_reuses_unchanged_documents(
     """Check that a full index, due to other limits or many changes, reads only changed documents."""
     first_commit = repo.head()
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
-    index.follow()
+    index.update_to_tip()
     assert find_progress_totals(index, "errors", first_commit) == []
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
-    index.follow()
+    index.update_to_tip()
     assert find_progress_totals(index, "errors", "HEAD~1") == []
     index.close()
     assert find_progress_totals(index, "errors", "HEAD~1") == [2]
@@ -366,7 +366,7 @@ def test_changed_manifest_gives_same_blob_other_metadata(index: SearchIndex, rep
     first_commit = repo.commit({**documents, "notes/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
     second_commit = repo.commit({"notes/.taxonomy.toml": "[metadata]\nlanguage = 'c'\n"})
     repo.commit({"notes/a.md": "# A\n\nokapi two\n"})
-    index.follow()
+    index.update_to_tip()
     for ref, language in ((first_commit, "go"), (second_commit, "c"), (first_commit, "go")):
         [hit] = index.search("okapi", ref=ref).hits
         assert hit.metadata == {"language": language}
@@ -377,7 +377,7 @@ def test_concurrent_searches_at_a_ref_index_it_once(repo: Repo, open_index: Open
     old_commit = repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nokapi\n" for number in range(100)})
     repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nwombat\n" for number in range(100)})
     index = open_index()
-    index.follow()
+    index.update_to_tip()
     reports: list[int] = []
     pages: list[SearchPage] = []
     start = threading.Barrier(4)
@@ -410,7 +410,7 @@ def test_search_at_ref_survives_replacement_of_the_index(
     repo.commit({"newer.md": "# Newer\n\nerrors\n"})
     other_index.rebuild()
     assert index.search("errors", ref=old_commit) == page
-    index.follow()
+    index.update_to_tip()
     assert index.search("errors", ref=old_commit) == page
     index.close()
     assert index._overlays.nbytes == 0
@@ -435,7 +435,7 @@ def test_unreadable_document_at_ref_is_reported_until_restored(
     old_commit = repo.commit({"notes/a.md": "# A\n\nokapi\n", "notes/b.md": "# B\n\nokapi\n"})
     blob = repo.git("rev-parse", "HEAD:notes/a.md").strip()
     repo.commit({"notes/a.md": "# A\n", "notes/b.md": "# B\n"})
-    index.follow()
+    index.update_to_tip()
     file = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     data = file.read_bytes()
     file.chmod(0o644)

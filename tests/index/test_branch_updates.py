@@ -20,7 +20,7 @@ from index.storage.keys import load_user_key
 from index.storage.location import SCHEMA_VERSION, make_index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
-from tests.index.lists import find_index_folder, find_location_folder
+from tests.index.index_checks import find_index_folder, find_location_folder
 from tests.index.storage.damage import replace_file
 from tests.loops import loop_over
 from tests.repositories import (
@@ -72,7 +72,7 @@ def test_index_of_an_earlier_schema_is_rebuilt(
 
 
 def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     commit = repo.commit({"code.py": "quagga"})
     assert index.search("quagga").commit == commit == index.status().state.commit  # type: ignore[union-attr]
 
@@ -95,7 +95,7 @@ def test_documents_over_the_limit_are_not_indexed(index: SearchIndex, repo: Repo
 
 
 def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     failures: list[object] = []
     lock = threading.Lock()
 
@@ -117,7 +117,7 @@ def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
 
 
 def test_existing_index_is_opened_and_not_rebuilt(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     folder = find_index_folder(repo)
     reopened = open_index()
     assert search_ids(reopened, "jitter")
@@ -199,7 +199,7 @@ def test_incrementally_updated_index_ranks_like_a_rebuilt_index(index: SearchInd
             repo.commit({})
         else:
             repo.commit({name: f"# Title {number}\n\n{text}"})
-        index.follow()
+        index.update_to_tip()
 
     def rank_all() -> list[object]:
         pages = [
@@ -220,7 +220,7 @@ def test_incrementally_updated_index_ranks_like_a_rebuilt_index(index: SearchInd
     "damage", ["missing", "no pointer", "torn pointer", "empty files", "cut files", "lost commit"]
 )
 def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     if damage == "missing":
         for file in find_index_folder(repo).iterdir():
             file.unlink()
@@ -232,7 +232,7 @@ def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str
         )
     elif damage == "lost commit":
         repo.commit({"new.md": "# Quagga\n"}, "soon lost")
-        open_index().follow()
+        open_index().update_to_tip()
         repo.git("reset", "-q", "--hard", "HEAD~1")
         repo.git("reflog", "expire", "--expire=now", "--all")
         repo.git("gc", "-q", "--prune=now")
@@ -259,7 +259,7 @@ def test_planted_index_is_never_unpickled(
     open_index: OpenIndex, repo: Repo, tmp_path: Path, own_key: Path
 ) -> None:
     """Plant an index, and change the key, so that its pointer has the seal of another key."""
-    open_index().follow()
+    open_index().update_to_tip()
     old_folder, marker_folder = find_index_folder(repo), tmp_path / "marked"
     (old_folder / "_MAIN_1.toc").write_bytes(pickle.dumps(_MakeFolderOnUnpickling(marker_folder)))
     next(old_folder.glob("*.flat")).write_bytes(pickle.dumps(_MakeFolderOnUnpickling(marker_folder)))
@@ -276,7 +276,7 @@ def test_planted_index_is_never_unpickled(
 
 @pytest.mark.process
 def test_copied_index_is_rebuilt(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     folder = find_index_folder(repo)
     folder.rename(folder.with_name("aside"))
     subprocess.run(["cp", "-r", str(folder.with_name("aside")), str(folder)], check=True)
@@ -287,7 +287,7 @@ def test_copied_index_is_rebuilt(open_index: OpenIndex, repo: Repo) -> None:
 def test_index_folder_and_key_are_private(
     index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path
 ) -> None:
-    index.follow()
+    index.update_to_tip()
     assert (
         stat.S_IMODE(find_location_folder(repo).stat().st_mode)
         == stat.S_IMODE(find_index_folder(repo).stat().st_mode)
@@ -318,7 +318,7 @@ def test_locked_index_serves_old_commit_as_stale(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    old_commit = index.follow()
+    old_commit = index.update_to_tip()
     with hold_lock(find_location_folder(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
@@ -343,7 +343,7 @@ def test_bare_detached_and_unborn_repositories_are_searched(
 def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
     repo = create_empty_repository(tmp_path / "new")
     index = SearchIndex(Workspace.open(repo.path))
-    assert index.follow() is None
+    assert index.update_to_tip() is None
     repo.commit({"a.md": "# Quagga\n"})
     assert search_ids(index, "quagga") == ["a.md#_preamble"]
 
@@ -373,7 +373,7 @@ def test_index_names_of_branches_are_distinct() -> None:
 
 def test_indexing_reports_progress(index: SearchIndex) -> None:
     reports: list[tuple[int, int, str]] = []
-    index.follow(lambda *step: reports.append(step))
+    index.update_to_tip(lambda *step: reports.append(step))
     assert reports[0][0] == 0
     assert reports[-1][:2] == (4, 4)
 
@@ -392,7 +392,7 @@ def test_commit_pruned_while_serving_is_no_longer_searched(index: SearchIndex, r
 
 
 def test_leftovers_of_a_killed_rebuild_are_deleted(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     (find_location_folder(repo) / "0123456789abcdef").mkdir()
     (find_location_folder(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
     repo.commit({"notes/new.md": "# New\n"})

@@ -241,7 +241,7 @@ class ChangingLiveIndex:
         if generation is not None and self._remaining_commits:
             self._remaining_commits -= 1
             self._repo.commit({f"new{self._remaining_commits}.md": "# New\n"})
-            self._live.follow()
+            self._live.update_to_tip()
         return self._live.search(query, offset, limit, generation)
 
 

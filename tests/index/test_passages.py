@@ -40,12 +40,17 @@ def test_passage_text_has_delimiters_with_positions(index: SearchIndex, repo: Re
         "### Jitter\nTo prevent thundering herds, jitter is applied..."
     )
     assert passage.commit == repo.head()
-    assert [chunk.offset for chunk in passage.chunks] == [-1, 0, 1]
+    assert [chunk.relative_position for chunk in passage.chunks] == [-1, 0, 1]
 
 
 def test_context_stops_at_file_boundaries(index: SearchIndex) -> None:
     passage = index.get("guides/retries.md#backoff", context=5)
-    assert [(chunk.position, chunk.offset) for chunk in passage.chunks] == [(1, -1), (2, 0), (3, 1), (4, 2)]
+    assert [(chunk.position, chunk.relative_position) for chunk in passage.chunks] == [
+        (1, -1),
+        (2, 0),
+        (3, 1),
+        (4, 2),
+    ]
     assert [chunk.chunk_id for chunk in index.get("guides/retries.md#errors").chunks] == [
         "guides/retries.md#errors"
     ]
@@ -178,7 +183,7 @@ def test_any_document_text_preserves_the_delimiter_grammar(
     for section in document.sections:
         passage = read_passage(snapshot, f"{path}#{section.key}", context)
         expected = [
-            (chunk.chunk_id, str(chunk.position), str(chunk.total), describe_role(chunk.offset))
+            (chunk.chunk_id, str(chunk.position), str(chunk.total), describe_role(chunk.relative_position))
             for chunk in passage.chunks
         ]
         assert (
@@ -214,7 +219,7 @@ def test_context_includes_neighbours_across_the_file(index: SearchIndex, repo: R
         passage = index.get(f"guides/long.md#{key}", context=5)
         assert [chunk.key for chunk in passage.chunks] == keys[max(0, position - 5) : position + 6]
         assert [chunk.position for chunk in passage.chunks] == [
-            position + 1 + chunk.offset for chunk in passage.chunks
+            position + 1 + chunk.relative_position for chunk in passage.chunks
         ]
         assert {chunk.total for chunk in passage.chunks} == {15}
 

@@ -185,7 +185,7 @@ def test_failed_answer_after_commit_is_a_success(tmp_path: Path, monkeypatch: py
 
 
 def test_failed_step_after_commit_preserves_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SearchIndex, "follow", _raise_error)
+    monkeypatch.setattr(SearchIndex, "update_to_tip", _raise_error)
     answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert {"slug", "commit", "hints"} <= set(answer.data)
 

@@ -21,8 +21,8 @@ from workspace.revisions import (
     BeforeHistory,
     NotACommit,
     RefNotFound,
-    find_ref,
     list_ref_names,
+    resolve_branch_ref,
 )
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
@@ -57,7 +57,7 @@ def daily_commits(repo: Repo) -> list[str]:
 
 
 def resolve_ref(repo: Repo, ref: str, branch: str | None = None) -> str:
-    return find_ref(Workspace.open(repo.path, branch=branch), ref)
+    return resolve_branch_ref(Workspace.open(repo.path, branch=branch), ref)
 
 
 def test_every_form_of_ref_resolves_to_its_commit(repo: Repo, daily_commits: list[str]) -> None:
@@ -142,12 +142,12 @@ def test_date_without_name_refers_to_served_branch(repo: Repo, daily_commits: li
 def test_date_is_resolved_again_after_branch_moves(repo: Repo, daily_commits: list[str]) -> None:
     workspace = Workspace.open(repo.path)
     for _ in range(2):
-        assert find_ref(workspace, "@{2026-02-10}") == daily_commits[2]
+        assert resolve_branch_ref(workspace, "@{2026-02-10}") == daily_commits[2]
     later_commit = commit_at(repo, "2026-02-05T12:00:00Z", "# Later\n")
-    assert find_ref(workspace, "@{2026-02-10}") == later_commit
+    assert resolve_branch_ref(workspace, "@{2026-02-10}") == later_commit
     for day in range(1, 29):
         for hour in range(10, 15):
-            assert find_ref(workspace, f"@{{2026-02-{day:02}T{hour}:00}}") == (
+            assert resolve_branch_ref(workspace, f"@{{2026-02-{day:02}T{hour}:00}}") == (
                 later_commit if (day, hour) >= (5, 12) else daily_commits[2]
             )
     assert len(workspace.commits_by_date) <= 100

@@ -94,7 +94,7 @@ def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
     workspace = open_workspace(repo)
     head_before = repo.head()
     result = write_batch(workspace, APPEND, INVALID_UPDATE, mode=Mode.ALL)
-    assert [step.status for step in result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
+    assert [step.status for step in result.steps] == [StepStatus.ROLLED_BACK, StepStatus.FAILED]
     assert (result.is_committed, repo.head()) == (False, head_before)
     result = write_batch(workspace, APPEND, INVALID_UPDATE)
     assert [step.status for step in result.steps] == [StepStatus.DONE, StepStatus.FAILED]

@@ -98,7 +98,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 def _build_operation(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
     from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
-    from workspace.revisions import find_ref
+    from workspace.revisions import resolve_branch_ref
 
     request = read_arguments(RestoreDocumentArguments, item)
     if request.undo is not None:
@@ -108,7 +108,7 @@ def _build_operation(context: Context, item: CallArguments, *, is_partial: bool 
                 fix="Give only 'undo', or only 'file' and 'ref', with 'slug' for a section.",
                 field="undo",
             )
-        return Undo(commit=find_ref(context.workspace, request.undo), is_partial=is_partial)
+        return Undo(commit=resolve_branch_ref(context.workspace, request.undo), is_partial=is_partial)
     for name, value in (("file", request.file), ("ref", request.ref)):
         if not value:
             raise InvalidArguments(
@@ -116,7 +116,7 @@ def _build_operation(context: Context, item: CallArguments, *, is_partial: bool 
                 fix="Give 'file' and 'ref', with 'slug' for a section, or 'undo' with a commit.",
                 field=name,
             )
-    commit = find_ref(context.workspace, str(request.ref))
+    commit = resolve_branch_ref(context.workspace, str(request.ref))
     file, slug = resolve_target(context.snapshot(), str(request.file), request.slug)
     if slug:
         return RestoreSection(file=file, slug=slug, commit=commit)

@@ -68,15 +68,15 @@ def choose_commit(context: Context, proposal: Proposal) -> str | None:
 
 def describe_author(author: Author) -> Data:
     """Return an author; `client` or `token` is a name if the author is known by it, else null."""
-    from workspace.proposals.events import KnownBy
+    from workspace.proposals.events import IdentitySource
 
     label = escape_invisible(author.label) or None
     return {
         "name": escape_invisible(author.name),
         "email": escape_invisible(author.email),
         "known_by": author.known_by.value,
-        "client": label if author.known_by is KnownBy.CLIENT else None,
-        "token": label if author.known_by is KnownBy.TOKEN else None,
+        "client": label if author.known_by is IdentitySource.CLIENT else None,
+        "token": label if author.known_by is IdentitySource.TOKEN else None,
     }
 
 

@@ -27,7 +27,7 @@ from tools.proposals.descriptions import (
 )
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor, list_overlaps
-from tools.writer import follow_commit, select_example_arguments
+from tools.writer import select_example_arguments, update_index_to
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
@@ -396,7 +396,7 @@ def _build_answer(context: Context, action: Action, result: ActionResult) -> Ans
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.content.target
-        hints += follow_commit(context, result.commit)
+        hints += update_index_to(context, result.commit)
     if hints:
         data["hints"] = hints
     return Answer({**data, "next_step": _next_step(context, action.name, result)})

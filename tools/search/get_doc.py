@@ -125,7 +125,7 @@ def _describe_chunk(chunk: PassageChunk) -> Data:
         "chunk_id": chunk.chunk_id,
         "position": chunk.position,
         "total": chunk.total,
-        "offset": chunk.offset,
+        "offset": chunk.relative_position,
         "text": chunk.text,
     }
     if chunk.start:
@@ -168,8 +168,10 @@ def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
     cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut_chunk is not None:
         return _build_rest_step(read_context, cut_chunk)
-    if last_chunk.position < last_chunk.total and last_chunk.offset < MAX_CONTEXT_CHUNKS:
-        wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last_chunk.offset + 1)
+    if last_chunk.position < last_chunk.total and last_chunk.relative_position < MAX_CONTEXT_CHUNKS:
+        wider_call = read_context.call(
+            "get_doc", chunk_id=target.chunk_id, context=last_chunk.relative_position + 1
+        )
         return NextStep("Read more around it with ", wider_call)
     if last_chunk.position < last_chunk.total:
         return NextStep(

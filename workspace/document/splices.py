@@ -95,7 +95,7 @@ def apply_edit(document: Document, edit: Edit) -> Document:
     if edited_document.front_matter_lines != document.front_matter_lines and not edit.may_change_front_matter:
         raise StructureChanged(
             f"the new text would be read as front matter of {document.path}",
-            fix="Begin the text with another line than `---`.",
+            fix="Begin the text with a line other than `---`.",
             section=None,
         )
     _check_structure(document, edited_document, splices, edit.renamed_position)

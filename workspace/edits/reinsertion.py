@@ -262,7 +262,7 @@ class HistoryTracer:
         self._tracker = Tracker(snapshot.git, snapshot.config.is_document, _MAX_READ_BYTES)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
-    def follow(self, history: Sequence[Node], position: SectionPosition) -> SectionPosition | None:
+    def map_position(self, history: Sequence[Node], position: SectionPosition) -> SectionPosition | None:
         """Map a position in the first commit of a history to the last; return None if it is missing there."""
         for old_tree, new_tree in pairwise(node.tree for node in history):
             next_position = (

@@ -116,7 +116,7 @@ class RestoreDocument(Operation):
             raise tip.not_found_error(path)
         history = list_commits_between(tip.git, tip.commit, self.commit)
         if is_present and tip.entry(path) is not None:
-            origin = HistoryTracer(tip).follow(history, SectionPosition(path))
+            origin = HistoryTracer(tip).map_position(history, SectionPosition(path))
             if origin is not None:
                 version = read_version(snapshot, origin.path, tip.config)
                 if version is not None:
@@ -129,7 +129,7 @@ class RestoreDocument(Operation):
                 among=SuggestionSource(HintKind.COMMITS, path),
                 ref=self.commit,
             )
-        later_position = HistoryTracer(tip).follow([*reversed(history)], SectionPosition(path))
+        later_position = HistoryTracer(tip).map_position([*reversed(history)], SectionPosition(path))
         if later_position is not None and later_position.path != path:
             if is_present:
                 raise PathExists(
@@ -256,7 +256,7 @@ class RestoreSection(DocumentOperation):
             current = resolve_section(document, self.slug)
         except SectionNotFound as error:
             old_document, section = self._find_at_commit(snapshot, tip, history, document.path)
-            later_position = HistoryTracer(tip).follow(
+            later_position = HistoryTracer(tip).map_position(
                 [*reversed(history)], SectionPosition(old_document.path, old_document, section)
             )
             if later_position is not None and later_position.section is not None:
@@ -285,7 +285,7 @@ class RestoreSection(DocumentOperation):
         if overlay.has_changed(path):
             section = SectionMatch(document, committed_document, Evidence.TEXT).find_successor(current)
         return (
-            HistoryTracer(tip).follow(history, SectionPosition(path, committed_document, section))
+            HistoryTracer(tip).map_position(history, SectionPosition(path, committed_document, section))
             if section
             else None
         )
@@ -297,7 +297,9 @@ class RestoreSection(DocumentOperation):
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
         from workspace.history.section_tracker import SectionPosition
 
-        position = HistoryTracer(tip).follow(history, SectionPosition(path)) if tip.entry(path) else None
+        position = (
+            HistoryTracer(tip).map_position(history, SectionPosition(path)) if tip.entry(path) else None
+        )
         path = position.path if position else path
         old_document = read_version(snapshot, path, tip.config)
         keys = [item.key for item in old_document.sections] if old_document else []

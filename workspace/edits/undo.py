@@ -250,7 +250,7 @@ class CommitUndo:
         moved_path = self._overlay.find_moved_path(path)
         if moved_path is not None or self._overlay.has_changed(path):
             return moved_path
-        position = self._tracer.follow([*reversed(self._list_commits())], SectionPosition(path))
+        position = self._tracer.map_position([*reversed(self._list_commits())], SectionPosition(path))
         new_path = position.path if position else None
         if new_path is None or self._overlay.find(new_path) is not None:
             return new_path

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import list_commits_between
 from workspace.git.messages import DECIDED_BY_TRAILER, PERSON_TRAILER, read_trailers
-from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed, Submitted
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision, Reviewed, Submitted
 from workspace.proposals.proposal import CommitRelation
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _compute_mac(
     return hmac.new(key, message.encode(), hashlib.sha256).hexdigest()
 
 
-_ReviewerKey = tuple[KnownBy, str, bool]
+_ReviewerKey = tuple[IdentitySource, str, bool]
 """A reviewer: how the reviewer is known, the address or label, and True if a token proves it."""
 
 
@@ -201,9 +201,9 @@ def normalize_address(person: Person) -> str:
 
 def _is_own(author: Author, person: Person) -> bool:
     """Return True if a person opened the proposal; a client's proposal belongs to no person."""
-    if author.known_by is KnownBy.CLIENT:
+    if author.known_by is IdentitySource.CLIENT:
         return False
-    is_same_token = author.known_by is KnownBy.TOKEN and author.label == person.token
+    is_same_token = author.known_by is IdentitySource.TOKEN and author.label == person.token
     return is_same_token or author.email.casefold() == normalize_address(person)
 
 
@@ -241,8 +241,12 @@ class _ReviewReplay:
     def _apply_proven(self, event: Event, body: Reviewed, person: Person) -> None:
         """Apply a review that a token proves; it replaces earlier reviews of the person."""
         address = normalize_address(person)
-        person_key: _ReviewerKey = (KnownBy.TOKEN, address, True)
-        for key in (person_key, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
+        person_key: _ReviewerKey = (IdentitySource.TOKEN, address, True)
+        for key in (
+            person_key,
+            (IdentitySource.TOKEN, person.token, False),
+            (IdentitySource.GIT, address, False),
+        ):
             self._withdraw_request(key)
         approvals = self.approvals.setdefault(address, {})
         if body.verdict is ReviewDecision.APPROVE:
@@ -265,7 +269,7 @@ class _ReviewReplay:
             self._add_request(key, event.author, body.commit)
 
     def _prove_author(self, author: Author, body: Reviewed) -> Person | VoidReason:
-        if author.known_by is not KnownBy.TOKEN:
+        if author.known_by is not IdentitySource.TOKEN:
             return VoidReason.NO_TOKEN
         token = author.label
         if token not in self._people_by_token:

@@ -37,8 +37,8 @@ from workspace.proposals.events import (
     Edited,
     Event,
     EventBody,
+    IdentitySource,
     InvalidEventText,
-    KnownBy,
     Opened,
     Refreshed,
     ReviewDecision,
@@ -224,7 +224,7 @@ def _find_quota_share(event: Event, size: int) -> float:
             return _COMMENT_SHARE
     if size > _MAX_SHORT_EVENT_BYTES:
         return _COMMENT_SHARE
-    return _CLIENT_SHARE if event.author.known_by is KnownBy.CLIENT else _FULL_SHARE
+    return _CLIENT_SHARE if event.author.known_by is IdentitySource.CLIENT else _FULL_SHARE
 
 
 MAX_PROPOSALS = 20_000

@@ -49,7 +49,7 @@ class InvalidEventText(WorkspaceError):
     code = "INVALID_WORDS"
 
 
-class KnownBy(StrEnum):
+class IdentitySource(StrEnum):
     """The way in which an author is known. This is a claim of the writer: a file in Git proves nothing."""
 
     GIT = "git"
@@ -62,13 +62,13 @@ class Author(NamedTuple):
 
     name: str
     email: str
-    known_by: KnownBy
+    known_by: IdentitySource
     label: str = ""
 
     @property
-    def key(self) -> tuple[KnownBy, str]:
+    def key(self) -> tuple[IdentitySource, str]:
         """The key of an author among authors known in the same way: a token's name, or else the address."""
-        is_known_by_token = self.known_by is KnownBy.TOKEN
+        is_known_by_token = self.known_by is IdentitySource.TOKEN
         return self.known_by, self.label if is_known_by_token else self.email.casefold() or self.name
 
     def is_same(self, other: Author) -> bool:
@@ -76,7 +76,7 @@ class Author(NamedTuple):
 
         A client differs from the person in whose name it commits, because it cannot have a token.
         """
-        if KnownBy.CLIENT in (self.known_by, other.known_by) or self.known_by is other.known_by:
+        if IdentitySource.CLIENT in (self.known_by, other.known_by) or self.known_by is other.known_by:
             return self.key == other.key
         return bool(self.email) and self.email.casefold() == other.email.casefold()
 
@@ -376,7 +376,7 @@ def read_author(value: object) -> Author:
         {
             "name": make_text_check(_MAX_NAME_CHARACTERS),
             "email": make_text_check(_MAX_NAME_CHARACTERS),
-            "known_by": make_enum_check(KnownBy),
+            "known_by": make_enum_check(IdentitySource),
             "label": make_optional_check(make_text_check(_MAX_NAME_CHARACTERS)),
         },
     )

@@ -24,7 +24,7 @@ from workspace.proposals.events import (
     CommentTarget,
     Edited,
     Event,
-    KnownBy,
+    IdentitySource,
     Opened,
     Refreshed,
     Reopened,
@@ -162,7 +162,7 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
 
 def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     reviews: list[Review] = []
-    last_decisions: dict[tuple[KnownBy, str], int] = {}  # the index of each person's valid decision
+    last_decisions: dict[tuple[IdentitySource, str], int] = {}  # the index of each person's valid decision
     for event in events:
         if isinstance(event.body, Submitted):
             for person, index in [*last_decisions.items()]:

@@ -1,7 +1,7 @@
 """Classes and functions of source code, found without a parser for each language.
 
-Comments and strings are replaced by spaces first. A definition is then a line that begins with a word such as
-`class` or `def` and a name. A line with a name, arguments and a body is also a definition. Indentation
+Comments and strings are replaced by spaces first. A definition is a line that begins with a keyword, such
+as `class` or `def`, and a name. A line with a name, arguments and a body is also a definition. Indentation
 determines which definition contains another.
 
 The time is linear in the length of every text. Common lexers search to the end of the text again
@@ -48,14 +48,14 @@ MODIFIER = rf"(?:(?:{'|'.join(_MODIFIERS.split())})(?:\([^()\n]{{0,80}}\))?[ \t]
 """Matches a modifier before a definition, such as `public` or `pub(crate)`, and the space after it."""
 
 _NAME = r"[^\W\d][\w$.:]*[?!]?|[$~][\w$]+"
-_STATEMENT_WORDS = (
+_STATEMENT_KEYWORDS = (
     "await case catch delete do else elif except finally for foreach if in lock match new not or return "
     "sizeof switch synchronized then throw try typeof until using when while with yield"
 )
 
 # A type and a name, or a name alone. Each text matches in one way only, so there is no backtracking.
 _CALLABLE = re.compile(
-    rf"^([ \t]*)(?!(?:{'|'.join(_STATEMENT_WORDS.split())})\b)"
+    rf"^([ \t]*)(?!(?:{'|'.join(_STATEMENT_KEYWORDS.split())})\b)"
     r"((?:[\w:<>,\[\].?@]+[ \t*&]+){0,8})([~\w$:#]+)[ \t]*(?=\()",
     re.MULTILINE,
 )
@@ -73,7 +73,7 @@ class _Language(NamedTuple):
     """
 
     mask: re.Pattern[str]
-    definition_words: str
+    definition_keywords: str
     callable_form: str = ""
 
 
@@ -120,7 +120,7 @@ def read_headings(lines: Lines, path: str) -> list[TextHeading]:
         sorted(
             (
                 *_find_callable_definitions(masked_text, language),
-                *_find_word_definitions(masked_text, language),
+                *_find_keyword_definitions(masked_text, language),
             )
         )
     )
@@ -150,18 +150,18 @@ def _replace_with_spaces(match: re.Match[str]) -> str:
     return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
-def _find_word_definitions(masked_text: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the definitions that begin with a word: the offset, then the indentation and the name."""
-    words = "|".join(language.definition_words.split())
+def _find_keyword_definitions(masked_text: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the definitions that begin with a keyword: the offset, then the indentation and the name."""
+    keywords = "|".join(language.definition_keywords.split())
     pattern = re.compile(
-        rf"^([ \t]*){MODIFIER}{{0,8}}(?:{words})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
+        rf"^([ \t]*){MODIFIER}{{0,8}}(?:{keywords})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
         rf"(?:\([^()\n]{{0,200}}\)[ \t]*)?({_NAME})",
         re.MULTILINE,
     )
     for match in pattern.finditer(masked_text):
         end = masked_text.find("\n", match.end())
         rest_of_line = masked_text[match.end() : end if end >= 0 else len(masked_text)].rstrip()
-        # In languages with typed functions such a line declares a function or a variable of the type.
+        # In languages with typed functions, a line without a body declares a function or a variable.
         if (
             language.callable_form != "typed"
             or "{" in rest_of_line

@@ -119,7 +119,7 @@ class StepStatus(StrEnum):
 
     DONE = "done"
     FAILED = "failed"
-    UNDONE = "undone"
+    ROLLED_BACK = "undone"
     NOT_RUN = "not_run"
 
 
@@ -282,9 +282,11 @@ def _count_text_bytes(operation: Operation | WorkspaceError) -> int:
 def _roll_back(
     snapshot: Snapshot, steps: list[PlanStep], operations: Sequence[Operation | WorkspaceError]
 ) -> Plan:
-    undone_steps = [PlanStep(step.operation, StepStatus.UNDONE, step.outcome) for step in steps[:-1]]
+    rolled_back_steps = [
+        PlanStep(step.operation, StepStatus.ROLLED_BACK, step.outcome) for step in steps[:-1]
+    ]
     skipped_steps = [
         PlanStep(None if isinstance(operation, WorkspaceError) else operation, StepStatus.NOT_RUN)
         for operation in operations[len(steps) :]
     ]
-    return Plan(snapshot, Overlay(snapshot), (*undone_steps, steps[-1], *skipped_steps), {})
+    return Plan(snapshot, Overlay(snapshot), (*rolled_back_steps, steps[-1], *skipped_steps), {})

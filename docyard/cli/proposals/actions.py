@@ -190,12 +190,12 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: boo
     """
     from docyard.terminal.credentials import identify_person
     from workspace.proposals.actions.repository import Actor
-    from workspace.proposals.events import Author, KnownBy
+    from workspace.proposals.events import Author, IdentitySource
 
     person = identify_person(workspace, token_file, prompt=prompt)
     if person is None:
-        return Actor(Author(*workspace.author(), KnownBy.GIT), TOOL, CLIENT)
-    return Actor(Author(person.name, person.email, KnownBy.TOKEN, person.token), TOOL, CLIENT, person)
+        return Actor(Author(*workspace.author(), IdentitySource.GIT), TOOL, CLIENT)
+    return Actor(Author(person.name, person.email, IdentitySource.TOKEN, person.token), TOOL, CLIENT, person)
 
 
 def read_text(message: str | None, purpose: str, *, allow_empty: bool = False) -> str:

@@ -203,10 +203,10 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
     Raises RefNotFound, NotACommit, NoHistory.
     """
     from docyard.web.diff import build_diff
-    from workspace.revisions import find_ref
+    from workspace.revisions import resolve_branch_ref
 
     request.workspace.history()  # raises NoHistory for an artifact
-    id = find_ref(request.workspace, request.path_params["id"])
+    id = resolve_branch_ref(request.workspace, request.path_params["id"])
     commit = request.workspace.git.commit(id)
     view = "inline" if request.query.get("view") == "inline" else "side"
     offset_text = request.query.get("offset", "")

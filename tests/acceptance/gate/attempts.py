@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.acceptance.gate.scene import NO_RULES, RULES_WITHOUT_APPROVAL
+from tests.acceptance.gate.gate_setup import NO_RULES, RULES_WITHOUT_APPROVAL
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision, Reviewed
 
 if TYPE_CHECKING:
     from tests.acceptance.gate.random_walk import Walk
@@ -37,7 +37,7 @@ def forge_approval(walk: Walk, approver: str, merger: str) -> None:
         event.body for proposal in walk.list_proposals() for event in log.read().events_of(proposal.id).events
     ]
     seals = [body.seal for body in bodies if isinstance(body, Reviewed)]
-    author = Author(approver.title(), f"{approver}@example.org", KnownBy.TOKEN, approver)
+    author = Author(approver.title(), f"{approver}@example.org", IdentitySource.TOKEN, approver)
     for seal in dict.fromkeys([None, "0" * 96, *seals]):
         review = Reviewed(ReviewDecision.APPROVE, "", walk.get_tip(id) or "", seal)
         log.append(id, [review], author, tool="forger", client="forger")

@@ -27,7 +27,7 @@ from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.snapshot.snapshot import Snapshot
 from workspace.sync.sync import sync
@@ -91,7 +91,7 @@ class Clones:
                 tokens.trust(secret, "Bea", "bea@example.org")
             else:
                 secret = tokens.add("bea", "Bea", "bea@example.org")
-            author = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
+            author = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
             person = Actor(author, "proposals", "command line", tokens.person(secret))
             self.clones.append(Clone(repo, workspace, self._build_tools(workspace), person))
 

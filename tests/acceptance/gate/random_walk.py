@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.gate.attempts import ATTEMPTS
-from tests.acceptance.gate.scene import (
+from tests.acceptance.gate.gate_setup import (
     NO_RULES,
     PEOPLE,
     RULES,
     RULES_FOR_ALL_PATHS,
     RULES_WITHOUT_APPROVAL,
-    GateScene,
+    GateSetup,
 )
 from tests.repositories import NAME
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Person
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, KnownBy, Opened, ReviewDecision, Reviewed
+from workspace.proposals.events import Author, IdentitySource, Opened, ReviewDecision, Reviewed
 from workspace.workspace import Workspace
 
 ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]
 COMMANDS = (("fix",), ("fix", "--anchors"), ("fix", "-m", "Mend"), ("init",), ("sync",), ("index", "rebuild"))
 SLUGS = ("calls", "begin", "tasks", "_preamble", "more")
-AGENT = Author(NAME, "ada@example.org", KnownBy.CLIENT, "an agent")
+AGENT = Author(NAME, "ada@example.org", IdentitySource.CLIENT, "an agent")
 
 
-class Walk(GateScene):
+class Walk(GateSetup):
     """A walk of random actions of agents and people."""
 
     # Tools
@@ -226,7 +226,7 @@ class Walk(GateScene):
         if proposal is None or other_proposal is None or proposal.tip is None:
             return
         person_name = self.rng.choice(PEOPLE)
-        token = Author(person_name.title(), f"{person_name}@example.org", KnownBy.TOKEN, person_name)
+        token = Author(person_name.title(), f"{person_name}@example.org", IdentitySource.TOKEN, person_name)
         events = EventLog(self.workspace.git).read().events_of(other_proposal.id).events
         seals = [event.body.seal for event in events if isinstance(event.body, Reviewed)]
         seal = self.rng.choice([None, "0" * 96, *seals])

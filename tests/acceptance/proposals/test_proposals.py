@@ -63,7 +63,7 @@ class Person:
         return json.loads(self.run(*arguments, "--json"))
 
 
-class Scene(NamedTuple):
+class ProposalSetup(NamedTuple):
     """A repository, two agents with separate servers, of which one has the older protocol, and a person."""
 
     repo: Repo
@@ -74,14 +74,14 @@ class Scene(NamedTuple):
 
 
 @pytest.fixture
-def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
+def setup(tmp_path: Path, home: Path) -> Iterator[ProposalSetup]:
     documents = {f"specs/service-{number}.md": DOCUMENT.format(number=number) for number in range(10)}
     repo = repositories.create_repository(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
     with (
         serve_repository(repo.path, home) as first_agent,
         serve_repository(repo.path, home, protocol="legacy") as second_agent,
     ):
-        yield Scene(repo, first_agent, second_agent, Person(repo, home), home)
+        yield ProposalSetup(repo, first_agent, second_agent, Person(repo, home), home)
 
 
 def make_path(number: int) -> str:
@@ -116,8 +116,8 @@ def make_section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
     }
 
 
-def test_new_clone_contains_proposals_of_two_agents(scene: Scene, tmp_path: Path) -> None:
-    first_agent, second_agent, person = scene.first_agent, scene.second_agent, scene.person
+def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_path: Path) -> None:
+    first_agent, second_agent, person = setup.first_agent, setup.second_agent, setup.person
 
     # Two agents make five proposals, the last by a direct write to a protected path.
     raise_id = open_proposal(
@@ -157,7 +157,7 @@ def test_new_clone_contains_proposals_of_two_agents(scene: Scene, tmp_path: Path
     )
     direct_id = response["proposal"]
     assert sorted(response["protected"]) == [make_path(2), make_path(8), make_path(9)]
-    assert scene.repo.git("log", "--format=%s", "main") == "First\n"
+    assert setup.repo.git("log", "--format=%s", "main") == "First\n"
     call_tool(second_agent, "update_proposal", proposal=direct_id, action="submit")
     expected_ids = [direct_id, tasks_id, errors_id, lower_id, raise_id]
     assert [item["proposal"] for item in call_tool(first_agent, "view_proposal")["proposals"]] == expected_ids
@@ -222,7 +222,7 @@ def test_new_clone_contains_proposals_of_two_agents(scene: Scene, tmp_path: Path
     # After the merge, the proposal of the second agent has a conflict, and its view contains the conflict.
     person.run("proposals", "approve", raise_id, "-m", "Good.")
     person.run("proposals", "merge", raise_id)
-    assert scene.repo.git("show", f"main:{make_path(1)}").count("Two hundred requests.") == 1
+    assert setup.repo.git("show", f"main:{make_path(1)}").count("Two hundred requests.") == 1
     conflict_view = call_tool(second_agent, "view_proposal", proposal=lower_id)
     [conflict] = conflict_view["conflicts"]
     assert (conflict["file"], conflict["where"]) == (make_path(2), "limits")
@@ -246,21 +246,21 @@ def test_new_clone_contains_proposals_of_two_agents(scene: Scene, tmp_path: Path
     for id in (lower_id, errors_id, tasks_id, direct_id):
         person.run("proposals", "approve", id)
         person.run("proposals", "merge", id)
-    text = scene.repo.git("show", f"main:{make_path(2)}")
+    text = setup.repo.git("show", f"main:{make_path(2)}")
     assert "Between fifty and two hundred requests." in text
     assert "\nAll.\n" in text
     assert "<<<<" not in text
 
     # The history has one merge for each proposal, in order, with its approvers.
-    graph = scene.repo.git("log", "--graph", "--oneline", "main")
-    subjects = scene.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
+    graph = setup.repo.git("log", "--graph", "--oneline", "main")
+    subjects = setup.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
     assert len(subjects) == 1 + len(expected_ids), graph
     assert "🎉 Measured" in subjects[1], graph
-    assert scene.repo.git("fsck", "--strict") == ""
+    assert setup.repo.git("fsck", "--strict") == ""
 
     # A new clone contains each proposal with its discussion.
-    scene.repo.git("clone", "-q", str(scene.repo.path), str(tmp_path / "clone"))
-    clone_person = Person(Repo(tmp_path / "clone"), scene.home)
+    setup.repo.git("clone", "-q", str(setup.repo.path), str(tmp_path / "clone"))
+    clone_person = Person(Repo(tmp_path / "clone"), setup.home)
     proposals = clone_person.run_json("proposals", "list", "--state", "all")["proposals"]
     assert {item["proposal"]: item["state"] for item in proposals} == dict.fromkeys(expected_ids, "merged")
     page = clone_person.run("proposals", "show", raise_id)

@@ -13,7 +13,7 @@ OBJECT: Schema = {"type": "object"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 
 
-def _one_of(*names: str) -> Schema:
+def _enum(*names: str) -> Schema:
     return {"type": "string", "enum": list(names)}
 
 
@@ -55,7 +55,7 @@ SUMMARY = _object(
     "_preamble content type",
     _preamble=TEXT,
     content=TEXT,
-    type=_one_of("summary"),
+    type=_enum("summary"),
     style=TEXT,
     original_tokens=INTEGER,
     summary_tokens=INTEGER,
@@ -65,11 +65,11 @@ SUMMARY = _object(
     original=_object("", path=TEXT, filename=TEXT, size_bytes=INTEGER, size_tokens=INTEGER),
     confidence=_object("", completeness=NUMBER, recommended_for=TEXTS, not_recommended_for=TEXTS),
 )
-FULL = _object("content type tokens path", content=TEXT, type=_one_of("full"), tokens=INTEGER, path=TEXT)
+FULL = _object("content type tokens path", content=TEXT, type=_enum("full"), tokens=INTEGER, path=TEXT)
 SECTION = _object(
     "content type section",
     content=TEXT,
-    type=_one_of("section"),
+    type=_enum("section"),
     section=TEXT,
     heading_level={"type": "integer", "minimum": 1, "maximum": 6},
     tokens=INTEGER,
@@ -77,11 +77,11 @@ SECTION = _object(
     end_line=INTEGER,
 )
 CONTENTS = _object(
-    "sections count type path", sections=TEXTS, count=INTEGER, type=_one_of("toc"), path=TEXT, note=TEXT
+    "sections count type path", sections=TEXTS, count=INTEGER, type=_enum("toc"), path=TEXT, note=TEXT
 )
-ERROR = _object("error type", error=TEXT, type=_one_of("error"))
+ERROR = _object("error type", error=TEXT, type=_enum("error"))
 SECTION_ERROR = _object(
-    "content type section error", content=TEXT, type=_one_of("error"), section=TEXT, error=TEXT
+    "content type section error", content=TEXT, type=_enum("error"), section=TEXT, error=TEXT
 )
 
 

@@ -11,7 +11,7 @@ from docyard.wording import format_count, join_words
 from tests.docyard.commands.conftest import ANSI_SEQUENCE, RunInTerminal
 from tests.docyard.conftest import Git
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
@@ -23,7 +23,7 @@ LONG_TITLE = "A title 🦆 with עברית that goes on " + "and on " * 25 + "to
 def proposal_id(repo: Path, git: Git) -> str:
     """Return the id of a proposal with control characters in its text and documents."""
     workspace = Workspace.open(repo, durable=False)
-    actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", KnownBy.GIT), "test", "test")
+    actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", IdentitySource.GIT), "test", "test")
     proposal = workspace.proposal_actions().open(
         LONG_TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True
     )

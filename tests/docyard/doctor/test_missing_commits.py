@@ -10,7 +10,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, Scene, write_text
+from tests.workspace.proposals.actions.proposal_setup import ADA, ProposalSetup, write_text
 from workspace.git.loose import unpack_loose
 from workspace.workspace import Workspace
 
@@ -47,13 +47,13 @@ def delete_copies(repo: Repo) -> None:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def setup(tmp_path: Path) -> ProposalSetup:
     """Return a repository in which Docyard wrote `main`, the discussion and a proposal."""
-    scene = Scene(tmp_path / "repo")
-    scene.write("First words.")
-    scene.write("Last words.")
-    scene.proposal_actions.comment(scene.submit_proposal("Proposed words.").id, ADA, "Why?")
-    return scene
+    setup = ProposalSetup(tmp_path / "repo")
+    setup.write("First words.")
+    setup.write("Last words.")
+    setup.proposal_actions.comment(setup.submit_proposal("Proposed words.").id, ADA, "Why?")
+    return setup
 
 
 def read_branches(repo: Repo) -> dict[str, str]:
@@ -63,9 +63,9 @@ def read_branches(repo: Repo) -> dict[str, str]:
 
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_pruned_tips_are_rebuilt_unchanged(
-    scene: Scene, tmp_path: Path, capsys: Capture, is_bare: bool
+    setup: ProposalSetup, tmp_path: Path, capsys: Capture, is_bare: bool
 ) -> None:
-    repo = scene.repo
+    repo = setup.repo
     if is_bare:
         shutil.move(repo.path / ".git", tmp_path / "bare.git")
         repo = Repo(tmp_path / "bare.git")
@@ -82,8 +82,8 @@ def test_pruned_tips_are_rebuilt_unchanged(
     assert is_bare or repo.status() == ""
 
 
-def test_two_pruned_commits_are_both_rebuilt(scene: Scene, capsys: Capture) -> None:
-    repo, before = scene.repo, read_branches(scene.repo)
+def test_two_pruned_commits_are_both_rebuilt(setup: ProposalSetup, capsys: Capture) -> None:
+    repo, before = setup.repo, read_branches(setup.repo)
     remove_objects(repo, sorted({*list_new_objects(repo, "main"), *list_new_objects(repo, "main^")}))
     assert run_fix(repo, capsys)[0] == 0
     assert read_branches(repo) == before
@@ -91,9 +91,9 @@ def test_two_pruned_commits_are_both_rebuilt(scene: Scene, capsys: Capture) -> N
 
 
 def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: Capture) -> None:
-    scene = Scene(tmp_path / "repo")
-    scene.write("Last words.")
-    repo = scene.repo
+    setup = ProposalSetup(tmp_path / "repo")
+    setup.write("Last words.")
+    repo = setup.repo
     tip, parent, tree = repo.git("log", "-1", "--format=%H %P %T").split()
     subject = repo.git("log", "-1", "--format=%s").strip()
     remove_objects(repo, list_new_objects(repo, "main"))
@@ -111,8 +111,8 @@ def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: 
     assert "And on." in repo.git("show", "main:guide.md")
 
 
-def test_lost_trees_without_copy_are_rebuilt_from_index(scene: Scene, capsys: Capture) -> None:
-    repo, before = scene.repo, read_branches(scene.repo)
+def test_lost_trees_without_copy_are_rebuilt_from_index(setup: ProposalSetup, capsys: Capture) -> None:
+    repo, before = setup.repo, read_branches(setup.repo)
     commit, *other_ids = list_new_objects(repo, "main")
     assert commit == before["main"]
     remove_objects(repo, other_ids)
@@ -122,8 +122,10 @@ def test_lost_trees_without_copy_are_rebuilt_from_index(scene: Scene, capsys: Ca
     assert repo.fsck() == ""
 
 
-def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(scene: Scene, capsys: Capture) -> None:
-    repo, before = scene.repo, read_branches(scene.repo)
+def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(
+    setup: ProposalSetup, capsys: Capture
+) -> None:
+    repo, before = setup.repo, read_branches(setup.repo)
     parent = repo.git("rev-parse", f"{DISCUSSION}^").strip()
     remove_objects(repo, list_new_objects(repo, DISCUSSION))
     delete_copies(repo)
@@ -135,8 +137,8 @@ def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(scene: Scene, c
     assert read_branches(repo) == before
 
 
-def test_objects_that_cannot_be_rebuilt_are_reported(scene: Scene, capsys: Capture) -> None:
-    repo = scene.repo
+def test_objects_that_cannot_be_rebuilt_are_reported(setup: ProposalSetup, capsys: Capture) -> None:
+    repo = setup.repo
     (branch,) = [name for name in read_branches(repo) if name.startswith("proposals/")]
     ids = list_new_objects(repo, branch)
     # The copy contains all objects except the text, like an incomplete copy.

@@ -29,7 +29,7 @@ def index_and_workspace(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Wor
 
 def evaluate(index_and_workspace: tuple[SearchIndex, Workspace], *cases: Case) -> CaseResults:
     index, workspace = index_and_workspace
-    return run_cases(index, workspace.snapshot(index.follow()), cases, top=50)
+    return run_cases(index, workspace.snapshot(index.update_to_tip()), cases, top=50)
 
 
 def test_results_are_measured_by_page_and_section(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:
@@ -111,7 +111,7 @@ def test_branch_that_moves_during_run_raises_error(
     index_and_workspace: tuple[SearchIndex, Workspace], repo: Path, git: Git
 ) -> None:
     index, workspace = index_and_workspace
-    snapshot = workspace.snapshot(index.follow())
+    snapshot = workspace.snapshot(index.update_to_tip())
     (repo / "new.md").write_text("# New\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Meanwhile")
@@ -123,7 +123,7 @@ def test_section_is_resolved_by_any_of_its_addresses(
     index_and_workspace: tuple[SearchIndex, Workspace],
 ) -> None:
     index, workspace = index_and_workspace
-    snapshot = workspace.snapshot(index.follow())
+    snapshot = workspace.snapshot(index.update_to_tip())
     expectation = resolve_expected(
         Case("1", "q", {"C#.md#windows": 1, "C#.md#setup/windows": 3, "C#.md": 2}), snapshot
     )
@@ -137,6 +137,10 @@ def test_progress_is_reported_per_case(index_and_workspace: tuple[SearchIndex, W
     reports: list[tuple[int, int, str]] = []
     cases = [Case(str(number), "jitter", {"guide.md": 1}) for number in range(3)]
     run_cases(
-        index, workspace.snapshot(index.follow()), cases, top=10, progress=lambda *args: reports.append(args)
+        index,
+        workspace.snapshot(index.update_to_tip()),
+        cases,
+        top=10,
+        progress=lambda *args: reports.append(args),
     )
     assert reports == [(1, 3, "Searching"), (2, 3, "Searching"), (3, 3, "Searching")]

@@ -16,11 +16,11 @@ from docyard.forges.pull_requests import (
 from tests import repositories
 from tests.loops import loop_over
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
-ACTOR = Actor(Author("Ann", "ann@example.org", KnownBy.GIT), "test", "tests")
+ACTOR = Actor(Author("Ann", "ann@example.org", IdentitySource.GIT), "test", "tests")
 
 
 @pytest.fixture

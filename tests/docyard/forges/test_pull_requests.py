@@ -21,14 +21,14 @@ from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.proposals.proposal import Proposal
 from workspace.sync.push import push_proposal
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
 
-ACTOR = Actor(Author("Ada", "ada@example.org", KnownBy.GIT), "test", "tests")
+ACTOR = Actor(Author("Ada", "ada@example.org", IdentitySource.GIT), "test", "tests")
 Clone = repositories.Repo
 Capture = pytest.CaptureFixture[str]
 

@@ -36,7 +36,7 @@ from docyard.forges.webhooks import (
 )
 from tests import fork_server, repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
-from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
+from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
 from workspace.git.remotes.credentials import Access
@@ -135,23 +135,23 @@ def build_sync_result(state: SyncState = SyncState.UP_TO_DATE) -> SyncResult:
     )
 
 
-ON_GITHUB = pytest.mark.parametrize("scene", ["github"], indirect=True)
+ON_GITHUB = pytest.mark.parametrize("setup", ["github"], indirect=True)
 """Parameters for tests that do not depend on the kind of forge."""
 
 
 @pytest.fixture(scope="module", params=["github", "gitlab", "gitea"])
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
-    with open_forge_scene(request.param, tmp_path_factory.mktemp(request.param)) as scene:
-        yield scene
+def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeSetup]:
+    with open_forge_setup(request.param, tmp_path_factory.mktemp(request.param)) as setup:
+        yield setup
 
 
 class Hooks:
     """A client of a workspace's webhooks."""
 
-    def __init__(self, scene: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
-        self.kind = scene.local.kind
+    def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
+        self.kind = setup.local.kind
         self.webhooks = Webhooks(
-            scene.workspace, exchanges, scene.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
+            setup.workspace, exchanges, setup.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
         )
         self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
 
@@ -169,8 +169,8 @@ def stub_exchanges() -> StubExchanges:
 
 
 @pytest.fixture
-def hooks(scene: ForgeScene, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
-    new_hooks = Hooks(scene, stub_exchanges)
+def hooks(setup: ForgeSetup, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
+    new_hooks = Hooks(setup, stub_exchanges)
     with new_hooks.client:
         yield new_hooks
 
@@ -248,7 +248,7 @@ def test_other_event_is_ignored(hooks: Hooks, stub_exchanges: StubExchanges) -> 
     assert stub_exchanges.scopes == []
 
 
-@pytest.mark.parametrize("scene", ["github", "gitea"], indirect=True)  # GitLab sends neither
+@pytest.mark.parametrize("setup", ["github", "gitea"], indirect=True)  # GitLab sends neither
 def test_ping_and_issue_comment_start_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
     assert hooks.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
     issue = build_payload(hooks.kind, issue={"number": 3})
@@ -257,14 +257,14 @@ def test_ping_and_issue_comment_start_no_exchange(hooks: Hooks, stub_exchanges: 
 
 
 def test_other_forge_or_missing_secret_returns_404(
-    scene: ForgeScene, hooks: Hooks, stub_exchanges: StubExchanges
+    setup: ForgeSetup, hooks: Hooks, stub_exchanges: StubExchanges
 ) -> None:
     other = "gitlab" if hooks.kind != "gitlab" else "gitea"
     body = build_payload(other)
     assert hooks.post(body, sign(other, body, get_event_name(other, "push")), other).status_code == 404
     assert hooks.post(body, {}, "bitbucket").status_code == 404
     assert hooks.client.get(f"/hooks/{hooks.kind}").status_code == 405
-    with (disabled_hooks := Hooks(scene, stub_exchanges, None)).client:
+    with (disabled_hooks := Hooks(setup, stub_exchanges, None)).client:
         assert disabled_hooks.send_event("push", build_payload(hooks.kind)).status_code == 404
     assert stub_exchanges.scopes == []
 
@@ -300,9 +300,9 @@ def _wait_until(condition: Callable[[], object]) -> None:
 
 
 @ON_GITHUB
-def test_slow_exchange_returns_503_with_retry(scene: ForgeScene, stub_exchanges: StubExchanges) -> None:
+def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
     stub_exchanges.release.clear()
-    slow_hooks = Hooks(scene, stub_exchanges)
+    slow_hooks = Hooks(setup, stub_exchanges)
     slow_hooks.webhooks._timeout_s = 0.05
     with slow_hooks.client:
         body = build_payload("github")
@@ -312,47 +312,47 @@ def test_slow_exchange_returns_503_with_retry(scene: ForgeScene, stub_exchanges:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("scene", GITHUB_AND_SLOW_KINDS, indirect=True)
-def test_response_follows_the_import(scene: ForgeScene) -> None:
-    proposal, number = scene.create_pull_request()
-    scene.local.state.review(number, "ana", "changes_requested", "Say why.")
-    rounds = ForgeRounds(scene.workspace, scene.access)
+@pytest.mark.parametrize("setup", GITHUB_AND_SLOW_KINDS, indirect=True)
+def test_response_follows_the_import(setup: ForgeSetup) -> None:
+    proposal, number = setup.create_pull_request()
+    setup.local.state.review(number, "ana", "changes_requested", "Say why.")
+    rounds = ForgeRounds(setup.workspace, setup.access)
     writes: list[bool] = []
-    exchanges = ExchangeQueue(scene.workspace, Access, rounds, lambda: writes.append(True))
-    with (hooks := Hooks(scene, exchanges)).client:
+    exchanges = ExchangeQueue(setup.workspace, Access, rounds, lambda: writes.append(True))
+    with (hooks := Hooks(setup, exchanges)).client:
         response = hooks.send_event(
             "pull_request", build_payload(hooks.kind, proposal.content.branch, number)
         )
         assert response.status_code == 200, response.text
         assert response.json()["followed"]["pull_requests"][0]["reviews"] == 1
-        assert scene.reload(proposal).state is ProposalState.CHANGES_REQUESTED
+        assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
         # A failed fetch: the response requests a retry, and contains no path.
-        scene.remote.path.rename(scene.remote.path.with_name("moved.git"))
+        setup.remote.path.rename(setup.remote.path.with_name("moved.git"))
         try:
             failed_response = hooks.send_event("push", build_payload(hooks.kind), "d-9")
             assert failed_response.status_code == 503
-            assert str(scene.remote.path) not in failed_response.text
+            assert str(setup.remote.path) not in failed_response.text
         finally:
-            scene.remote.path.with_name("moved.git").rename(scene.remote.path)
+            setup.remote.path.with_name("moved.git").rename(setup.remote.path)
     assert writes == [True]
 
 
 @ON_GITHUB
-def test_failed_round_returns_503(scene: ForgeScene, stub_exchanges: StubExchanges) -> None:
+def test_failed_round_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
     from docyard.forges.errors import ForgeLimited
 
     stub_exchanges.result = ExchangeResult(
         build_sync_result(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0))
     )
-    with (hooks := Hooks(scene, stub_exchanges)).client:
+    with (hooks := Hooks(setup, stub_exchanges)).client:
         response = hooks.send_event("pull_request", build_payload(hooks.kind, "b"))
     assert (response.status_code, response.headers["retry-after"]) == (503, "91")
 
 
 @ON_GITHUB
-def test_missing_token_returns_503(scene: ForgeScene, stub_exchanges: StubExchanges) -> None:
-    webhooks = Webhooks(scene.workspace, stub_exchanges, lambda: ForgeAccess(scene.local.url), SECRET)
-    hooks = Hooks(scene, stub_exchanges)
+def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
+    webhooks = Webhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local.url), SECRET)
+    hooks = Hooks(setup, stub_exchanges)
     hooks.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
     response = hooks.send_event("push", build_payload(hooks.kind))
     assert response.status_code == 503

@@ -114,7 +114,7 @@ def token_app(start: Callable[..., RunningApp]) -> RunningApp:
 
 
 @pytest.fixture(scope="module")
-def open_app(start: Callable[..., RunningApp]) -> RunningApp:
+def app_without_tokens(start: Callable[..., RunningApp]) -> RunningApp:
     """Return an application that requires no token."""
     return start(no_token=True)
 

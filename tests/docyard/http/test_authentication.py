@@ -149,10 +149,10 @@ def test_person_signs_in_and_out(token_app: RunningApp, ana: str) -> None:
 
 
 @loop_over("has_token", [True, False], ids=["with-a-token", "without"])
-def test_unnamed_session_can_sign_in_with_a_name(
-    token_app: RunningApp, open_app: RunningApp, ana: str, has_token: bool
+def test_session_without_name_can_sign_in_with_a_name(
+    token_app: RunningApp, app_without_tokens: RunningApp, ana: str, has_token: bool
 ) -> None:
-    browser = token_app.sign_in() if has_token else open_app.new_client()
+    browser = token_app.sign_in() if has_token else app_without_tokens.new_client()
     return_path = "/proposals/k7m2q9xa#[approve]"
     form = browser.get("/login", params={"after": return_path}, headers=HTML)
     assert form.status_code == 200
@@ -236,7 +236,7 @@ def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben: st
     assert browser.get("/").status_code == 401
 
 
-def test_unreadable_tokens_file_refuses_people(token_app: RunningApp, ana: str) -> None:
+def test_tokens_file_readable_by_others_refuses_people(token_app: RunningApp, ana: str) -> None:
     ana_browser, server_browser = token_app.sign_in(ana), token_app.sign_in()
     file = token_app.repo.path / ".git/docyard/tokens.json"
     file.chmod(0o644)
@@ -270,8 +270,8 @@ def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_a
         assert "Secure" not in cookie
 
 
-def test_open_server_accepts_requests_without_token(open_app: RunningApp, ana: str) -> None:
-    browser = open_app.new_client()
+def test_open_server_accepts_requests_without_token(app_without_tokens: RunningApp, ana: str) -> None:
+    browser = app_without_tokens.new_client()
     page = browser.get("/", headers=HTML)
     assert page.status_code == 200
     assert browser.get("/", params={"token": "old"}).headers["location"] == "/"
@@ -319,14 +319,14 @@ def test_read_only_server_refuses_all_writes(read_only_app: RunningApp) -> None:
     ids=["a product", "a product and a trailer", "none"],
 )
 def test_commit_author_is_the_owner_of_the_token(
-    open_app: RunningApp, ana: str, agent: str, client: str
+    app_without_tokens: RunningApp, ana: str, agent: str, client: str
 ) -> None:
     edit = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": agent.split("\t")[0]}
     message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": edit}}
     headers = {**JSON, "Authorization": f"Bearer {ana}", "User-Agent": agent}
-    body = open_app.new_client().post("/mcp", json=message, headers=headers).json()
+    body = app_without_tokens.new_client().post("/mcp", json=message, headers=headers).json()
     assert not body["result"].get("isError")
-    log = open_app.repo.git("log", "-1", "--format=%an %cn%n%(trailers:only)")
+    log = app_without_tokens.repo.git("log", "-1", "--format=%an %cn%n%(trailers:only)")
     assert log.splitlines()[0] == "Ana Li Ana Li"
     assert f"Docyard-Client: {client}\n" in log
     assert log.count("Docyard-Person: ana\n") == 1

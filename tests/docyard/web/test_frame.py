@@ -47,7 +47,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def server(repo: Repo) -> Iterator[PageServer]:
     with serve_pages(repo.path) as server:
-        server.site.index().follow()
+        server.site.index().update_to_tip()
         yield server
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from workspace.errors import WorkspaceError
 from workspace.git.store import GitStore
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, Commented, KnownBy, Opened
+from workspace.proposals.events import Author, Commented, IdentitySource, Opened
 
 PROPOSAL_ID = "k7m2q9xa"
 COMMENT_TEXT = "Why?"
@@ -19,7 +19,7 @@ def append_events(path: Path, arm: Callable[[], None], *, durable: bool = False)
     """Append two events of a proposal in one commit, always with the same idempotency key."""
     log = EventLog(GitStore(path), durable=durable)
     events = (Opened("A title", "", "main", f"proposals/{PROPOSAL_ID}", None), Commented(COMMENT_TEXT))
-    author = Author("Ada", "ada@example.org", KnownBy.GIT)
+    author = Author("Ada", "ada@example.org", IdentitySource.GIT)
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
     arm()
     try:

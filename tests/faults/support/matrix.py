@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ChildResult, ForkServer
-from tests.faults.support.scene import Scene
+from tests.faults.support.repo_template import RepoTemplate
 from tests.faults.support.shim import Call, Fault
 from tests.repositories import Repo
 
@@ -42,18 +42,18 @@ class Matrix:
     """A repository and a fault, which is injected at many points of the same batch."""
 
     def __init__(
-        self, server: ForkServer, scene: Scene, copy_path: Path, fault: str, *, durable: bool = True
+        self, server: ForkServer, template: RepoTemplate, copy_path: Path, fault: str, *, durable: bool = True
     ) -> None:
         self.server = server
-        self.scene = scene
+        self.template = template
         self.copy_path = copy_path
         self.fault, self.error = FAULTS[fault]
         self.durable = durable
         self.failed_call: Call | None = None
-        repo = scene.copy(copy_path)
+        repo = template.copy(copy_path)
         complete_run = server.run("write", repo.path, durable=durable)
         assert complete_run.is_committed
-        assert scene.check(repo)
+        assert template.check(repo)
         self.calls: Sequence[Call] = complete_run.calls
         """The calls of a batch without a fault. The number of a call is its point."""
 
@@ -78,7 +78,7 @@ class Matrix:
 
     def inject(self, point: int) -> tuple[Repo, ChildResult]:
         """Return a fresh repository after a fault at a point of the batch, and the result of the child."""
-        repo = self.scene.copy(self.copy_path)
+        repo = self.template.copy(self.copy_path)
         child_result = self.server.run(
             "write", repo.path, point=point, fault=self.fault, error=self.error, durable=self.durable
         )
@@ -103,7 +103,7 @@ class Matrix:
         expect_reflog = not any("/logs/" in call.path for call in refused_calls)
         expect_no_empty_folders = not any(call.name == "rmdir" for call in refused_calls)
         self.server.run("recover", repo.path)
-        is_committed = self.scene.check(
+        is_committed = self.template.check(
             repo, expect_reflog=expect_reflog, expect_no_empty_folders=expect_no_empty_folders
         )
         if not child_result.was_killed:
@@ -111,13 +111,13 @@ class Matrix:
                 f"the response was {dict(child_result.response)}"
             )
         self.retry(repo, is_committed=is_committed)
-        assert self.scene.check(
+        assert self.template.check(
             repo, expect_reflog=expect_reflog, expect_no_empty_folders=expect_no_empty_folders
         ), "a retry did not commit"
 
     def retry(self, repo: Repo, *, is_committed: bool) -> None:
         """Repeat the call with the same key. The retry must commit, or return the existing commit."""
-        retry_result = self.server.run("write", repo.path, base=self.scene.base, durable=self.durable)
+        retry_result = self.server.run("write", repo.path, base=self.template.base, durable=self.durable)
         expected = {"committed": not is_committed, "commit": repo.head(), "repeated": is_committed}
         assert {**retry_result.response, **expected} == retry_result.response, (
             f"a retry returned {dict(retry_result.response)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append
+from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup, make_append
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import derive_id
@@ -24,20 +24,20 @@ PROPOSAL_ACTIONS = ("open", "write", "propose", "comment", "approve", "refresh",
 
 def make_proposal_repository(path: Path, action_name: str) -> Repo:
     """Create a repository for an action, with an open proposal unless the action opens one."""
-    scene = Scene(path, RULE)
-    scene.person()
+    setup = ProposalSetup(path, RULE)
+    setup.person()
     if action_name in ("open", "propose"):
-        return scene.repo
-    scene.open(key="opening")
+        return setup.repo
+    setup.open(key="opening")
     if action_name != "forward":
-        scene.append(PROPOSAL_ID, "A proposed text.", "specs/api.md", "calls")
-        scene.proposal_actions.submit(PROPOSAL_ID, AGENT)
+        setup.append(PROPOSAL_ID, "A proposed text.", "specs/api.md", "calls")
+        setup.proposal_actions.submit(PROPOSAL_ID, AGENT)
     if action_name in ("refresh", "forward"):
-        scene.write("Another text.")
+        setup.write("Another text.")
     if action_name == "merge":
-        scene.approve(scene.proposal_actions.find(PROPOSAL_ID))
-        scene.write("Another text.")
-    return scene.repo
+        setup.approve(setup.proposal_actions.find(PROPOSAL_ID))
+        setup.write("Another text.")
+    return setup.repo
 
 
 def run_proposal_action(

@@ -20,14 +20,14 @@ from workspace.git.store import GitStore
 from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, Commented, KnownBy, Opened
+from workspace.proposals.events import Author, Commented, IdentitySource, Opened
 from workspace.sync.sync import sync as synchronise
 from workspace.workspace import Workspace
 
 PROPOSAL_ID = "k7m2q9xa"
 PROPOSAL_BRANCH = build_branch_name(PROPOSAL_ID, "Say more")
 BRANCHES = ("main", DISCUSSION_BRANCH, PROPOSAL_BRANCH)
-ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
+ADA = Author("Ada", "ada@example.org", IdentitySource.GIT)
 
 
 def make_diverged_clones(folder: Path) -> None:

@@ -84,7 +84,7 @@ def test_built_index_of_artifact_is_reused(artifact: Path) -> None:
     assert reports == search_reports != []
     reports.clear()
     second_index = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
-    second_index.follow()
+    second_index.update_to_tip()
     assert reports == []
     status = second_index.status()
     assert status.is_current
@@ -97,7 +97,7 @@ def test_only_the_last_two_indexes_of_a_folder_remain(build_out: BuildArtifact, 
     for number in range(4):
         build_out({"notes/plain.md": f"# Number {number}\n"})
         index = FrozenIndex(open_artifact(out))
-        index.follow()
+        index.update_to_tip()
         folder = index.status().folder
         assert folder is not None
         folders.add(folder)

@@ -32,7 +32,7 @@ from index.artifacts.manifest import read_manifest, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
-from tests.index.lists import QUERIES, RankedIds
+from tests.index.index_checks import QUERIES, RankedIds
 from tests.index.storage.test_crashes import kill_self, raise_disk_full, run_in_fork, stop_at
 from tests.repositories import Repo
 from workspace.config.taxonomy import InvalidManifest
@@ -312,7 +312,7 @@ def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> N
 
 
 def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
-    index.follow()
+    index.update_to_tip()
     live_index = next((repo.path / ".git" / "docyard" / "index").iterdir())
     notes = tmp_path / "notes"
     notes.mkdir()

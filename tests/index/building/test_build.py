@@ -48,11 +48,13 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
 
 
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
-    builder = Builder(tmp_path, limit=1)
+    folder = tmp_path / "index"
+    folder.mkdir()
+    builder = Builder(folder, limit=1)
     long_word = "word" * 300_000
     for number in range(3):
         builder.add(make_page(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))
-        assert len(list(tmp_path.iterdir())) == number + 1
+        assert len(list(folder.iterdir())) == number + 1
     segments = builder.finish()
     assert [segment.path(0) for segment in segments] == ["0.md", "1.md", "2.md"]
 

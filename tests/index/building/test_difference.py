@@ -111,10 +111,10 @@ def test_over_a_third_of_changed_documents_require_a_rebuild(
 
 def test_changed_description_updates_metadata_without_indexing(repo: Repo, base: str) -> None:
     index = SearchIndex(Workspace.open(repo.path))
-    index.follow()
+    index.update_to_tip()
     segments = index.status().segments
     repo.commit({"docyard.toml": "[taxonomy.language]\ndescription = 'By language.'\n[taxonomy.scope]\n"})
-    index.follow()
+    index.update_to_tip()
     metadata = index.metadata()
     assert metadata is not None
     assert metadata.taxonomy["language"].description == "By language."
@@ -137,7 +137,7 @@ def test_incrementally_updated_index_equals_rebuilt_index(repo: Repo, seed: int)
     folders = ("", "guides/", "guides/deep/", "notes/")
     repo.commit({"docyard.toml": KEYS_SETTINGS})
     index = SearchIndex(Workspace.open(repo.path))
-    index.follow()
+    index.update_to_tip()
     for _ in range(10):
         values = [f"{key} = '{rng.choice('xyz')}'" for key in ("language", "scope") if rng.random() < 0.6]
         folder = rng.choice(folders)
@@ -159,7 +159,7 @@ def test_incrementally_updated_index_equals_rebuilt_index(repo: Repo, seed: int)
                 )
                 repo.commit({"docyard.toml": settings})
         if rng.random() < 0.7:
-            index.follow()
+            index.update_to_tip()
     incremental_sections = collect_sections(index)
     assert index.rebuild() == repo.head()
     assert collect_sections(index) == incremental_sections

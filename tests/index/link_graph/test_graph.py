@@ -60,7 +60,7 @@ def find_links_in_new_graph(workspace: Workspace, commit: str | None = None) -> 
     """Return the same records from a new graph in memory."""
     graph = LinkGraph(workspace, IndexLocation(lambda: "memory", lambda name: []))
     with closing(graph):
-        graph.follow(workspace.snapshot(commit))
+        graph.update_to(workspace.snapshot(commit))
         return find_links(graph, workspace, commit)
 
 
@@ -74,7 +74,7 @@ def find_sources(graph: LinkGraph, workspace: Workspace, path: str) -> list[str]
 
 
 def test_graph_returns_linking_documents_and_references(graph: LinkGraph, workspace: Workspace) -> None:
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     assert find_sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     assert find_sources(graph, workspace, "docs/c.md") == ["a.md", "docs/README.md", "docs/c.md"]
     assert find_sources(graph, workspace, "docs/README.md") == ["docs/README.md"]
@@ -88,7 +88,7 @@ def test_graph_returns_linking_documents_and_references(graph: LinkGraph, worksp
 
 def test_long_record_is_read_again_after_change(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"toc.md": "\n".join(f"- [x](docs/c.md#{number}) [y](b.md)" for number in range(150))})
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     for ending in ("", "- [z](b.md)\n"):
         if ending:
             repo.commit({"toc.md": (repo.path / "toc.md").read_text() + "\n" + ending})
@@ -104,7 +104,7 @@ def test_documents_are_scanned_before_the_graph_is_built(graph: LinkGraph, works
 
 
 def test_query_updates_the_graph_after_an_edit(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     repo.commit({"new.md": "[a](a.md)\n", "b.md": "# B\n"})
     assert find_sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
     with closing(LinkStore(find_graph_file(repo))) as store:
@@ -117,7 +117,7 @@ def test_incrementally_updated_graph_equals_a_fresh_graph(workspace: Workspace, 
     rng = random.Random(7)
     names = [*DOCUMENTS, "docs/d.md", "e/index.md", "e/f.md"]
     graph = open_graph(workspace)
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     commits = [repo.head()]
     for number in range(12):
         for name in rng.sample(names, rng.randint(1, 3)):
@@ -143,7 +143,7 @@ def test_query_at_another_commit_does_not_move_the_graph(
 ) -> None:
     first = repo.head()
     repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     old_snapshot = workspace.snapshot(first)
     assert list(graph.find_linking_documents(old_snapshot, ["a.md"])) == ["a.md", "b.md", "docs/c.md"]
     assert find_sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
@@ -152,14 +152,14 @@ def test_query_at_another_commit_does_not_move_the_graph(
 def test_reset_of_the_branch_restores_old_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     before = find_links_in_new_graph(workspace)
     repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     repo.git("reset", "-q", "--hard", "HEAD~1")
     assert find_links(graph, workspace) == before
 
 
 def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"b.md": "# B\n"})
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     repo.git("reset", "-q", "--hard", "HEAD~1")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
@@ -167,34 +167,34 @@ def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Worksp
     new_graph = open_graph(reopened_workspace)
     assert new_graph.records(reopened_workspace.snapshot(), "a.md") is None
     assert find_sources(new_graph, reopened_workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
-    new_graph.follow(reopened_workspace.snapshot())
+    new_graph.update_to(reopened_workspace.snapshot())
     assert find_links(new_graph, reopened_workspace) == find_links_in_new_graph(reopened_workspace)
 
 
 def test_changed_link_rules_change_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"wiki.md": "[[c]]\n"})
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     assert "wiki.md" not in find_sources(graph, workspace, "docs/c.md")
     repo.commit({"docyard.toml": "[links]\nwiki = true\n"})
     assert "wiki.md" in find_sources(graph, workspace, "docs/c.md")
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     assert find_links(graph, workspace) == find_links_in_new_graph(workspace)
     assert "wiki.md" in find_sources(graph, workspace, "docs/c.md")
 
 
 def test_removed_graph_file_is_recreated(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     for file in find_graph_file(repo).parent.glob("links*"):
         file.unlink()
     assert find_sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     assert find_links(open_graph(workspace), workspace) == find_links_in_new_graph(workspace)
 
 
 def test_moved_repository_reuses_its_graph_and_copy_does_not(
     graph: LinkGraph, workspace: Workspace, repo: Repo, tmp_path: Path
 ) -> None:
-    graph.follow(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
     repo.path.rename(tmp_path / "moved")
     moved_workspace = Workspace.open(tmp_path / "moved")
     moved_graph = open_graph(moved_workspace)
@@ -209,7 +209,7 @@ def test_links_are_found_if_git_directory_is_not_writable(workspace: Workspace, 
     (repo.path / ".git").chmod(0o500)
     try:
         graph = open_graph(workspace)
-        graph.follow(workspace.snapshot())
+        graph.update_to(workspace.snapshot())
         assert find_links(graph, workspace) == find_links_in_new_graph(workspace)
     finally:
         (repo.path / ".git").chmod(0o700)
@@ -220,7 +220,7 @@ def test_graph_without_private_folder_stays_in_memory(workspace: Workspace, tmp_
     blocking_file.write_text("a file where a folder should be")
     graph = LinkGraph(workspace, IndexLocation(lambda: "x", lambda name: [blocking_file]))
     with closing(graph):
-        graph.follow(workspace.snapshot())
+        graph.update_to(workspace.snapshot())
         assert find_links(graph, workspace) == find_links_in_new_graph(workspace)
 
 
@@ -228,7 +228,7 @@ def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "none", {"code.py": "1\n"})
     workspace = Workspace.open(repo.path)
     with closing(open_graph(workspace)) as graph:
-        graph.follow(workspace.snapshot())
+        graph.update_to(workspace.snapshot())
         assert graph.records(workspace.snapshot(), "a.md") == []
 
 
@@ -236,7 +236,7 @@ def _follow_repeatedly(path: Path, rounds: int) -> None:
     workspace = Workspace.open(path)
     with closing(open_graph(workspace)) as graph:
         for _ in range(rounds):
-            graph.follow(workspace.snapshot())
+            graph.update_to(workspace.snapshot())
 
 
 @pytest.mark.process
@@ -248,7 +248,7 @@ def test_processes_share_one_graph(repo: Repo, workspace: Workspace) -> None:
     with closing(open_graph(workspace)) as graph:
         for number in range(10):
             repo.commit({f"new-{number}.md": "[a](a.md)\n"})
-            graph.follow(workspace.snapshot())
+            graph.update_to(workspace.snapshot())
             assert f"new-{number}.md" in find_sources(graph, workspace, "a.md")
         for process in processes:
             process.join()

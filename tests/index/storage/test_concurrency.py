@@ -18,7 +18,7 @@ from index.service import SearchIndex
 from index.storage import files
 from index.storage.locking import IndexBusy, hold_lock, is_locked
 from index.storage.metadata import read_metadata
-from tests.index.lists import find_index_folder, find_location_folder, is_correct, list_orphans
+from tests.index.index_checks import find_index_folder, find_location_folder, is_correct, list_orphans
 from tests.index.storage.damage import replace_file
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -73,7 +73,7 @@ def test_search_returns_results_during_rebuild_by_another_process(open_index: Op
     assert reader.search("nothing of note").hits  # read from deleted files
     for number in range(12):
         repo.commit({"notes/new.md": f"# New {number}\n\nAn okapi.\n"})
-        (writer if number % 4 else reader).follow()
+        (writer if number % 4 else reader).update_to_tip()
     assert is_correct(reader, repo)
     assert is_correct(writer, repo)
     assert list_orphans(repo) == []
@@ -83,7 +83,7 @@ def test_locked_index_is_searched_and_reported_stale(
     open_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    old_commit = open_index().follow()
+    old_commit = open_index().update_to_tip()
     with hold_lock(find_location_folder(repo) / "lock", 0):
         assert is_locked(find_location_folder(repo) / "lock")
         page = open_index().search("jitter")
@@ -101,7 +101,7 @@ def test_search_waits_for_lock_if_index_is_damaged(
 ) -> None:
     """Check that a search that cannot use the old index reports that it waits, and fails after a timeout."""
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    open_index().follow()
+    open_index().update_to_tip()
     for file in find_index_folder(repo).glob("*.flat"):
         replace_file(file, file.read_bytes()[:-1])
     reports: list[str] = []
@@ -137,7 +137,7 @@ def test_threads_get_stale_results_while_another_thread_indexes(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    old_commit = index.follow()
+    old_commit = index.update_to_tip()
     repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
     reached_event, continue_event = threading.Event(), threading.Event()
 
@@ -145,7 +145,7 @@ def test_threads_get_stale_results_while_another_thread_indexes(
         reached_event.set()
         assert continue_event.wait(60)
 
-    thread = threading.Thread(target=lambda: index.follow(progress))
+    thread = threading.Thread(target=lambda: index.update_to_tip(progress))
     thread.start()
     try:
         assert reached_event.wait(60)
@@ -173,7 +173,7 @@ def test_search_during_rebuild_returns_the_same_page(
 
 
 def test_leftover_files_are_deleted_by_the_next_write(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     (find_location_folder(repo) / "0123456789abcdef").mkdir()
     (find_location_folder(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
     (find_index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
@@ -199,9 +199,9 @@ def test_draft_of_a_live_metadata_writer_is_not_a_leftover(
 ) -> None:
     """Check that no other process deletes the draft; otherwise the writer would fail and lose its stats."""
     writer = open_index()
-    writer.follow()
+    writer.update_to_tip()
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
-    writer.follow()
+    writer.update_to_tip()
     written_event, continue_event, write = threading.Event(), threading.Event(), files.write_file
 
     def write_and_pause(draft: Path, data: bytes, durable: bool = False) -> None:
@@ -234,9 +234,9 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
 ) -> None:
     """Check that the second writer waits until the first writer has written its checksum."""
     slow_index, fast_index = open_index(), open_index()
-    slow_index.follow()
+    slow_index.update_to_tip()
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
-    slow_index.follow()
+    slow_index.update_to_tip()
     reached_event, continue_event, write = threading.Event(), threading.Event(), files.write_atomically
     written_metadata = []
 
@@ -253,7 +253,7 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
     first_thread.start()
     assert reached_event.wait(60)
     repo.commit({"notes/newer.md": "# Newer\n\nA quagga.\n"})
-    fast_index.follow()
+    fast_index.update_to_tip()
     second_thread = threading.Thread(target=fast_index.close)
     second_thread.start()
     second_thread.join(0.2)
@@ -267,7 +267,7 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
 
 
 def test_reader_deletes_no_files(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     generation = Store(find_index_folder(repo)).read()
     (find_index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"unfinished")
     snapshot = Store(find_index_folder(repo)).read()
@@ -276,7 +276,7 @@ def test_reader_deletes_no_files(open_index: OpenIndex, repo: Repo) -> None:
 
 
 def test_removed_lock_file_does_not_block_writers(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     lock = find_location_folder(repo) / "lock"
     with hold_lock(lock, 0):
         lock.unlink()
@@ -286,7 +286,7 @@ def test_removed_lock_file_does_not_block_writers(open_index: OpenIndex, repo: R
 
 
 def test_index_folder_deleted_at_any_time_is_recreated(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     reports = []
 
     def progress(done: int, total: int, message: str) -> None:
@@ -321,7 +321,7 @@ def test_cursor_of_a_pruned_commit_is_stale(open_index: OpenIndex, repo: Repo) -
 def test_failed_index_location_is_retried_after_delay(
     index: SearchIndex, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.follow()
+    index.update_to_tip()
     location_folder = find_location_folder(repo)
     (location_folder / "lock").unlink()
     (location_folder / "lock").mkdir()

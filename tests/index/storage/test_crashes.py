@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from tests.index.lists import find_index_folder, is_correct, list_orphans, move_branch
+from tests.index.index_checks import find_index_folder, is_correct, list_orphans, move_branch
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
@@ -39,8 +39,8 @@ def raise_disk_full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool = False) -> None:
-    """Call `stop` at the change with this number below the folder, and at later changes unless `only`."""
+def stop_at(number: int, folder: Path, stop: Callable[[], None], *, once: bool = False) -> None:
+    """Call `stop` at the change with this number below the folder, and at later changes unless `once`."""
     count = 0
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -56,7 +56,7 @@ def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool =
         if not isinstance(path, str | bytes) or not os.fsdecode(path).startswith(str(folder)):
             return
         count += 1
-        if count == number or (count > number and not only):
+        if count == number or (count > number and not once):
             stop()
 
     sys.addaudithook(hook)
@@ -85,7 +85,7 @@ def commits(repo: Repo) -> list[str]:
 def follow_and_close(open_index: OpenIndex) -> None:
     """Update the index, and wait for the end of its threads, which a later fork could interrupt."""
     with closing(open_index()) as index:
-        index.follow()
+        index.update_to_tip()
 
 
 def is_reopened_index_correct(open_index: OpenIndex, repo: Repo) -> bool:
@@ -101,12 +101,12 @@ def prepare_work(work: str, open_index: OpenIndex, repo: Repo, commits: list[str
             pointer.unlink()
     else:
         follow_and_close(open_index)
-        if work == "follow":
+        if work == "update":
             move_branch(repo, commits[number % len(commits)])
 
 
 @pytest.mark.parametrize(
-    "work", ["follow", *(pytest.param(work, marks=pytest.mark.slow) for work in ("first", "rebuild"))]
+    "work", ["update", *(pytest.param(work, marks=pytest.mark.slow) for work in ("first", "rebuild"))]
 )
 def test_index_is_correct_after_kill_at_any_step(
     open_index: OpenIndex, repo: Repo, commits: list[str], work: str
@@ -119,10 +119,10 @@ def test_index_is_correct_after_kill_at_any_step(
 
         def run_child(number: int = step_count + 1) -> None:
             stop_at(number, private_folder, kill_self)
-            index = SearchIndex(Workspace.open(repo.path, read_only=True))
-            index.rebuild() if work == "rebuild" else index.follow()
+            index = SearchIndex(Workspace.open(repo.path, read_once=True))
+            index.rebuild() if work == "rebuild" else index.update_to_tip()
 
-        old_folder = find_index_folder(repo) if work == "follow" else None
+        old_folder = find_index_folder(repo) if work == "update" else None
         code = run_in_fork(run_child)
         assert code in (0, -signal.SIGKILL)
         assert is_reopened_index_correct(open_index, repo)
@@ -136,7 +136,7 @@ def test_index_is_correct_after_kill_at_any_step(
     assert step_count >= 10
 
 
-@pytest.mark.parametrize("work", ["follow", pytest.param("first", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("work", ["update", pytest.param("first", marks=pytest.mark.slow)])
 def test_results_are_correct_with_disk_full_at_any_step(
     open_index: OpenIndex, repo: Repo, commits: list[str], work: str
 ) -> None:
@@ -148,7 +148,7 @@ def test_results_are_correct_with_disk_full_at_any_step(
 
         def run_child(number: int = step_count + 1) -> None:
             stop_at(number, private_folder, raise_disk_full)
-            assert is_correct(SearchIndex(Workspace.open(repo.path, read_only=True)), repo)
+            assert is_correct(SearchIndex(Workspace.open(repo.path, read_once=True)), repo)
             try:
                 (private_folder / "probe").write_bytes(b"")
             except OSError:
@@ -170,10 +170,10 @@ def test_index_is_correct_after_kill_at_random_moments(
     follow_and_close(open_index)
 
     def run_writer() -> None:
-        index = SearchIndex(Workspace.open(repo.path, read_only=True))
+        index = SearchIndex(Workspace.open(repo.path, read_once=True))
         for number in range(1_000):
             move_branch(repo, commits[number % len(commits)])
-            index.follow()
+            index.update_to_tip()
             if number % 7 == 3:
                 index.rebuild()
 

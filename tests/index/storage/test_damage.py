@@ -18,7 +18,7 @@ from index.service import SearchIndex
 from index.storage.location import Location, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
-from tests.index.lists import find_index_folder, find_location_folder, is_correct, list_orphans
+from tests.index.index_checks import find_index_folder, find_location_folder, is_correct, list_orphans
 from tests.index.storage.damage import replace_file
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -47,7 +47,7 @@ def generate_damage(data: bytes) -> Iterator[bytes]:
 
 @pytest.mark.property
 def test_every_flipped_bit_and_truncation_is_detected(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     folder = find_index_folder(repo)
     Store(folder).read()
     assert {file.suffix for file in list_index_files(repo)} == {".manifest", ".flat"}
@@ -65,7 +65,7 @@ def test_every_flipped_bit_and_truncation_is_detected(open_index: OpenIndex, rep
 def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str) -> None:
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
-        open_index().follow()
+        open_index().update_to_tip()
     for kind in (".manifest", ".flat"):
         file, *other_files = [file for file in list_index_files(repo) if file.name.endswith(kind)]
         data, old_folder = file.read_bytes(), find_index_folder(repo)
@@ -108,7 +108,7 @@ def test_running_server_detects_changed_files(index: SearchIndex, repo: Repo) ->
 
 def test_damage_is_not_copied_into_the_next_commit(index: SearchIndex, repo: Repo) -> None:
     """Damage an old segment that a merge reads; the new segment would give the damage a valid checksum."""
-    index.follow()
+    index.update_to_tip()
     old_folder = find_index_folder(repo)
     change_last_byte(repo)
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
@@ -117,7 +117,7 @@ def test_damage_is_not_copied_into_the_next_commit(index: SearchIndex, repo: Rep
 
 
 def test_touched_files_are_verified_and_reused(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     folder = find_index_folder(repo)
     for file in list_index_files(repo):
         file.touch()
@@ -128,7 +128,7 @@ def test_touched_files_are_verified_and_reused(index: SearchIndex, repo: Repo) -
 def test_manifest_of_another_folder_raises_index_damaged(
     open_index: OpenIndex, repo: Repo, tmp_path: Path
 ) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     copy = tmp_path / "0123456789abcdef"
     shutil.copytree(find_index_folder(repo), copy)
     with pytest.raises(IndexDamaged):
@@ -137,7 +137,7 @@ def test_manifest_of_another_folder_raises_index_damaged(
 
 def test_metadata_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) -> None:
     index = open_index()
-    index.follow()
+    index.update_to_tip()
     file = find_location_folder(repo) / "metadata.json"
     file_data, metadata = file.read_bytes(), index.metadata()
     assert read_metadata(file) == metadata is not None
@@ -150,13 +150,13 @@ def test_metadata_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo)
     for size in range(len(checksum)):
         file.with_suffix(".sum").write_bytes(checksum[:size])
         assert read_metadata(file) is None
-    open_index().follow()
+    open_index().update_to_tip()
     assert file.read_bytes() == file_data
     assert open_index().metadata() == metadata
 
 
 def test_pointer_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     pointer = find_location_folder(repo) / "current"
     file_data, location = pointer.read_bytes(), Location(find_location_folder(repo))
     assert location.current() == find_index_folder(repo)
@@ -169,7 +169,7 @@ def test_pointer_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) 
 
 
 def test_index_of_another_version_is_left_unchanged(open_index: OpenIndex, repo: Repo) -> None:
-    open_index().follow()
+    open_index().update_to_tip()
     version, _, rest = find_location_folder(repo).name.partition("-")
     newer_folder = find_location_folder(repo).with_name(f"{int(version) + 1}-{rest}")
     shutil.copytree(find_location_folder(repo), newer_folder)
@@ -218,7 +218,7 @@ def test_random_damage_between_commits_gives_correct_results(open_index: OpenInd
 FULL_DISK_SCRIPT = """
 import sys
 from pathlib import Path
-from tests.index.lists import is_correct
+from tests.index.index_checks import is_correct
 from tests.repositories import Repo
 from index.service import SearchIndex
 from workspace.workspace import Workspace

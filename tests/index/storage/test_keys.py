@@ -48,7 +48,7 @@ def test_key_stays_in_memory_if_home_is_unwritable(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.process
 def test_metadata_is_read_without_loading_the_engine(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     script = (
         "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
         "from index.service import SearchIndex\n"

@@ -48,7 +48,7 @@ VALID: dict[str, Any] = {
 
 def test_metadata_is_written_next_to_the_index(index: SearchIndex, repo: Repo) -> None:
     assert index.metadata() is None
-    index.follow()
+    index.update_to_tip()
     folder = index.status().folder
     assert folder is not None
     data = json.loads((folder / "metadata.json").read_text())
@@ -67,14 +67,14 @@ def test_metadata_is_written_next_to_the_index(index: SearchIndex, repo: Repo) -
 
 def test_metadata_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
     index = open_index()
-    index.follow()
+    index.update_to_tip()
     repo.commit(
         {
             "docyard.toml": '[corpus]\ndescription = "Handbook"\n',
             "guides/retries.md": "---\ntags: [Zoo, ' ', '" + "x" * 129 + '\', "a\\u202Eb"]\n---\n# R\n',
         }
     )
-    index.follow()
+    index.update_to_tip()
     metadata = index.metadata()
     assert metadata is not None
     assert metadata == open_index().metadata()
@@ -85,9 +85,9 @@ def test_metadata_follows_the_commit(open_index: Callable[[], SearchIndex], repo
 
 
 def test_new_filter_values_are_written_immediately(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
-    index.follow()
+    index.update_to_tip()
     metadata = read_metadata(index.status().folder / "metadata.json")  # type: ignore[operator]
     assert metadata == index.metadata()
     assert metadata is not None
@@ -95,10 +95,10 @@ def test_new_filter_values_are_written_immediately(index: SearchIndex, repo: Rep
 
 
 def test_changed_stats_are_returned_immediately_and_written_on_close(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
     repo.commit({"new.md": "# New\n"})
-    index.follow()
+    index.update_to_tip()
     metadata = index.metadata()
     assert metadata is not None
     assert (metadata.stats.source_commit, metadata.stats.total_files) == (repo.head(), 5)
@@ -110,11 +110,11 @@ def test_late_stats_do_not_overwrite_newer_metadata(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
     slow_index, fast_index = open_index(), open_index()
-    slow_index.follow()
+    slow_index.update_to_tip()
     repo.commit({"new.md": "# New\n"})
-    slow_index.follow()
+    slow_index.update_to_tip()
     repo.commit({"newer.md": "# Newer\n"})
-    fast_index.follow()
+    fast_index.update_to_tip()
     fast_index.close()
     slow_index.close()
     metadata = open_index().metadata()
@@ -123,7 +123,7 @@ def test_late_stats_do_not_overwrite_newer_metadata(
 
 
 def test_unchanged_metadata_is_the_same_object(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     metadata = index.metadata()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
     file.touch()
@@ -134,9 +134,9 @@ def test_unchanged_metadata_is_the_same_object(index: SearchIndex, repo: Repo) -
 def test_metadata_of_another_process_is_returned(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
     reader, writer = open_index(), open_index()
     assert reader.metadata() is None
-    reader.follow()
+    reader.update_to_tip()
     repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
-    writer.follow()
+    writer.update_to_tip()
     metadata = reader.metadata()
     assert metadata is not None
     assert metadata == writer.metadata()
@@ -148,13 +148,13 @@ def test_torn_metadata_file_is_ignored_and_rewritten(
     open_index: Callable[[], SearchIndex], repo: Repo, size: int
 ) -> None:
     index = open_index()
-    index.follow()
+    index.update_to_tip()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
     data = file.read_bytes()
     file.write_bytes(data[:size])
     reader = open_index()
     assert reader.metadata() is None
-    reader.follow()
+    reader.update_to_tip()
     assert file.read_bytes() == data
 
 
@@ -444,7 +444,7 @@ def test_description_is_equal_before_and_after_first_indexing(
     repo.commit({"docyard.toml": '[corpus]\ndescription = "The\\nHandbook"\n'})
     index = open_index()
     assert (index.metadata(), index.description()) == (None, "The Handbook")
-    index.follow()
+    index.update_to_tip()
     metadata = index.metadata()
     assert metadata is not None
     assert (metadata.corpus_description, index.description()) == ("The Handbook", "The Handbook")
@@ -458,13 +458,13 @@ def test_invalid_settings_give_the_default_description(index: SearchIndex, repo:
 def test_description_of_an_earlier_version_is_replaced(
     index: SearchIndex, open_index: Callable[[], SearchIndex]
 ) -> None:
-    index.follow()
+    index.update_to_tip()
     metadata, folder = index.metadata(), index.status().folder
     assert metadata is not None
     assert folder is not None
     index.close()
     write_metadata(folder / "metadata.json", metadata.model_copy(update={"corpus_description": "docs"}))
     new_index = open_index()
-    new_index.follow()
+    new_index.update_to_tip()
     assert new_index.description() == "documentation of docs"
     assert new_index.metadata() == metadata

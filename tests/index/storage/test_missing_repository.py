@@ -20,10 +20,16 @@ def test_missing_repository_raises_and_creates_no_index(
 ) -> None:
     index = open_index()
     if is_open:
-        index.follow()
+        index.update_to_tip()
     before = sorted((tmp_path / "cache").rglob("*"))
     repo.path.rename(tmp_path / "moved")
-    for call in (index.follow, index.rebuild, index.sweep, index.status, lambda: index.search("errors")):
+    for call in (
+        index.update_to_tip,
+        index.rebuild,
+        index.sweep,
+        index.status,
+        lambda: index.search("errors"),
+    ):
         with pytest.raises(RepositoryMissing):
             call()
     assert (index.metadata() is None) is not is_open

@@ -54,14 +54,14 @@ def test_search_is_not_older_than_the_followed_commit(
 ) -> None:
     """Update the index in another process after a search has read the generation before."""
     index, other_index = open_index(), open_index()
-    index.follow()
+    index.update_to_tip()
     repo.commit(LETTER)
-    other_index.follow()
+    other_index.update_to_tip()
     repo.commit(MEMO)
 
     def action() -> None:
         assert get_engine(index).state().commit != repo.head()
-        other_index.follow()
+        other_index.update_to_tip()
 
     run_before_call(monkeypatch, Store, "read", action)
     page = index.search("okapi")
@@ -78,7 +78,7 @@ def test_index_at_an_older_commit_is_updated_or_reported_stale(
 ) -> None:
     """Restore an older generation, as if the folder of the last generation were deleted."""
     index = open_index()
-    index.follow()
+    index.update_to_tip()
     older_searcher, older_commit = get_engine(index)._searcher, repo.head()
     repo.commit(MEMO)
     original_search, remaining_calls = LiveIndex.search, [None] * times
@@ -98,7 +98,7 @@ def test_index_at_an_older_commit_is_updated_or_reported_stale(
 def test_index_deleted_after_following_is_rebuilt(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
-    index.follow()
+    index.update_to_tip()
     location = get_engine(index)._index_location.peek()
 
     def action() -> None:
@@ -116,17 +116,17 @@ def test_index_deleted_after_following_is_rebuilt(
 def test_slower_thread_does_not_publish_older_metadata(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.follow()
+    index.update_to_tip()
 
     def action() -> None:
         repo.commit(MEMO)
-        thread = threading.Thread(target=index.follow)
+        thread = threading.Thread(target=index.update_to_tip)
         thread.start()
         thread.join()
 
     repo.commit(LETTER)
     run_before_call(monkeypatch, MetadataPublisher, "publish", action)
-    index.follow()
+    index.update_to_tip()
     assert read_current_metadata(index).stats.source_commit == repo.head()
 
 
@@ -134,15 +134,15 @@ def test_slower_process_does_not_publish_older_metadata(
     open_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, other_index = open_index(), open_index()
-    index.follow()
+    index.update_to_tip()
 
     def action() -> None:
         repo.commit(MEMO)
-        other_index.follow()
+        other_index.update_to_tip()
 
     repo.commit(LETTER)
     run_before_call(monkeypatch, MetadataPublisher, "_write", action)
-    index.follow()
+    index.update_to_tip()
     for metadata in (read_current_metadata(index), read_current_metadata(other_index)):
         assert metadata.stats.source_commit == repo.head()
         assert "memo" in metadata.taxonomy["type"].values

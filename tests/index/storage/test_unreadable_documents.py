@@ -9,7 +9,7 @@ import pytest
 
 from index.cursors import StaleCursor
 from index.service import SearchIndex
-from tests.index.lists import is_correct
+from tests.index.index_checks import is_correct
 from tests.repositories import Repo
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
@@ -63,7 +63,7 @@ def test_unreadable_document_is_omitted_and_reported(open_index: OpenIndex, repo
 
 
 def test_unreadable_document_is_retried_at_each_commit(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     repo.commit({LOST_PATH: "# Limits\n\nA quagga.\n"})
     original_data = damage_object(find_loose_object(repo, LOST_PATH), "missing")
     assert index.search("quagga").unreadable == (LOST_PATH,)
@@ -107,7 +107,7 @@ def test_deleted_document_is_no_longer_reported_as_unreadable(index: SearchIndex
 
 
 def test_snippet_of_blob_lost_after_indexing_is_its_heading(index: SearchIndex, repo: Repo) -> None:
-    index.follow()
+    index.update_to_tip()
     damage_object(find_loose_object(repo, "guides/retries.md"), "missing")
     [hit] = index.search("thundering herds").hits
     assert (hit.chunk_id, hit.snippet) == ("guides/retries.md#backoff/jitter", "Jitter")

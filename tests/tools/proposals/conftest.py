@@ -76,11 +76,11 @@ def call_next_step(call_tool: CallTool, answer: Answer) -> Answer:
 def approve_as_person(workspace: Workspace, id: str, token: str = "ben") -> None:
     """Approve a proposal as a person with a new token."""
     from workspace.proposals.actions.repository import Actor
-    from workspace.proposals.events import Author, KnownBy, ReviewDecision
+    from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add(token, token.title(), f"{token}@example.org"))
-    author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
+    author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
     workspace.proposal_actions().review(
         id, Actor(author, "test", "test", person), ReviewDecision.APPROVE, "Good."
     )

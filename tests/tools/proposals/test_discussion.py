@@ -12,10 +12,10 @@ from tests.tools.conftest import CallTool, parse_next_call
 from tests.tools.proposals.conftest import call_next_step, check_success, create_proposal
 from tools.tool import Answer
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.workspace import Workspace
 
-AGENT = Actor(Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent"), "test", "an agent")
+AGENT = Actor(Author("Docyard", "docyard@localhost", IdentitySource.CLIENT, "an agent"), "test", "an agent")
 LONG_TEXT = "One more line of it.\n" * 1_000 + "THE POINT"
 MAX_ANSWER_BYTES = 100_000
 """Bytes of one answer as it is sent: its data, and its text."""

@@ -20,10 +20,13 @@ def test_searchable_write_is_not_reported_pending_after_other_commits(
     call_tool: CallTool, repo: Repo, dispatcher: ToolDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_after_call(
-        monkeypatch, SearchIndex, "follow", lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"})
+        monkeypatch,
+        SearchIndex,
+        "update_to_tip",
+        lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"}),
     )
     assert "hints" not in check_success(call_tool("edit_document", **WRITE))
-    monkeypatch.setattr(SearchIndex, "follow", lambda index: repo.git("rev-parse", "HEAD~3").strip())
+    monkeypatch.setattr(SearchIndex, "update_to_tip", lambda index: repo.git("rev-parse", "HEAD~3").strip())
     assert "not searchable yet" in check_success(call_tool("edit_document", **WRITE))["hints"][0]
 
 

@@ -104,7 +104,7 @@ def test_first_of_many_links_are_shown(call_tool: CallTool, repo: Repo) -> None:
 
 def test_unfinished_link_graph_is_reported(call_tool: CallTool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 0.0)
-    monkeypatch.setattr("index.link_graph.graph.LinkGraph.follow", lambda *_, **__: None)
+    monkeypatch.setattr("index.link_graph.graph.LinkGraph.update_to", lambda *_, **__: None)
     data = call_tool("view_document", file="api.md").data
     assert "backlinks" not in data["links"]
     assert any("not indexed yet" in hint for hint in data["hints"])

@@ -82,7 +82,7 @@ def create_all_private_files(repo: Repo) -> None:
     publish_readme(repo)
     with sync_lock.sync_lock(repo.path / ".git"):
         pass
-    SearchIndex(Workspace.open(repo.path, durable=False)).follow()
+    SearchIndex(Workspace.open(repo.path, durable=False)).update_to_tip()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])

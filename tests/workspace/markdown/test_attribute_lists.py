@@ -106,7 +106,7 @@ def test_rename_preserves_the_list_byte_for_byte(
 
 @settings(max_examples=scale_examples(150))
 @given(headings())
-def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, str]) -> None:
+def test_address_written_by_version_0_1_0_still_resolves(heading: tuple[str, str, str]) -> None:
     title, name, list_text = heading
     assume(not re.match(r"\{#[^\s{}\[\]]+(?:[ \t][^{}]*)?\}$", list_text))
     full_title = f"{title} {list_text}"
@@ -124,7 +124,7 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
 
 @settings(max_examples=scale_examples(150))
 @given(headings(), st.sampled_from(["", "-1", "-27"]), st.sampled_from(["", "parent/"]), st.booleans())
-def test_anchor_that_the_first_version_added_is_found(
+def test_anchor_written_by_version_0_1_0_is_found(
     heading: tuple[str, str, str], number: str, parent: str, in_angles: bool
 ) -> None:
     title, name, list_text = heading
@@ -223,6 +223,6 @@ def test_hostile_heading_is_read_in_linear_time(piece: str, size: int) -> None:
         ("{: #id } text", None),
     ],
 )
-def test_line_below_a_heading_is_a_list_or_text(line: str, names: list[str] | None) -> None:
+def test_line_below_a_heading_is_an_attribute_list_or_text(line: str, names: list[str] | None) -> None:
     attribute_list = read_attribute_line(line)
     assert (None if attribute_list is None else [name.name for name in attribute_list.names]) == names

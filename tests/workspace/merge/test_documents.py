@@ -117,7 +117,7 @@ def test_examples_are_merged_as_described(case: Case) -> None:
 
 
 @pytest.mark.property
-def test_edits_of_different_units_merge_and_same_conflict() -> None:
+def test_edits_of_different_units_merge_and_edits_of_one_unit_conflict() -> None:
     base = [Document.parse(data, f"{number}.md") for number, data in enumerate(VARIANTS)]
     report = check_documents(base, 60, 1)
     assert report.counts["equal"] == 60
@@ -221,7 +221,7 @@ def test_position_conflict_can_be_resolved_for_theirs() -> None:
     "repeated_text",
     [b"- [ ] x\n", b"## A\n\nx\n\n", b"x\n\n", b"- " * 300 + b"x\n", b"key%d: x\n", b"> " * 300 + b"\n"],
 )
-def test_hostile_documents_are_merged_in_time(repeated_text: bytes) -> None:
+def test_repetitive_documents_are_merged_in_time(repeated_text: bytes) -> None:
     base = b"# T\n\n" + repeated_text * (1000 if len(repeated_text) < 100 else 100)
     result = merge_texts(base, b"one\n\n" + base, base + b"\ntwo\n")
     assert b"one" in result.data

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.workspace.proposals.event_writer import ADA, AGENT, COMMIT, ID, make_event, make_opening
 from workspace.policy.tokens import KnownPerson, Person
 from workspace.proposals.approvals import create_seal
-from workspace.proposals.events import Author, Event, EventBody, KnownBy, ReviewDecision, Reviewed
+from workspace.proposals.events import Author, Event, EventBody, IdentitySource, ReviewDecision, Reviewed
 from workspace.proposals.proposal import Proposal, ProposalState, replay_events
 
 __all__ = [
@@ -56,7 +56,7 @@ def make_keyring(**addresses: str) -> MemoryKeyring:
 def make_author(known_person: KnownPerson) -> Author:
     """Return the author of an event that a person with a token writes."""
     return Author(
-        known_person.person.name, known_person.person.email, KnownBy.TOKEN, known_person.person.token
+        known_person.person.name, known_person.person.email, IdentitySource.TOKEN, known_person.person.token
     )
 
 

@@ -9,11 +9,19 @@ from pathlib import Path
 from workspace.git.store import GitStore
 from workspace.proposals.discussion import Discussion
 from workspace.proposals.event_log import AppendResult, EventLog
-from workspace.proposals.events import Author, Event, EventBody, KnownBy, Opened, decode_event, encode_event
+from workspace.proposals.events import (
+    Author,
+    Event,
+    EventBody,
+    IdentitySource,
+    Opened,
+    decode_event,
+    encode_event,
+)
 
-ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
-BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
-AGENT = Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent")
+ADA = Author("Ada", "ada@example.org", IdentitySource.GIT)
+BEA = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
+AGENT = Author("Docyard", "docyard@localhost", IdentitySource.CLIENT, "an agent")
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 ID = "k7m2q9xa"

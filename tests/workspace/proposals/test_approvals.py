@@ -23,7 +23,7 @@ from workspace.proposals.events import (
     Author,
     Event,
     EventBody,
-    KnownBy,
+    IdentitySource,
     ReviewDecision,
     Reviewed,
     Submitted,
@@ -74,8 +74,8 @@ def test_sealed_approval_counts() -> None:
         (seal_review(ANA, sealed_commit=OTHER_COMMIT), make_author(ANA), VoidReason.UNSEALED),
         (seal_review(STRANGER), make_author(STRANGER), VoidReason.UNKNOWN_TOKEN),
         (seal_review(ANA), make_author(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
-        (seal_review(ANA), make_author(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
-        (seal_review(ANA), make_author(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), make_author(ANA)._replace(known_by=IdentitySource.GIT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), make_author(ANA)._replace(known_by=IdentitySource.CLIENT), VoidReason.NO_TOKEN),
     ],
 )
 def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidReason) -> None:
@@ -101,7 +101,7 @@ def test_approval_is_bound_to_its_commit() -> None:
     [
         make_author(ANA),
         make_author(ANA)._replace(email="x@example.org"),
-        Author("Ana", "ANA@example.org", KnownBy.GIT),
+        Author("Ana", "ANA@example.org", IdentitySource.GIT),
         make_author(LAPTOP),
     ],
 )
@@ -124,7 +124,7 @@ def test_approval_by_commit_author_is_void() -> None:
 
 
 def test_person_may_approve_proposal_of_own_client() -> None:
-    agent = Author("Ana", "ana@example.org", KnownBy.CLIENT, "an agent")
+    agent = Author("Ana", "ana@example.org", IdentitySource.CLIENT, "an agent")
     assert list_approvers(evaluate((seal_review(ANA), make_author(ANA)), opener=agent)) == ["ana"]
 
 
@@ -188,7 +188,7 @@ def test_only_changed_content_answers_change_request() -> None:
 
 
 def test_token_approval_withdraws_git_change_request() -> None:
-    git_author = Author("Ana", "ana@example.org", KnownBy.GIT)
+    git_author = Author("Ana", "ana@example.org", IdentitySource.GIT)
     request = Reviewed(CHANGES, "", COMMIT), git_author
     assert evaluate(request).change_requesters == (git_author,)
     assert evaluate(request, (seal_review(ANA), make_author(ANA))).change_requesters == ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
+from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup
 from workspace.edits import UpdateContent
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import FileConflict, Resolutions
@@ -21,83 +21,85 @@ API = "specs/api.md"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo", 'overwrite = "any"\n' + RULE)
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo", 'overwrite = "any"\n' + RULE)
 
 
-def propose_as_agent(scene: Scene) -> Proposal:
-    return scene.submit_proposal("By an agent.", API, "calls")
+def propose_as_agent(setup: ProposalSetup) -> Proposal:
+    return setup.submit_proposal("By an agent.", API, "calls")
 
 
 @pytest.mark.parametrize("amend_options", [("--amend",), ("-C", "HEAD")])
-def test_person_who_amends_client_commit_cannot_approve(scene: Scene, amend_options: tuple[str, ...]) -> None:
+def test_person_who_amends_client_commit_cannot_approve(
+    setup: ProposalSetup, amend_options: tuple[str, ...]
+) -> None:
     """Git preserves the message, its trailers and the author of an amended commit."""
-    proposal = propose_as_agent(scene)
-    scene.repo.git("checkout", "-q", proposal.content.branch)
-    scene.repo.git("config", "user.email", "bea@example.org")
-    (scene.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
-    scene.repo.git("commit", "-q", "-a", "--no-edit", *amend_options)
-    assert scene.log("-1", "--format=%ae %(trailers:key=Docyard-Client,valueonly)")[0].endswith("an agent")
+    proposal = propose_as_agent(setup)
+    setup.repo.git("checkout", "-q", proposal.content.branch)
+    setup.repo.git("config", "user.email", "bea@example.org")
+    (setup.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
+    setup.repo.git("commit", "-q", "-a", "--no-edit", *amend_options)
+    assert setup.log("-1", "--format=%ae %(trailers:key=Docyard-Client,valueonly)")[0].endswith("an agent")
     with pytest.raises(OwnProposal):
-        scene.approve(scene.proposal_actions.find(proposal.id))
-    scene.approve(proposal, "cyd")
-    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+        setup.approve(setup.proposal_actions.find(proposal.id))
+    setup.approve(proposal, "cyd")
+    assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 
 
-def propose_with_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
+def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, Resolutions]:
     """Return a proposal in conflict with its target, and resolutions with new content."""
     first_update = UpdateContent(file=API, slug="calls", content="First.")
-    merged_proposal = scene.proposal_actions.propose([first_update], AGENT, mode=Mode.ALL).proposal
-    proposal = scene.open()
-    branch = scene.proposal_actions.open_branch(proposal.id)
+    merged_proposal = setup.proposal_actions.propose([first_update], AGENT, mode=Mode.ALL).proposal
+    proposal = setup.open()
+    branch = setup.proposal_actions.open_branch(proposal.id)
     second_update = UpdateContent(file=API, slug="calls", content="Second.")
     branch.write([second_update], mode=Mode.ALL, tool="edit_document", client="an agent")
     assert merged_proposal is not None
-    scene.approve(merged_proposal, "cyd")
-    scene.proposal_actions.merge(merged_proposal.id, scene.person("cyd"))
+    setup.approve(merged_proposal, "cyd")
+    setup.proposal_actions.merge(merged_proposal.id, setup.person("cyd"))
     [conflict] = (
-        scene.workspace.proposal_reviews().preview(scene.proposal_actions.find(proposal.id)).conflicts
+        setup.workspace.proposal_reviews().preview(setup.proposal_actions.find(proposal.id)).conflicts
     )
     return proposal, {
         conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.CONTENT, b"Third.\n")}
     }
 
 
-def test_person_who_resolved_conflict_without_token_cannot_approve(scene: Scene) -> None:
-    proposal, resolutions = propose_with_conflict(scene)
-    scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposal_actions.refresh(proposal.id, ADA, RefreshResolutions(lambda _: resolutions))
-    assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.content.branch)
+def test_person_who_resolved_conflict_without_token_cannot_approve(setup: ProposalSetup) -> None:
+    proposal, resolutions = propose_with_conflict(setup)
+    setup.repo.git("config", "user.email", "bea@example.org")
+    setup.proposal_actions.refresh(proposal.id, ADA, RefreshResolutions(lambda _: resolutions))
+    assert "Docyard-Hand: git" in setup.log("-1", "--format=%B", proposal.content.branch)
     with pytest.raises(OwnProposal):
-        scene.approve(scene.proposal_actions.find(proposal.id))
-    scene.approve(scene.proposal_actions.find(proposal.id), "cyd")
-    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+        setup.approve(setup.proposal_actions.find(proposal.id))
+    setup.approve(setup.proposal_actions.find(proposal.id), "cyd")
+    assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 
 
-def test_conflict_resolved_by_agent_allows_approval_by_user(scene: Scene) -> None:
-    proposal, resolutions = propose_with_conflict(scene)
-    scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposal_actions.refresh(proposal.id, AGENT, RefreshResolutions(lambda _: resolutions))
-    scene.approve(scene.proposal_actions.find(proposal.id))
-    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+def test_conflict_resolved_by_agent_allows_approval_by_user(setup: ProposalSetup) -> None:
+    proposal, resolutions = propose_with_conflict(setup)
+    setup.repo.git("config", "user.email", "bea@example.org")
+    setup.proposal_actions.refresh(proposal.id, AGENT, RefreshResolutions(lambda _: resolutions))
+    setup.approve(setup.proposal_actions.find(proposal.id))
+    assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 
 
-def test_person_who_resolved_sync_conflict_cannot_approve(scene: Scene) -> None:
+def test_person_who_resolved_sync_conflict_cannot_approve(setup: ProposalSetup) -> None:
     """A sync may write protected text to a proposal; it reaches the target only by review."""
-    proposal = scene.open()
+    proposal = setup.open()
     operation = UpdateContent(file=API, slug="calls", content="Ours.")
-    branch = scene.proposal_actions.open_branch(proposal.id)
+    branch = setup.proposal_actions.open_branch(proposal.id)
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
-    scene.repo.git("checkout", "-q", "-b", "theirs", "main")
-    their_commit = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
-    scene.repo.git("checkout", "-q", "main")
-    scene.repo.git("config", "user.email", "bea@example.org")
+    setup.repo.git("checkout", "-q", "-b", "theirs", "main")
+    their_commit = setup.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
+    setup.repo.git("checkout", "-q", "main")
+    setup.repo.git("config", "user.email", "bea@example.org")
     content = Resolution(ResolutionChoice.CONTENT, b"By Bea.\n")
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {path: {conflict.unit: content} for path, conflict in conflicts}
 
-    merge_remote(scene.workspace, proposal.content.branch, their_commit, "origin", choose)
-    assert "By Bea." in scene.show(API, proposal.content.branch)
+    merge_remote(setup.workspace, proposal.content.branch, their_commit, "origin", choose)
+    assert "By Bea." in setup.show(API, proposal.content.branch)
     with pytest.raises(OwnProposal):
-        scene.approve(scene.proposal_actions.find(proposal.id))
+        setup.approve(setup.proposal_actions.find(proposal.id))

@@ -31,7 +31,7 @@ from workspace.proposals.events import (
     Edited,
     Event,
     EventBody,
-    KnownBy,
+    IdentitySource,
     Opened,
     Refreshed,
     Reopened,
@@ -222,7 +222,7 @@ def test_manually_edited_event_is_unreadable() -> None:
 
 
 def test_control_characters_in_names_and_titles_are_removed() -> None:
-    author = Author("A\x1b[31m\nda", "a@b\r", KnownBy.GIT)
+    author = Author("A\x1b[31m\nda", "a@b\r", IdentitySource.GIT)
     words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
     event = decode_event(*build_altered_event(author=author._asdict(), kind="opened", words=words))
     assert event.author.name == "A [31m da"

@@ -8,8 +8,8 @@ from tests.loops import loop_over
 from workspace.proposals.events import (
     MAX_TEXT_CHARACTERS,
     Author,
+    IdentitySource,
     InvalidEventText,
-    KnownBy,
     validate_text,
     validate_title,
 )
@@ -47,9 +47,9 @@ def test_invalid_comment_text_is_refused(text: str) -> None:
 
 
 def test_authors_are_same_by_token_or_address() -> None:
-    token = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
-    git = Author("Bea", "Bea@Example.org", KnownBy.GIT)
-    client = Author("Bea", "bea@example.org", KnownBy.CLIENT, "an agent")
+    token = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
+    git = Author("Bea", "Bea@Example.org", IdentitySource.GIT)
+    client = Author("Bea", "bea@example.org", IdentitySource.CLIENT, "an agent")
     assert token.is_same(token._replace(email="other@example.org"))
     assert not token.is_same(token._replace(label="ada"))
     assert token.is_same(git)

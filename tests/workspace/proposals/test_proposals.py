@@ -25,7 +25,7 @@ BRANCH = f"proposals/{ID}"
 OTHER_ID = "z0000001"
 
 
-class Scene:
+class ProposalSetup:
     """A repository with a proposal that an agent opened, and methods to change it with Git."""
 
     def __init__(self, path: Path) -> None:
@@ -67,30 +67,30 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo")
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo")
 
 
-def test_state_changes_from_draft_to_merged(scene: Scene) -> None:
-    assert scene.find_proposal().state is ProposalState.DRAFT
-    first_commit = scene.submit()
-    assert scene.find_proposal().state is ProposalState.OPEN
-    scene.review(ReviewDecision.REQUEST_CHANGES, first_commit)
-    assert scene.find_proposal().state is ProposalState.CHANGES_REQUESTED
-    second_commit = scene.commit_file("Two\n")
-    assert scene.find_proposal().state is ProposalState.CHANGES_REQUESTED, "an edit alone does not answer"
-    scene.writer.append(Submitted(second_commit), by=AGENT)
-    assert scene.find_proposal().state is ProposalState.OPEN
-    scene.review(ReviewDecision.APPROVE, second_commit)
-    approved_proposal = scene.find_proposal()
+def test_state_changes_from_draft_to_merged(setup: ProposalSetup) -> None:
+    assert setup.find_proposal().state is ProposalState.DRAFT
+    first_commit = setup.submit()
+    assert setup.find_proposal().state is ProposalState.OPEN
+    setup.review(ReviewDecision.REQUEST_CHANGES, first_commit)
+    assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED
+    second_commit = setup.commit_file("Two\n")
+    assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED, "an edit alone does not answer"
+    setup.writer.append(Submitted(second_commit), by=AGENT)
+    assert setup.find_proposal().state is ProposalState.OPEN
+    setup.review(ReviewDecision.APPROVE, second_commit)
+    approved_proposal = setup.find_proposal()
     assert approved_proposal.state is ProposalState.APPROVED
     assert [review.author for review in approved_proposal.approvals] == [BEA]
     assert [review.relation for review in approved_proposal.reviews] == [
         CommitRelation.EDITED,
         CommitRelation.CURRENT,
     ]
-    merge_commit = scene.merge()
-    proposal = scene.find_proposal()
+    merge_commit = setup.merge()
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.merge_record, proposal.is_ahead) == (
         ProposalState.MERGED,
         (merge_commit, second_commit),
@@ -100,39 +100,39 @@ def test_state_changes_from_draft_to_merged(scene: Scene) -> None:
     assert proposal.content.author == AGENT
 
 
-def test_empty_proposal_is_not_merged_by_target_commits(scene: Scene) -> None:
-    scene.commit_file("Elsewhere\n", "other.md", "main")
-    assert scene.find_proposal().state is ProposalState.DRAFT
-    scene.repo.git("checkout", "-q", BRANCH)
-    scene.repo.git("merge", "-q", "--ff-only", "main")
-    scene.repo.git("checkout", "-q", "main")
-    tip = scene.repo.head()
-    scene.writer.append(Refreshed(tip, tip), by=AGENT)
-    scene.commit_file("More\n", "other.md", "main")
-    assert scene.find_proposal().state is ProposalState.DRAFT
+def test_empty_proposal_is_not_merged_by_target_commits(setup: ProposalSetup) -> None:
+    setup.commit_file("Elsewhere\n", "other.md", "main")
+    assert setup.find_proposal().state is ProposalState.DRAFT
+    setup.repo.git("checkout", "-q", BRANCH)
+    setup.repo.git("merge", "-q", "--ff-only", "main")
+    setup.repo.git("checkout", "-q", "main")
+    tip = setup.repo.head()
+    setup.writer.append(Refreshed(tip, tip), by=AGENT)
+    setup.commit_file("More\n", "other.md", "main")
+    assert setup.find_proposal().state is ProposalState.DRAFT
 
 
-def test_edit_voids_approval(scene: Scene) -> None:
-    first_commit = scene.submit()
-    scene.review(ReviewDecision.APPROVE, first_commit)
-    scene.commit_file("Two\n")
-    proposal = scene.find_proposal()
+def test_edit_voids_approval(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    setup.review(ReviewDecision.APPROVE, first_commit)
+    setup.commit_file("Two\n")
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.approvals) == (ProposalState.OPEN, ())
     assert proposal.reviews[0].relation is CommitRelation.EDITED
     assert not proposal.is_rewritten
 
 
 @pytest.mark.parametrize("is_pruned", [False, True])
-def test_rewritten_branch_is_reported(scene: Scene, is_pruned: bool) -> None:
-    first_commit = scene.submit()
-    scene.review(ReviewDecision.APPROVE, first_commit)
-    scene.repo.git("checkout", "-q", BRANCH)
-    scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
-    scene.repo.git("checkout", "-q", "main")
+def test_rewritten_branch_is_reported(setup: ProposalSetup, is_pruned: bool) -> None:
+    first_commit = setup.submit()
+    setup.review(ReviewDecision.APPROVE, first_commit)
+    setup.repo.git("checkout", "-q", BRANCH)
+    setup.repo.git("commit", "-q", "--amend", "-m", "Another message")
+    setup.repo.git("checkout", "-q", "main")
     if is_pruned:
-        scene.repo.git("reflog", "expire", "--expire=now", "--all")
-        scene.repo.git("gc", "-q", "--prune=now")
-    proposal = scene.find_proposal()
+        setup.repo.git("reflog", "expire", "--expire=now", "--all")
+        setup.repo.git("gc", "-q", "--prune=now")
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.is_rewritten, proposal.reviews[0].relation) == (
         ProposalState.OPEN,
         True,
@@ -140,82 +140,82 @@ def test_rewritten_branch_is_reported(scene: Scene, is_pruned: bool) -> None:
     )
 
 
-def test_deleted_branch_is_reported(scene: Scene) -> None:
-    first_commit = scene.submit()
-    scene.review(ReviewDecision.APPROVE, first_commit)
-    scene.repo.git("branch", "-q", "-D", BRANCH)
-    proposal = scene.find_proposal()
+def test_deleted_branch_is_reported(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    setup.review(ReviewDecision.APPROVE, first_commit)
+    setup.repo.git("branch", "-q", "-D", BRANCH)
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.tip, proposal.reviews[0].relation) == (
         ProposalState.GONE,
         None,
         CommitRelation.GONE,
     )
-    scene.repo.git("branch", BRANCH, first_commit)
-    assert scene.find_proposal().state is ProposalState.APPROVED
+    setup.repo.git("branch", BRANCH, first_commit)
+    assert setup.find_proposal().state is ProposalState.APPROVED
 
 
-def test_approval_of_own_proposal_does_not_count(scene: Scene) -> None:
-    first_commit = scene.submit()
-    scene.review(ReviewDecision.APPROVE, first_commit, by=AGENT)
-    proposal = scene.find_proposal()
+def test_approval_of_own_proposal_does_not_count(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    setup.review(ReviewDecision.APPROVE, first_commit, by=AGENT)
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.approvals, proposal.reviews[0].is_own) == (ProposalState.OPEN, (), True)
 
 
-def test_last_review_of_each_person_counts(scene: Scene) -> None:
-    first_commit = scene.submit()
-    scene.review(ReviewDecision.APPROVE, first_commit, by=ADA)
-    scene.review(ReviewDecision.REQUEST_CHANGES, first_commit)
-    assert scene.find_proposal().state is ProposalState.CHANGES_REQUESTED
-    scene.review(ReviewDecision.COMMENT, first_commit)
-    assert scene.find_proposal().state is ProposalState.CHANGES_REQUESTED, (
+def test_last_review_of_each_person_counts(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    setup.review(ReviewDecision.APPROVE, first_commit, by=ADA)
+    setup.review(ReviewDecision.REQUEST_CHANGES, first_commit)
+    assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED
+    setup.review(ReviewDecision.COMMENT, first_commit)
+    assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED, (
         "a comment does not withdraw the request"
     )
-    scene.review(ReviewDecision.APPROVE, first_commit)
-    proposal = scene.find_proposal()
+    setup.review(ReviewDecision.APPROVE, first_commit)
+    proposal = setup.find_proposal()
     assert proposal.state is ProposalState.APPROVED
     assert [review.author.name for review in proposal.approvals] == ["Ada", "Bea"]
-    scene.writer.append(Submitted(first_commit), by=AGENT)
-    scene.review(ReviewDecision.REQUEST_CHANGES, first_commit, by=ADA)
-    assert [review.author.name for review in scene.find_proposal().approvals] == ["Bea"]
-    scene.writer.append(Submitted(first_commit), by=AGENT)
-    assert scene.find_proposal().state is ProposalState.CHANGES_REQUESTED, (
+    setup.writer.append(Submitted(first_commit), by=AGENT)
+    setup.review(ReviewDecision.REQUEST_CHANGES, first_commit, by=ADA)
+    assert [review.author.name for review in setup.find_proposal().approvals] == ["Bea"]
+    setup.writer.append(Submitted(first_commit), by=AGENT)
+    assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED, (
         "an unchanged proposal was submitted again"
     )
 
 
-def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
-    scene.submit()
-    scene.writer.append(Closed("Not now."), by=BEA)
-    closed_proposal = scene.find_proposal()
+def test_closed_proposal_can_be_reopened(setup: ProposalSetup) -> None:
+    setup.submit()
+    setup.writer.append(Closed("Not now."), by=BEA)
+    closed_proposal = setup.find_proposal()
     assert (closed_proposal.state, closed_proposal.content.closed_by) == (ProposalState.CLOSED, BEA)
-    scene.repo.git("branch", "-q", "-m", BRANCH, "kept")
-    assert scene.find_proposal().state is ProposalState.CLOSED
-    scene.repo.git("branch", "-q", "-m", "kept", BRANCH)
-    scene.writer.append(Reopened(), by=AGENT)
-    assert scene.find_proposal().state is ProposalState.OPEN
+    setup.repo.git("branch", "-q", "-m", BRANCH, "kept")
+    assert setup.find_proposal().state is ProposalState.CLOSED
+    setup.repo.git("branch", "-q", "-m", "kept", BRANCH)
+    setup.writer.append(Reopened(), by=AGENT)
+    assert setup.find_proposal().state is ProposalState.OPEN
 
 
-def test_wrong_clock_does_not_close_reopened_proposal(scene: Scene) -> None:
-    scene.submit()
-    wrong_time = scene.writer.clock().replace(year=9999)
-    scene.writer.append(Closed(), now=lambda: wrong_time)
-    scene.writer.append(Reopened())
-    assert scene.find_proposal().state is ProposalState.OPEN
+def test_wrong_clock_does_not_close_reopened_proposal(setup: ProposalSetup) -> None:
+    setup.submit()
+    wrong_time = setup.writer.clock().replace(year=9999)
+    setup.writer.append(Closed(), now=lambda: wrong_time)
+    setup.writer.append(Reopened())
+    assert setup.find_proposal().state is ProposalState.OPEN
 
 
-def test_title_and_description_are_edited(scene: Scene) -> None:
-    scene.writer.append(Edited(title="Another"))
-    scene.writer.append(Edited(description="Why."))
-    content = scene.find_proposal().content
+def test_title_and_description_are_edited(setup: ProposalSetup) -> None:
+    setup.writer.append(Edited(title="Another"))
+    setup.writer.append(Edited(description="Why."))
+    content = setup.find_proposal().content
     assert (content.title, content.description, content.branch) == ("Another", "Why.", BRANCH)
 
 
-def test_merge_with_trailer_is_detected_without_branch(scene: Scene) -> None:
-    first_commit = scene.submit()
-    merge_commit = scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
-    scene.commit_file("Later\n", "later.md", "main")
-    scene.repo.git("branch", "-q", "-D", BRANCH)
-    proposal = scene.find_proposal()
+def test_merge_with_trailer_is_detected_without_branch(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    merge_commit = setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    setup.commit_file("Later\n", "later.md", "main")
+    setup.repo.git("branch", "-q", "-D", BRANCH)
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.merge_record, proposal.tip) == (
         ProposalState.MERGED,
         (merge_commit, first_commit),
@@ -223,34 +223,34 @@ def test_merge_with_trailer_is_detected_without_branch(scene: Scene) -> None:
     )
 
 
-def merge_from_other_branch(scene: Scene, *messages: str) -> list[str]:
+def merge_from_other_branch(setup: ProposalSetup, *messages: str) -> list[str]:
     """Merge the proposal into another branch after each new commit, and that branch into `main`."""
-    repo = scene.repo
+    repo = setup.repo
     repo.git("branch", "theirs")
     merges = []
     for number, message in enumerate(messages):
-        scene.commit_file(f"{number}\n", "more.md")
+        setup.commit_file(f"{number}\n", "more.md")
         repo.git("checkout", "-q", "theirs")
-        merges.append(scene.merge(message))
+        merges.append(setup.merge(message))
         repo.git("checkout", "-q", "main")
-    scene.commit_file("Ours\n", "ours.md", "main")
+    setup.commit_file("Ours\n", "ours.md", "main")
     repo.git("merge", "-q", "--no-ff", "-m", "Merge 'main' of origin", "theirs")
     repo.git("branch", "-q", "-D", "theirs")
     return merges
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
-def test_merge_from_another_branch_is_detected_by_trailer(scene: Scene, is_deleted: bool) -> None:
-    scene.submit()
-    assert scene.find_proposal().state is ProposalState.OPEN
-    (merge_commit,) = merge_from_other_branch(scene, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
-    tip = scene.repo.git("rev-parse", BRANCH).strip()
+def test_merge_from_another_branch_is_detected_by_trailer(setup: ProposalSetup, is_deleted: bool) -> None:
+    setup.submit()
+    assert setup.find_proposal().state is ProposalState.OPEN
+    (merge_commit,) = merge_from_other_branch(setup, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    tip = setup.repo.git("rev-parse", BRANCH).strip()
     if is_deleted:
-        scene.repo.git("branch", "-q", "-D", BRANCH)
+        setup.repo.git("branch", "-q", "-D", BRANCH)
     else:
-        scene.commit_file("Two\n")
-    scene.commit_file("Later\n", "later.md", "main")
-    proposal = scene.find_proposal()
+        setup.commit_file("Two\n")
+    setup.commit_file("Later\n", "later.md", "main")
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.merge_record, proposal.is_ahead) == (
         ProposalState.MERGED,
         (merge_commit, tip),
@@ -258,45 +258,45 @@ def test_merge_from_another_branch_is_detected_by_trailer(scene: Scene, is_delet
     )
 
 
-def test_merge_in_first_parent_history_takes_precedence(scene: Scene) -> None:
-    scene.submit()
+def test_merge_in_first_parent_history_takes_precedence(setup: ProposalSetup) -> None:
+    setup.submit()
     trailer = f"Merge\n\nText.\n\nDocyard-Proposal: {ID}"
-    merge_from_other_branch(scene, trailer)
-    tip = scene.commit_file("Two\n")
-    merge_commit = scene.merge(trailer)
-    scene.repo.git("branch", "-q", "-D", BRANCH)
-    assert scene.find_proposal().merge_record == (merge_commit, tip)
+    merge_from_other_branch(setup, trailer)
+    tip = setup.commit_file("Two\n")
+    merge_commit = setup.merge(trailer)
+    setup.repo.git("branch", "-q", "-D", BRANCH)
+    assert setup.find_proposal().merge_record == (merge_commit, tip)
 
 
-def test_refresh_and_unrelated_merge_are_not_detected_as_merges(scene: Scene) -> None:
+def test_refresh_and_unrelated_merge_are_not_detected_as_merges(setup: ProposalSetup) -> None:
     """Merge a refresh, and a commit that does not descend from the proposal's base."""
-    repo = scene.repo
-    merge_from_other_branch(scene, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}\nDocyard-Refresh: {ID}")
+    repo = setup.repo
+    merge_from_other_branch(setup, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}\nDocyard-Refresh: {ID}")
     repo.git("checkout", "-q", "--orphan", "root")
     repo.commit({"root.md": "Root\n"}, "Another root")
     repo.git("checkout", "-q", "-b", "theirs", "main")
     message = f"Merge\n\nText.\n\nDocyard-Proposal: {ID}"
     repo.git("merge", "-q", "--no-ff", "--allow-unrelated-histories", "-s", "ours", "-m", message, "root")
     repo.git("checkout", "-q", "main")
-    scene.commit_file("More\n", "ours.md", "main")
+    setup.commit_file("More\n", "ours.md", "main")
     repo.git("merge", "-q", "--no-ff", "-m", "Merge 'main' of origin", "theirs")
     repo.git("branch", "-q", "-D", BRANCH)
-    assert scene.find_proposal().state is ProposalState.GONE
+    assert setup.find_proposal().state is ProposalState.GONE
 
 
-def test_merge_removed_by_reset_is_not_detected(scene: Scene) -> None:
-    scene.submit()
-    scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
-    assert scene.find_proposal().state is ProposalState.MERGED
-    scene.repo.git("reset", "-q", "--hard", scene.base)
-    assert scene.find_proposal().state is ProposalState.OPEN
+def test_merge_removed_by_reset_is_not_detected(setup: ProposalSetup) -> None:
+    setup.submit()
+    setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    assert setup.find_proposal().state is ProposalState.MERGED
+    setup.repo.git("reset", "-q", "--hard", setup.base)
+    assert setup.find_proposal().state is ProposalState.OPEN
 
 
-def test_proposal_with_commits_after_merge_is_ahead(scene: Scene) -> None:
-    first_commit = scene.submit()
-    scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
-    scene.commit_file("Two\n")
-    proposal = scene.find_proposal()
+def test_proposal_with_commits_after_merge_is_ahead(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    setup.commit_file("Two\n")
+    proposal = setup.find_proposal()
     assert (proposal.state, proposal.is_ahead, proposal.merge_record and proposal.merge_record.tip) == (
         ProposalState.MERGED,
         True,
@@ -304,112 +304,116 @@ def test_proposal_with_commits_after_merge_is_ahead(scene: Scene) -> None:
     )
 
 
-def test_manual_fast_forward_is_detected_as_merge(scene: Scene) -> None:
-    first_commit = scene.submit()
-    scene.merge("", "--ff-only")
-    assert scene.find_proposal().merge_record == (first_commit, first_commit)
+def test_manual_fast_forward_is_detected_as_merge(setup: ProposalSetup) -> None:
+    first_commit = setup.submit()
+    setup.merge("", "--ff-only")
+    assert setup.find_proposal().merge_record == (first_commit, first_commit)
 
 
-def test_plain_commit_with_trailer_is_not_a_merge(scene: Scene) -> None:
-    scene.submit()
-    scene.commit_file("Other\n", "other.md", "main", f"Text\n\nDocyard-Proposal: {ID}")
-    assert scene.find_proposal().state is ProposalState.OPEN
+def test_plain_commit_with_trailer_is_not_a_merge(setup: ProposalSetup) -> None:
+    setup.submit()
+    setup.commit_file("Other\n", "other.md", "main", f"Text\n\nDocyard-Proposal: {ID}")
+    assert setup.find_proposal().state is ProposalState.OPEN
 
 
-def test_reset_to_before_base_is_not_a_merge(scene: Scene, tmp_path: Path) -> None:
-    repo = scene.repo
-    second_commit = scene.commit_file("Two\n", "two.md", "main")
+def test_reset_to_before_base_is_not_a_merge(setup: ProposalSetup, tmp_path: Path) -> None:
+    repo = setup.repo
+    second_commit = setup.commit_file("Two\n", "two.md", "main")
     repo.git("branch", f"proposals/{OTHER_ID}", second_commit)
-    scene.writer.append(
+    setup.writer.append(
         make_opening(base=second_commit, id=OTHER_ID), Submitted(second_commit), proposal=OTHER_ID
     )
-    repo.git("branch", "-q", "-f", f"proposals/{OTHER_ID}", scene.base)
-    proposal = scene.find_proposal(OTHER_ID)
+    repo.git("branch", "-q", "-f", f"proposals/{OTHER_ID}", setup.base)
+    proposal = setup.find_proposal(OTHER_ID)
     assert (proposal.state, proposal.is_rewritten) == (ProposalState.OPEN, True)
 
 
-def test_merge_is_detected_despite_wrong_commit_times(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    first_commit = scene.submit()
-    merge_commit = scene.merge()
+def test_merge_is_detected_despite_wrong_commit_times(
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_commit = setup.submit()
+    merge_commit = setup.merge()
     monkeypatch.setenv("GIT_COMMITTER_DATE", "1990-01-01T00:00:00Z")
     for number in range(3):
-        scene.commit_file(f"{number}\n", "later.md", "main")
-    assert scene.find_proposal().merge_record == (merge_commit, first_commit)
+        setup.commit_file(f"{number}\n", "later.md", "main")
+    assert setup.find_proposal().merge_record == (merge_commit, first_commit)
 
 
-def test_fresh_clone_has_same_state(scene: Scene, tmp_path: Path) -> None:
-    first_commit = scene.submit()
-    scene.review(ReviewDecision.APPROVE, first_commit)
-    scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
+def test_fresh_clone_has_same_state(setup: ProposalSetup, tmp_path: Path) -> None:
+    first_commit = setup.submit()
+    setup.review(ReviewDecision.APPROVE, first_commit)
+    setup.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     other_writer = EventWriter(tmp_path / "clone")
-    assert Proposals(other_writer.store).find(other_writer.log.read(), ID) == scene.find_proposal()
+    assert Proposals(other_writer.store).find(other_writer.log.read(), ID) == setup.find_proposal()
 
 
-def test_shallow_clone_has_same_content(scene: Scene, tmp_path: Path) -> None:
+def test_shallow_clone_has_same_content(setup: ProposalSetup, tmp_path: Path) -> None:
     for number in range(3):
-        scene.commit_file(f"{number}\n", "main.md", "main")
-    scene.submit()
-    scene.merge()
-    url = f"file://{scene.repo.path}"
-    scene.repo.git("clone", "-q", "--depth=1", "--no-single-branch", url, str(tmp_path / "clone"))
+        setup.commit_file(f"{number}\n", "main.md", "main")
+    setup.submit()
+    setup.merge()
+    url = f"file://{setup.repo.path}"
+    setup.repo.git("clone", "-q", "--depth=1", "--no-single-branch", url, str(tmp_path / "clone"))
     other_writer = EventWriter(tmp_path / "clone")
     proposal = Proposals(other_writer.store).find(other_writer.log.read(), ID)
-    assert proposal.content == scene.find_proposal().content
+    assert proposal.content == setup.find_proposal().content
     assert proposal.state in (ProposalState.MERGED, ProposalState.OPEN)
 
 
-def test_only_proposals_with_opening_are_listed(scene: Scene) -> None:
-    scene.writer.append(make_opening(base=scene.base, id=OTHER_ID), proposal=OTHER_ID)
-    scene.writer.append(Commented("Of nothing"), proposal="z0000002")
-    proposals = scene.proposals.list_all(scene.writer.log.read())
+def test_only_proposals_with_opening_are_listed(setup: ProposalSetup) -> None:
+    setup.writer.append(make_opening(base=setup.base, id=OTHER_ID), proposal=OTHER_ID)
+    setup.writer.append(Commented("Of nothing"), proposal="z0000002")
+    proposals = setup.proposals.list_all(setup.writer.log.read())
     assert [proposal.id for proposal in proposals] == [OTHER_ID, ID]
     titles = {proposal.content.title for proposal in proposals}
     assert titles == {"Say more of retries"}, "two proposals may have the same title"
 
 
-def test_unknown_id_returns_nearest_ids(scene: Scene) -> None:
-    discussion = scene.writer.log.read()
+def test_unknown_id_returns_nearest_ids(setup: ProposalSetup) -> None:
+    discussion = setup.writer.log.read()
     with pytest.raises(ProposalNotFound) as error:
-        scene.proposals.find(discussion, "k7m2q9xb")
+        setup.proposals.find(discussion, "k7m2q9xb")
     assert error.value.details["candidates"] == [ID]
     assert error.value.fix == f"Name one by its id, such as '{ID}'."
     with pytest.raises(ProposalNotFound, match=r"no proposal 'a{60}…'"):
-        scene.proposals.find(discussion, "a" * 10_000)
-    assert scene.proposals.find(discussion, f"refs/heads/proposals/{ID}-any-words").id == ID
+        setup.proposals.find(discussion, "a" * 10_000)
+    assert setup.proposals.find(discussion, f"refs/heads/proposals/{ID}-any-words").id == ID
 
 
-def test_threads_are_collected_and_unknown_events_counted(scene: Scene) -> None:
-    question = scene.writer.append(Commented("Why?"), by=BEA).events[0]
-    answer = scene.writer.append(Commented("Because.", reply_to=question.id), by=AGENT).events[0]
-    scene.writer.append(Commented("I see.", reply_to=answer.id), by=BEA)
-    scene.writer.append(Commented("To nobody", reply_to="0" * 16))
-    threads = scene.find_proposal().content.threads
+def test_threads_are_collected_and_unknown_events_counted(setup: ProposalSetup) -> None:
+    question = setup.writer.append(Commented("Why?"), by=BEA).events[0]
+    answer = setup.writer.append(Commented("Because.", reply_to=question.id), by=AGENT).events[0]
+    setup.writer.append(Commented("I see.", reply_to=answer.id), by=BEA)
+    setup.writer.append(Commented("To nobody", reply_to="0" * 16))
+    threads = setup.find_proposal().content.threads
     assert [
         [thread.comment.text, *(later_reply.text for later_reply in thread.replies)] for thread in threads
     ] == [
         ["Why?", "Because.", "I see."],
         ["To nobody"],
     ]
-    assert scene.find_proposal().content.unknown_events == 0
+    assert setup.find_proposal().content.unknown_events == 0
 
 
-def test_proposal_to_deleted_target_is_not_merged(scene: Scene) -> None:
-    scene.submit()
-    scene.merge()
-    scene.repo.git("checkout", "-q", "-b", "trunk")
-    scene.repo.git("branch", "-q", "-D", "main")
-    assert scene.find_proposal().state is ProposalState.OPEN
+def test_proposal_to_deleted_target_is_not_merged(setup: ProposalSetup) -> None:
+    setup.submit()
+    setup.merge()
+    setup.repo.git("checkout", "-q", "-b", "trunk")
+    setup.repo.git("branch", "-q", "-D", "main")
+    assert setup.find_proposal().state is ProposalState.OPEN
 
 
-def test_missing_reviewed_commit_is_reported_as_rewritten(scene: Scene) -> None:
-    scene.submit()
-    scene.review(ReviewDecision.APPROVE, COMMIT)
-    proposal = scene.find_proposal()
+def test_missing_reviewed_commit_is_reported_as_rewritten(setup: ProposalSetup) -> None:
+    setup.submit()
+    setup.review(ReviewDecision.APPROVE, COMMIT)
+    proposal = setup.find_proposal()
     assert (proposal.reviews[0].relation, proposal.approvals) == (CommitRelation.REWRITTEN, ())
 
 
-def test_commits_of_unchanged_proposal_are_cached(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene.submit()
-    old_proposal = scene.find_proposal()
+def test_commits_of_unchanged_proposal_are_cached(
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.submit()
+    old_proposal = setup.find_proposal()
     monkeypatch.setattr("workspace.proposals.proposal.select_reachable", None)
-    assert scene.proposals.list_all(scene.writer.log.read()) == (old_proposal,)
+    assert setup.proposals.list_all(setup.writer.log.read()) == (old_proposal,)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import AGENT as CLIENT
-from tests.workspace.proposals.actions.scene import RULE, Scene
+from tests.workspace.proposals.actions.proposal_setup import AGENT as CLIENT
+from tests.workspace.proposals.actions.proposal_setup import RULE, ProposalSetup
 from tests.workspace.proposals.event_writer import (
     ADA,
     AGENT,
@@ -127,16 +127,16 @@ def find_last_event_file(repo: Repo) -> str:
 
 
 def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo", RULE)
-    free_proposal = scene.submit_proposal()
-    governed_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    scene.approve(governed_proposal)
+    setup = ProposalSetup(tmp_path / "repo", RULE)
+    free_proposal = setup.submit_proposal()
+    governed_proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.approve(governed_proposal)
     for proposal in (free_proposal, governed_proposal):
-        commit_events(scene.repo, proposal.id, Commented("A planted remark, " * 20), 150)
-    for proposal, actor in ((governed_proposal, scene.person()), (free_proposal, CLIENT)):
+        commit_events(setup.repo, proposal.id, Commented("A planted remark, " * 20), 150)
+    for proposal, actor in ((governed_proposal, setup.person()), (free_proposal, CLIENT)):
         with pytest.raises(MergeBlocked) as error_info:
-            scene.proposal_actions.merge(proposal.id, actor)
+            setup.proposal_actions.merge(proposal.id, actor)
         assert error_info.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
     assert (
-        scene.proposal_actions.merge(free_proposal.id, scene.person()).proposal.state is ProposalState.MERGED
+        setup.proposal_actions.merge(free_proposal.id, setup.person()).proposal.state is ProposalState.MERGED
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 from tests import repositories
 from tests.workspace.proposals.event_writer import NOON, EventWriter, make_opening
 from workspace.git.objects import Signature
-from workspace.proposals.events import Author, Commented, KnownBy
+from workspace.proposals.events import Author, Commented, IdentitySource
 
-FORGE_AUTHOR = Author("ana", "ana@github.invalid", KnownBy.CLIENT, "GitHub")
+FORGE_AUTHOR = Author("ana", "ana@github.invalid", IdentitySource.CLIENT, "GitHub")
 KEY = "github comment 101"
 
 

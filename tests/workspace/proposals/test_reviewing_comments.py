@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workspace.proposals.event_writer import ADA, BEA
-from tests.workspace.proposals.review.scene import Scene
+from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.document.document import Document
 from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
@@ -26,31 +26,31 @@ GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"
 ID = "k0000001"
 
 
-def add_comment(scene: Scene, text: str, slug: str | None = None, reply_to: str | None = None) -> str:
+def add_comment(setup: ProposalSetup, text: str, slug: str | None = None, reply_to: str | None = None) -> str:
     """Add a comment on a current section of the proposal, or on no text; return its id."""
-    tip = scene.find_proposal(ID).tip
+    tip = setup.find_proposal(ID).tip
     target = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), slug) if slug else None
     body = Commented(text, place=target, commit=tip if target else None, reply_to=reply_to)
-    return scene.writer.append(body, by=BEA, proposal=ID).events[0].id
+    return setup.writer.append(body, by=BEA, proposal=ID).events[0].id
 
 
 def test_comments_have_anchors_in_proposal_and_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
-    scene.propose(ID, {"other.md": "# Other\n"})
-    first_id = add_comment(scene, "Of the setup.", "setup")
-    add_comment(scene, "An answer.", reply_to=first_id)
-    add_comment(scene, "Of nothing.")
-    add_comment(scene, "Of the use.", "use")
+    setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE})
+    setup.propose(ID, {"other.md": "# Other\n"})
+    first_id = add_comment(setup, "Of the setup.", "setup")
+    add_comment(setup, "An answer.", reply_to=first_id)
+    add_comment(setup, "Of nothing.")
+    add_comment(setup, "Of the use.", "use")
 
     def list_anchors() -> list[CommentAnchor | None]:
-        return [thread.anchor for thread in scene.proposal_reviews.comments(scene.find_proposal(ID)).threads]
+        return [thread.anchor for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads]
 
     assert list_anchors() == [
         CommentAnchor(TextStatus.HERE, "guide.md", "setup"),
         None,
         CommentAnchor(TextStatus.HERE, "guide.md", "use"),
     ]
-    scene.commit(f"proposals/{ID}", {"guide.md": None, "b/manual.md": GUIDE.replace("once", "twice")})
+    setup.commit(f"proposals/{ID}", {"guide.md": None, "b/manual.md": GUIDE.replace("once", "twice")})
     expected = [
         CommentAnchor(TextStatus.OUTDATED, "b/manual.md", "setup"),
         None,
@@ -60,62 +60,62 @@ def test_comments_have_anchors_in_proposal_and_merge(tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(module, "find_comment_anchor_safely", None)
         assert list_anchors() == expected, "anchors of a tip are cached"
-    scene.merge(scene.find_proposal(ID))
-    scene.move_branch(f"proposals/{ID}", None)
+    setup.merge(setup.find_proposal(ID))
+    setup.move_branch(f"proposals/{ID}", None)
     assert list_anchors() == expected, "a merged proposal has its state at the merge"
 
 
 def test_deleted_branch_and_invalid_settings_have_no_anchors(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
-    scene.propose(ID, {"other.md": "# Other\n"})
-    add_comment(scene, "Of the setup.", "setup")
-    scene.commit(f"proposals/{ID}", {"docyard.toml": "root = 7\n"})
-    assert [thread.anchor for thread in scene.proposal_reviews.comments(scene.find_proposal(ID)).threads] == [
+    setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE})
+    setup.propose(ID, {"other.md": "# Other\n"})
+    add_comment(setup, "Of the setup.", "setup")
+    setup.commit(f"proposals/{ID}", {"docyard.toml": "root = 7\n"})
+    assert [thread.anchor for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads] == [
         None
     ]
-    scene.move_branch(f"proposals/{ID}", None)
-    assert [thread.anchor for thread in scene.proposal_reviews.comments(scene.find_proposal(ID)).threads] == [
+    setup.move_branch(f"proposals/{ID}", None)
+    assert [thread.anchor for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads] == [
         None
     ]
 
 
 def test_threads_are_paged(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
-    scene.propose(ID, {"other.md": "# Other\n"})
+    setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE})
+    setup.propose(ID, {"other.md": "# Other\n"})
     remarks = [
         Commented(f"Remark {number}", place=None, commit=None, reply_to=None)
         for number in range(MAX_COMMENTS + 5)
     ]
-    scene.writer.append(*remarks, by=ADA, proposal=ID)
-    proposal = scene.find_proposal(ID)
-    first_page = scene.proposal_reviews.comments(proposal)
+    setup.writer.append(*remarks, by=ADA, proposal=ID)
+    proposal = setup.find_proposal(ID)
+    first_page = setup.proposal_reviews.comments(proposal)
     assert (len(first_page.threads), first_page.total, first_page.next) == (
         MAX_COMMENTS,
         MAX_COMMENTS + 5,
         MAX_COMMENTS,
     )
-    last_page = scene.proposal_reviews.comments(proposal, after=MAX_COMMENTS, limit=1_000)
+    last_page = setup.proposal_reviews.comments(proposal, after=MAX_COMMENTS, limit=1_000)
     assert (len(last_page.threads), last_page.next) == (5, None)
     texts = [thread.thread.comment.text for thread in (*first_page.threads, *last_page.threads)]
     assert texts == [f"Remark {number}" for number in range(MAX_COMMENTS + 5)]
-    middle_page = scene.proposal_reviews.comments(proposal, after=3, limit=2)
+    middle_page = setup.proposal_reviews.comments(proposal, after=3, limit=2)
     assert ([thread.thread.comment.text for thread in middle_page.threads], middle_page.next) == (
         ["Remark 3", "Remark 4"],
         5,
     )
-    assert scene.proposal_reviews.comments(proposal, after=1_000_000).threads == ()
+    assert setup.proposal_reviews.comments(proposal, after=1_000_000).threads == ()
 
 
 @pytest.mark.slow
 def test_page_of_document_tracks_only_possible_comments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": "# Other\n\n## Part\n\nSome.\n"})
-    scene.propose(ID, {"other.md": "# Other\n\n## Part\n\nMore.\n"})
+    setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE, "other.md": "# Other\n\n## Part\n\nSome.\n"})
+    setup.propose(ID, {"other.md": "# Other\n\n## Part\n\nMore.\n"})
     target = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), "setup")
-    tip = scene.find_proposal(ID).tip
+    tip = setup.find_proposal(ID).tip
     remarks = [Commented(f"{number}", place=target, commit=tip, reply_to=None) for number in range(1_200)]
-    scene.writer.append(*remarks, by=ADA, proposal=ID)
+    setup.writer.append(*remarks, by=ADA, proposal=ID)
     call_count = 0
     find_safely = find_comment_anchor_safely
 
@@ -127,10 +127,10 @@ def test_page_of_document_tracks_only_possible_comments(
     monkeypatch.setattr(module, "find_comment_anchor_safely", count_and_find)
 
     def count_threads(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
-        page = scene.proposal_reviews.comments(scene.find_proposal(ID), after=after, at=(path, slug))
+        page = setup.proposal_reviews.comments(setup.find_proposal(ID), after=after, at=(path, slug))
         return len(page.threads), page.next
 
-    scene.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
+    setup.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
     assert count_threads("other.md", None) == (0, MAX_CHECKED_THREADS), (
         "the text of the comments cannot have moved to this document"
     )
@@ -140,19 +140,19 @@ def test_page_of_document_tracks_only_possible_comments(
     )
     assert call_count == MAX_TRACKED_TEXTS
     assert count_threads("guide.md", "setup", after=1_190) == (10, None)
-    scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
+    setup.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
     assert count_threads("other.md", "setup", after=1_190) == (10, None), (
         "a moved text is found at its new path"
     )
 
 
 def test_comment_on_missing_commit_is_found_by_address(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": GUIDE})
-    scene.propose(ID, {"other.md": "# Other\n"})
+    setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE, "other.md": GUIDE})
+    setup.propose(ID, {"other.md": "# Other\n"})
     target = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), "setup")
-    scene.writer.append(Commented("Hm.", place=target, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
-    current_proposal = scene.find_proposal(ID)
+    setup.writer.append(Commented("Hm.", place=target, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
+    current_proposal = setup.find_proposal(ID)
     assert [
-        len(scene.proposal_reviews.comments(current_proposal, at=(path, None)).threads)
+        len(setup.proposal_reviews.comments(current_proposal, at=(path, None)).threads)
         for path in ("guide.md", "other.md")
     ] == [1, 0]

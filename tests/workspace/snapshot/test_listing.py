@@ -37,7 +37,7 @@ def make_nested_tree(repo: Repo, name: str, depth: int) -> str:
 def test_tree_of_too_many_shared_folders_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
 ) -> None:
-    repo = create_empty_repository(tmp_path / "bomb")
+    repo = create_empty_repository(tmp_path / "nested")
     git, config = GitReader(repo.path), WorkspaceConfig()
     assert len(Listing.read(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
     monkeypatch.setattr(snapshot, limit, 1_000)

@@ -14,13 +14,13 @@ from workspace.git.remotes.credentials import Access
 from workspace.git.store import GitStore
 from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, Commented, KnownBy, Opened
+from workspace.proposals.events import Author, Commented, IdentitySource, Opened
 from workspace.proposals.proposal import Proposals
 from workspace.sync.branches import DISCUSSION_BRANCH, SyncedBranch, SyncState
 from workspace.sync.sync import SyncResult, sync
 from workspace.workspace import Workspace
 
-ANA = Author("Ana", "ana@example.org", KnownBy.GIT)
+ANA = Author("Ana", "ana@example.org", IdentitySource.GIT)
 IDS = ("k3v7m2qa", "t9w4x8zb")
 
 

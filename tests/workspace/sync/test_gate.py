@@ -14,7 +14,7 @@ from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import PATH_UNIT, FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
 from workspace.sync.sync import SyncResult, UnreviewedMerge, sync
@@ -28,8 +28,10 @@ RULES = (
     '[[protect]]\ntypes = ["runbook"]\nchecks = []\n'
 )
 PAGE = "# A\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n"
-BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
-AGENT = Actor(Author("Ada", "ada@example.org", KnownBy.CLIENT, "an agent"), "update_proposal", "an agent")
+BEA = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
+AGENT = Actor(
+    Author("Ada", "ada@example.org", IdentitySource.CLIENT, "an agent"), "update_proposal", "an agent"
+)
 
 
 class OtherClone:

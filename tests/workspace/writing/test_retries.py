@@ -112,8 +112,8 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     workspace = open_workspace(repo)
     refused_result = write_batch(workspace, [INVALID_UPDATE], "key")
     assert [step.status for step in refused_result.steps] == [StepStatus.FAILED]
-    undo_result = write_batch(workspace, [TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
-    assert [step.status for step in undo_result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
+    retry_result = write_batch(workspace, [TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
+    assert [step.status for step in retry_result.steps] == [StepStatus.ROLLED_BACK, StepStatus.FAILED]
     dry_result = write_batch(workspace, [TASK], "key", dry_run=True)
     assert dry_result.changes
     assert count_commits(repo) == 1

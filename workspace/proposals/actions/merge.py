@@ -19,7 +19,7 @@ from workspace.proposals.actions.repository import (
     resolve_target_tip,
 )
 from workspace.proposals.approvals import NeedsPerson, make_needs_person_error
-from workspace.proposals.events import KnownBy
+from workspace.proposals.events import IdentitySource
 from workspace.proposals.proposal import ProposalState
 from workspace.publishing.locks import Busy
 from workspace.writing.write import build_trailers
@@ -117,7 +117,7 @@ def _try_merge(
         ):
             raise make_needs_person_error(proposal.id, "merge")
         evaluation = evaluate_merge(repository, proposal, merge)
-        is_client = actor.person is None and actor.author.known_by is KnownBy.CLIENT
+        is_client = actor.person is None and actor.author.known_by is IdentitySource.CLIENT
         blocker = find_blocker_for_actor(evaluation, actor.person, is_client=is_client)
         if blocker is not None and blocker.code == NeedsPerson.code:
             raise make_needs_person_error(proposal.id, "merge")

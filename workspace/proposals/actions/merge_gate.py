@@ -17,7 +17,7 @@ from workspace.proposals.approvals import (
     find_commit_authors,
     normalize_address,
 )
-from workspace.proposals.events import KnownBy
+from workspace.proposals.events import IdentitySource
 from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import list_merge_changes
 from workspace.proposals.unreviewed import find_unreviewed_changes
@@ -209,8 +209,8 @@ def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str
 
 
 def _make_change_request_blocker(author: Author) -> MergeBlocker:
-    is_client = author.known_by is KnownBy.CLIENT
-    name = author.label if author.known_by is KnownBy.TOKEN else author.name or author.email
+    is_client = author.known_by is IdentitySource.CLIENT
+    name = author.label if author.known_by is IdentitySource.TOKEN else author.name or author.email
     shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
     message = f"{shown_name or 'someone'} requested changes, which are not made yet"
     return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)

@@ -29,7 +29,7 @@ from workspace.proposals.actions.repository import (
     ensure_local_branch,
     resolve_target_tip,
 )
-from workspace.proposals.events import KnownBy, Refreshed
+from workspace.proposals.events import IdentitySource, Refreshed
 from workspace.publishing.after_commit import attempt, ignore_preliminary_commits
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import Busy
@@ -215,7 +215,7 @@ def _check_no_resolutions(resolutions: RefreshResolutions | None) -> None:
 
 def _build_resolver_trailers(actor: Actor) -> dict[str, str]:
     """Return the trailers for an actor's resolutions; return none for a client, which other trailers name."""
-    if actor.person is None and actor.author.known_by is not KnownBy.CLIENT:
+    if actor.person is None and actor.author.known_by is not IdentitySource.CLIENT:
         return {DECIDED_BY_TRAILER: actor.author.known_by.value}
     return build_trailers("", actor.person)
 

@@ -13,7 +13,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.store import require_writable
 from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, parse_branch_id
 from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.proposals.proposal import Proposal, Proposals, ProposalState
 from workspace.publishing.after_commit import attempt, ignore_preliminary_commits, note_commit
 from workspace.publishing.batch import Batch
@@ -135,7 +135,7 @@ class Actor(NamedTuple):
         person = self.person
         if person is None:
             return self.author
-        return Author(person.name, person.email, KnownBy.TOKEN, person.token)
+        return Author(person.name, person.email, IdentitySource.TOKEN, person.token)
 
 
 class ActionResult(NamedTuple):

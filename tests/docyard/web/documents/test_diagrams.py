@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from docyard.web.documents.diagrams import build_frame
-from tests.docyard.web.documents.scene import Pages, serve_documents
+from tests.docyard.web.documents.page_setup import Pages, serve_documents
 
 FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"
 SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"

@@ -13,7 +13,7 @@ import pytest
 
 from docyard.web.documents.document import SectionLinks, add_page_links
 from docyard.web.live import format_unfinished_version
-from tests.docyard.web.documents.scene import Pages, serve_documents
+from tests.docyard.web.documents.page_setup import Pages, serve_documents
 from tests.loops import loop_over
 from workspace.edits import UpdateContent
 from workspace.rendering.links import RenderedDocument, RenderedHeading
@@ -24,7 +24,7 @@ from workspace.writing.plan import Mode
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return shared pages for tests that only read."""
     with serve_documents(tmp_path_factory.mktemp("read") / "repo") as shared_pages:
-        shared_pages.site.index().links.follow(shared_pages.workspace.snapshot())
+        shared_pages.site.index().links.update_to(shared_pages.workspace.snapshot())
         yield shared_pages
 
 
@@ -297,7 +297,7 @@ def _read_version(page: str) -> str:
 def test_page_does_not_wait_for_a_long_history(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         own_pages.repo.commit({"notes.txt": f"{number}\n"})
-    own_pages.site.index().links.follow(own_pages.workspace.snapshot())
+    own_pages.site.index().links.update_to(own_pages.workspace.snapshot())
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_WALKED_COMMITS", 2)
     release_event = threading.Event()
     own_pages.site.background.submit("another", lambda: release_event.wait(30))
@@ -333,7 +333,7 @@ def test_large_backlink_source_is_listed_without_reading_it(
     own_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_READ_BYTES", 10)
-    own_pages.site.index().links.follow(own_pages.workspace.snapshot())
+    own_pages.site.index().links.update_to(own_pages.workspace.snapshot())
     page = own_pages.get("/doc/specs/api.md")
     assert '<a href="/doc/README.md">README.md</a>' in page.replace("#_preamble", "")
 

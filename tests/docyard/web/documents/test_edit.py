@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.documents.scene import Pages, parse_form, serve_documents
+from tests.docyard.web.documents.page_setup import Pages, parse_form, serve_documents
 from tests.loops import loop_over
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, KnownBy
+from workspace.proposals.events import Author, IdentitySource
 from workspace.proposals.proposal import ProposalState
 
 LIMITS_URL = "/edit/specs/api.md?section=rate-limits"
@@ -64,7 +64,7 @@ def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
 
 
 def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
-    author = Author("Bot", "bot@example.org", KnownBy.CLIENT, "a-client")
+    author = Author("Bot", "bot@example.org", IdentitySource.CLIENT, "a-client")
     other_proposal = pages.workspace.proposal_actions().open("Theirs", "", Actor(author, "tool", "a-client"))
     assert other_proposal.id not in pages.get(LIMITS_URL)
     form = pages.get_form(f"{LIMITS_URL}&proposal={other_proposal.id}")

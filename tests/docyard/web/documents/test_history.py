@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docyard.web.documents.scene import API, Pages, serve_documents
+from tests.docyard.web.documents.page_setup import API, Pages, serve_documents
 from tests.loops import loop_over
 
 CHANGE_COUNT = 34

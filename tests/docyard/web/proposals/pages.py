@@ -16,7 +16,7 @@ from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
 from tests.docyard.web.page_server import CSRF, ParsedPage
-from tests.workspace.proposals.actions.scene import Scene
+from tests.workspace.proposals.actions.proposal_setup import ProposalSetup
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
@@ -27,12 +27,12 @@ _KEY_PATTERN = re.compile(r'name="key" value="([0-9a-f]{32})"')
 
 
 class Pages:
-    """The pages of a scene. `as_person` names the owner of the token; None for the server's token."""
+    """The pages of a setup. `as_person` names the owner of the token; None for the server's token."""
 
-    def __init__(self, scene: Scene, *, read_only: bool = False) -> None:
-        self.scene = scene
+    def __init__(self, setup: ProposalSetup, *, read_only: bool = False) -> None:
+        self.setup = setup
         workspace = (
-            Workspace.open(scene.repo.path, read_only=True, durable=False) if read_only else scene.workspace
+            Workspace.open(setup.repo.path, read_only=True, durable=False) if read_only else setup.workspace
         )
         self.write_count = 0
         self.site = Site(lambda: SearchIndex(workspace), read_only, notify_write=self._count_write)
@@ -41,7 +41,7 @@ class Pages:
         pages = Starlette(routes=build_routes(self.site))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            person = scene.person(self.as_person).person if self.as_person else None
+            person = setup.person(self.as_person).person if self.as_person else None
             scope.setdefault("state", {})["caller"] = Caller(person, CSRF, self._may_write, is_session=True)
             await pages(scope, receive, send)
 
@@ -82,12 +82,12 @@ class Pages:
 
     def reload(self, proposal: Proposal) -> Proposal:
         """Return the current state of a proposal."""
-        return self.scene.proposal_actions.find(proposal.id)
+        return self.setup.proposal_actions.find(proposal.id)
 
 
 def create_pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
-    """Return the pages of a new scene."""
-    return Pages(Scene(path / "repo", settings), read_only=read_only)
+    """Return the pages of a new setup."""
+    return Pages(ProposalSetup(path / "repo", settings), read_only=read_only)
 
 
 def check_html(response: Response) -> str:

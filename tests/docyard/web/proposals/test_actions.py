@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
-from tests.workspace.proposals.actions.scene import AGENT, RULE
+from tests.workspace.proposals.actions.proposal_setup import AGENT, RULE
 from workspace.proposals.proposal import ProposalState
 
 QUOTE = "Introduction."
@@ -22,14 +22,14 @@ def open_pages(tmp_path: Path) -> Pages:
 
 @pytest.fixture
 def protected_pages(tmp_path: Path) -> Pages:
-    """Return pages of a scene in which `specs/` changes only by approved proposals."""
+    """Return pages of a setup in which `specs/` changes only by approved proposals."""
     return create_pages(tmp_path, RULE)
 
 
 def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
-    scene = protected_pages.scene
-    proposal = scene.open("Say more of calls")
-    scene.append(proposal.id, "One.", "specs/api.md", "calls")
+    setup = protected_pages.setup
+    proposal = setup.open("Say more of calls")
+    setup.append(proposal.id, "One.", "specs/api.md", "calls")
     assert "is a draft" in extract_text(protected_pages.show(proposal))
     protected_pages.submit(proposal, "submit")
     text = extract_text(protected_pages.show(proposal))
@@ -45,18 +45,18 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
     protected_pages.submit(proposal, "merge", commit=tip)
     merged_proposal = protected_pages.reload(proposal)
     assert merged_proposal.state is ProposalState.MERGED
-    assert scene.log("-1", "--format=%an %s") == [f"Bea Merge proposal {proposal.id}: Say more of calls"]
+    assert setup.log("-1", "--format=%an %s") == [f"Bea Merge proposal {proposal.id}: Say more of calls"]
     assert re.search(r"Merged as [0-9a-f]{8} by Bea,", extract_text(protected_pages.show(proposal)))
     assert protected_pages.write_count == 4
 
 
 def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
-    tip, count_before = proposal.tip or "", len(open_pages.scene.log("--format=%h", "main"))
+    proposal = open_pages.setup.submit_proposal()
+    tip, count_before = proposal.tip or "", len(open_pages.setup.log("--format=%h", "main"))
     key = "0123456789abcdef" * 2
     locations = [open_pages.submit(proposal, "merge", key=key, commit=tip) for _ in range(2)]
     assert locations == [f"/proposals/{proposal.id}"] * 2
-    assert len(open_pages.scene.log("--first-parent", "--format=%h", "main")) == count_before + 1
+    assert len(open_pages.setup.log("--first-parent", "--format=%h", "main")) == count_before + 1
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,21 @@ def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
     ids=["comment", "approve", "request-changes", "close", "edit"],
 )
 def test_duplicate_form_adds_one_event(open_pages: Pages, act: str, fields: dict[str, str]) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     key = "fedcba9876543210" * 2
     first_location, second_location = (open_pages.submit(proposal, act, key=key, **fields) for _ in range(2))
     assert first_location == second_location
-    events = open_pages.scene.proposal_actions.list_events(proposal)
+    events = open_pages.setup.proposal_actions.list_events(proposal)
     assert len(events) == 3  # opened, submitted, and this event
 
 
 def test_late_duplicate_form_changes_nothing(open_pages: Pages) -> None:
-    proposal = open_pages.scene.open("Say more")
-    open_pages.scene.append(proposal.id, "More.")
+    proposal = open_pages.setup.open("Say more")
+    open_pages.setup.append(proposal.id, "More.")
     keys = {act: f"{number:032x}" for number, act in enumerate(("submit", "close", "reopen"))}
     open_pages.submit(proposal, "submit", key=keys["submit"])
     open_pages.submit(proposal, "request-changes", text="Say who.")
-    open_pages.scene.append(proposal.id, "You.")  # answers the request only when it is submitted
+    open_pages.setup.append(proposal.id, "You.")  # answers the request only when it is submitted
     open_pages.submit(proposal, "submit", key=keys["submit"])
     assert open_pages.reload(proposal).state is ProposalState.CHANGES_REQUESTED
     open_pages.submit(proposal, "close", key=keys["close"])
@@ -98,7 +98,7 @@ def test_late_duplicate_form_changes_nothing(open_pages: Pages) -> None:
 
 
 def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     key = "00112233" * 4
     open_pages.submit(proposal, "comment", key=key, text="First.")
     html = open_pages.submit_refused(proposal, "comment", 409, key=key, text="Second, after going back.")
@@ -108,7 +108,7 @@ def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
 
 
 def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     target = {"file": "guide.md", "slug": "use", "quote": "Use it."}
     location = open_pages.submit(proposal, "comment", text="Why *so*?", view="inline", **target)
     assert location.startswith(f"/proposals/{proposal.id}/changes?view=inline#change-")
@@ -136,7 +136,7 @@ def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
 def test_invalid_comment_is_preserved_in_the_form(
     open_pages: Pages, fields: dict[str, str], message: str
 ) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     html = open_pages.submit_refused(proposal, "comment", 400, **fields)
     assert message in extract_text(html)
     assert f">\n{fields['text']}</textarea>" in html
@@ -145,8 +145,8 @@ def test_invalid_comment_is_preserved_in_the_form(
 
 @pytest.mark.parametrize("act", ["approve", "merge", "request-changes"])
 def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
-    proposal = open_pages.scene.submit_proposal()
-    open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
+    proposal = open_pages.setup.submit_proposal()
+    open_pages.setup.append(proposal.id, "Unseen words.", slug="install")
     html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="My verdict")
     text = extract_text(html)
     assert "New changes" in text
@@ -158,13 +158,13 @@ def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
 
 @pytest.mark.parametrize("commit", ["0" * 40, "main", "<script>"], ids=["unknown", "name", "hostile"])
 def test_unknown_commit_is_refused(open_pages: Pages, commit: str) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     html = open_pages.submit_refused(proposal, "approve", 409, commit=commit)
     assert "New changes" not in html
 
 
 def test_approval_without_a_person_is_refused(protected_pages: Pages) -> None:
-    proposal = protected_pages.scene.submit_proposal(file="specs/api.md", slug="calls")
+    proposal = protected_pages.setup.submit_proposal(file="specs/api.md", slug="calls")
     protected_pages.as_person = None
     html = protected_pages.submit_refused(
         proposal, "approve", 403, commit=proposal.tip or "", text="Fine by me"
@@ -174,15 +174,15 @@ def test_approval_without_a_person_is_refused(protected_pages: Pages) -> None:
     assert "Fine by me" in html
     assert "docyard proposals approve" not in html
     assert "/login?" in protected_pages.show(proposal)
-    protected_pages.scene.approve(proposal)
+    protected_pages.setup.approve(proposal)
     html = protected_pages.submit_refused(proposal, "merge", 403, commit=proposal.tip or "")
     assert "Sign in with your token" in extract_text(html)
     assert "the merge needs a person's token" in extract_text(protected_pages.show(proposal))
 
 
 def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposal_actions.open("Mine", "", open_pages.scene.person())
-    open_pages.scene.append(proposal.id, "One.")
+    proposal = open_pages.setup.proposal_actions.open("Mine", "", open_pages.setup.person())
+    open_pages.setup.append(proposal.id, "One.")
     assert "This is your own proposal" in extract_text(open_pages.show(proposal))
     html = open_pages.submit_refused(proposal, "approve", 403, text="I like it.")
     assert "The author of a proposal cannot approve it" in extract_text(html)
@@ -191,21 +191,21 @@ def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
 
 
 def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     open_pages.submit(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
     html = open_pages.show(proposal)
     assert "Bea requested changes" in extract_text(html)
     assert "<strong>who</strong>" in html
     assert "bea requested changes, which are not made yet" in extract_text(html)
-    open_pages.scene.append(proposal.id, "You.")
-    open_pages.scene.proposal_actions.submit(proposal.id, AGENT)
+    open_pages.setup.append(proposal.id, "You.")
+    open_pages.setup.proposal_actions.submit(proposal.id, AGENT)
     assert "answered" in extract_text(open_pages.show(proposal))
     open_pages.submit(proposal, "approve")
     assert open_pages.reload(proposal).state is ProposalState.APPROVED
 
 
 def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     open_pages.submit(proposal, "close", text="Not now.")
     text = extract_text(open_pages.show(proposal))
     assert "closed this" in text
@@ -216,7 +216,7 @@ def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
 
 
 def test_title_and_description_are_edited(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     open_pages.submit(proposal, "edit", title="A better title", description="- one\n- two")
     page = open_pages.show(proposal)
     assert "<h1>A better title</h1>" in page
@@ -226,8 +226,8 @@ def test_title_and_description_are_edited(open_pages: Pages) -> None:
 
 
 def test_refresh_merges_the_target(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
-    open_pages.scene.write("Meanwhile.")
+    proposal = open_pages.setup.submit_proposal()
+    open_pages.setup.write("Meanwhile.")
     assert "main has 1 newer commit" in extract_text(open_pages.show(proposal))
     open_pages.submit(proposal, "refresh")
     assert "merged its target at" in extract_text(open_pages.show(proposal))
@@ -236,11 +236,11 @@ def test_refresh_merges_the_target(open_pages: Pages) -> None:
 
 @pytest.mark.parametrize("state", ["merged", "gone"])
 def test_ended_proposal_accepts_only_comments(open_pages: Pages, state: str) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
+    setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
     if state == "merged":
-        scene.proposal_actions.merge(proposal.id, scene.person())
+        setup.proposal_actions.merge(proposal.id, setup.person())
     else:
-        scene.repo.git("branch", "-D", proposal.content.branch)
+        setup.repo.git("branch", "-D", proposal.content.branch)
     for act in ("approve", "request-changes", "refresh"):
         open_pages.submit_refused(proposal, act, 409, text="Late", commit=proposal.tip or "")
     for part in ("", "changes", "conflicts"):
@@ -250,15 +250,15 @@ def test_ended_proposal_accepts_only_comments(open_pages: Pages, state: str) -> 
 
 
 def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
+    setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
     open_pages.submit(proposal, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
     open_pages.submit(proposal, "approve", commit=proposal.tip or "")
-    other_proposal = scene.open("Other")
-    scene.append(other_proposal.id, "Another.", slug="install")
-    scene.repo.git(
+    other_proposal = setup.open("Other")
+    setup.append(other_proposal.id, "Another.", slug="install")
+    setup.repo.git(
         "update-ref",
         f"refs/heads/{proposal.content.branch}",
-        scene.proposal_actions.find(other_proposal.id).tip or "",
+        setup.proposal_actions.find(other_proposal.id).tip or "",
     )
     text = extract_text(open_pages.show(proposal))
     assert "Its branch was rewritten" in text
@@ -267,7 +267,7 @@ def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
 
 
 def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     assert open_pages.post(proposal, "explode").status_code == 404
     for part in ("", "/changes", "/conflicts"):
         assert "No proposal" in extract_text(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
@@ -282,8 +282,8 @@ def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
 
 def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
     writer = create_pages(tmp_path)
-    proposal = writer.scene.submit_proposal()
-    reader = Pages(writer.scene, read_only=True)
+    proposal = writer.setup.submit_proposal()
+    reader = Pages(writer.setup, read_only=True)
     for part in ("", "changes", "conflicts"):
         html = reader.show(proposal, part)
         assert f'action="/proposals/{proposal.id}' not in html
@@ -294,8 +294,8 @@ def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("act", ["approve", "request-changes"])
 def test_refused_review_preserves_the_reviewed_commit(open_pages: Pages, act: str) -> None:
-    proposal = open_pages.scene.submit_proposal()
-    open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
+    proposal = open_pages.setup.submit_proposal()
+    open_pages.setup.append(proposal.id, "Unseen words.", slug="install")
     html = open_pages.submit_refused(proposal, act, 400, commit=proposal.tip or "", text="a" * 65_537)
     assert f'name="commit" value="{proposal.tip}"' in html
     html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="Shorter.")
@@ -303,14 +303,14 @@ def test_refused_review_preserves_the_reviewed_commit(open_pages: Pages, act: st
 
 
 def test_review_of_unknown_commit_cannot_be_repeated(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     html = open_pages.submit_refused(proposal, "approve", 409, commit="0" * 40, text="Fine by me")
     assert "Fine by me" in html
     assert f'action="/proposals/{proposal.id}/approve"' not in html
 
 
 def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
     assert match is not None
     seen_value = match[1]
@@ -334,9 +334,9 @@ def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
 
 
 def test_links_of_merged_proposal_point_to_the_merge(open_pages: Pages) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
-    merge_commit = scene.proposal_actions.merge(proposal.id, scene.person()).commit
-    scene.repo.git("switch", "-q", proposal.content.branch)
-    scene.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
-    scene.repo.git("switch", "-q", "main")
+    setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
+    merge_commit = setup.proposal_actions.merge(proposal.id, setup.person()).commit
+    setup.repo.git("switch", "-q", proposal.content.branch)
+    setup.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
+    setup.repo.git("switch", "-q", "main")
     assert f"/doc/guide.md?ref={merge_commit}" in open_pages.show(proposal, "changes")

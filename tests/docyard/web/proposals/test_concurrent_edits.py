@@ -24,16 +24,16 @@ def open_pages(tmp_path: Path) -> Pages:
 def test_concurrent_description_is_not_overwritten(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
+    setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
     match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
     assert match is not None
-    other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    other_actions = Workspace.open(setup.repo.path, durable=False).proposal_actions()
     # The last call before the event is appended under its own lock.
     run_after_call(
         monkeypatch,
         discuss,
         "require_writable",
-        lambda: other_actions.edit(proposal.id, scene.person("cyd"), description="Theirs."),
+        lambda: other_actions.edit(proposal.id, setup.person("cyd"), description="Theirs."),
     )
     html = open_pages.submit_refused(
         proposal, "edit", 409, seen=match[1], title=proposal.content.title, description="Of the second."
@@ -47,14 +47,14 @@ def test_concurrent_description_is_not_overwritten(
 def test_form_redirects_to_its_own_event(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
-    other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
+    other_actions = Workspace.open(setup.repo.path, durable=False).proposal_actions()
 
     def append_same_event() -> None:
         if act == "comment":
-            other_actions.comment(proposal.id, scene.person("cyd"), "Good.")
+            other_actions.comment(proposal.id, setup.person("cyd"), "Good.")
         else:
-            other_actions.review(proposal.id, scene.person("cyd"), ReviewDecision.APPROVE, "Good.")
+            other_actions.review(proposal.id, setup.person("cyd"), ReviewDecision.APPROVE, "Good.")
 
     run_after_call(monkeypatch, ProposalRepository, "append", append_same_event)
     event_id = open_pages.submit(proposal, act, text="Good.").partition("#said-")[2]
@@ -67,7 +67,7 @@ def test_writer_sees_own_change_within_one_clock_tick(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Make two changes within one tick of the folders' clock, which their times cannot distinguish."""
-    proposal = open_pages.scene.submit_proposal()
+    proposal = open_pages.setup.submit_proposal()
     monkeypatch.setattr(site, "_read_folder_times", lambda git: ((("refs", 1, 0),), True))
     assert proposal.content.title in open_pages.get("/proposals")
     open_pages.submit(proposal, "close")

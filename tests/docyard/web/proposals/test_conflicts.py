@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
-from tests.workspace.proposals.actions.scene import GUIDE
+from tests.workspace.proposals.actions.proposal_setup import GUIDE
 from workspace.proposals.proposal import Proposal
 
 _HIDDEN_FIELD = re.compile(r'name="(commit|target|key|seen-[0-9a-f]{16})" value="([^"]*)"')
@@ -24,17 +24,17 @@ def pages(tmp_path: Path) -> Pages:
 
 def create_conflict(pages: Pages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
     """Create a proposal whose section `install` conflicts with its target."""
-    scene = pages.scene
-    proposal = scene.open("Install better")
+    setup = pages.setup
+    proposal = setup.open("Install better")
     branch = proposal.content.branch
     commit_to(pages, branch, GUIDE.replace("Run it.", ours))
     commit_to(pages, "main", GUIDE.replace("Run it.", theirs))
-    return scene.proposal_actions.submit(proposal.id, scene.person("agent")).proposal
+    return setup.proposal_actions.submit(proposal.id, setup.person("agent")).proposal
 
 
 def commit_to(pages: Pages, branch: str, text: str | None, path: str = "guide.md") -> None:
     """Commit a file to a branch; None removes it."""
-    repo = pages.scene.repo
+    repo = pages.setup.repo
     repo.git("switch", "-q", branch)
     if text is None:
         repo.git("rm", "-q", path)
@@ -75,7 +75,7 @@ def test_resolution_is_written_to_the_proposal(
     fields, [id] = read_form(pages, proposal)
     status, _ = send_resolution(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
-    text = pages.scene.show("guide.md", proposal.content.branch)
+    text = pages.setup.show("guide.md", proposal.content.branch)
     assert f"## Install\n\n{expected}\n\n## Use" in text if expected else "Run" not in text
     assert "There are no conflicts" in extract_text(pages.show(proposal, "conflicts"))
     # A second submission, as by a double click, changes nothing.
@@ -121,7 +121,7 @@ def test_second_resolution_is_refused_and_preserved(pages: Pages) -> None:
 
 def test_read_only_conflicts_page_has_no_form(pages: Pages) -> None:
     proposal = create_conflict(pages)
-    html = Pages(pages.scene, read_only=True).show(proposal, "conflicts")
+    html = Pages(pages.setup, read_only=True).show(proposal, "conflicts")
     assert re.search(r"ours.*theirs", extract_text(html))
     assert not re.search(r"<(form|input|textarea|button)", html.partition("<main")[2].partition("</main>")[0])
 
@@ -129,7 +129,7 @@ def test_read_only_conflicts_page_has_no_form(pages: Pages) -> None:
 def test_moved_branch_preserves_choices(pages: Pages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_form(pages, proposal)
-    pages.scene.append(proposal.id, "Also.", slug="use")
+    pages.setup.append(proposal.id, "Also.", slug="use")
     status, html = send_resolution(
         pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": "My words."}
     )
@@ -142,7 +142,7 @@ def test_moved_branch_preserves_choices(pages: Pages) -> None:
         pages, proposal, new_fields | {f"choice-{id}": "content", f"content-{id}": "My words."}
     )
     assert status == 303
-    assert "My words." in pages.scene.show("guide.md", proposal.content.branch)
+    assert "My words." in pages.setup.show("guide.md", proposal.content.branch)
 
 
 def test_changed_text_discards_the_choice(pages: Pages) -> None:
@@ -159,7 +159,7 @@ def test_changed_text_discards_the_choice(pages: Pages) -> None:
 
 
 def test_incomplete_resolutions_merge_nothing(pages: Pages) -> None:
-    proposal = pages.scene.open("Two")
+    proposal = pages.setup.open("Two")
     commit_to(
         pages, proposal.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too.")
     )
@@ -187,7 +187,7 @@ def test_invalid_text_is_refused(pages: Pages) -> None:
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
 def test_document_removed_on_one_side_is_resolved(pages: Pages, choice: str) -> None:
-    proposal = pages.scene.open("Drop the guide")
+    proposal = pages.setup.open("Drop the guide")
     commit_to(pages, proposal.content.branch, None)
     commit_to(pages, "main", GUIDE.replace("Run it.", "Run theirs."))
     text = extract_text(pages.show(proposal, "conflicts"))
@@ -198,7 +198,7 @@ def test_document_removed_on_one_side_is_resolved(pages: Pages, choice: str) -> 
         pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"}
     )
     assert status == 303
-    files = pages.scene.repo.git("ls-tree", "--name-only", proposal.content.branch).split()
+    files = pages.setup.repo.git("ls-tree", "--name-only", proposal.content.branch).split()
     assert ("guide.md" in files) is (choice != "ours")
 
 
@@ -216,8 +216,8 @@ def test_metadata_and_task_conflicts_are_resolved(
     def text(line: str) -> str:
         return f"---\n{line}\n---\n# N\n" if ":" in line else f"# N\n\n## Tasks\n\n{line}\n"
 
-    pages.scene.repo.commit({"notes.md": text(base)})
-    proposal = pages.scene.open("Change it")
+    pages.setup.repo.commit({"notes.md": text(base)})
+    proposal = pages.setup.open("Change it")
     commit_to(pages, proposal.content.branch, text(ours), "notes.md")
     commit_to(pages, "main", text(theirs), "notes.md")
     assert kind in extract_text(pages.show(proposal, "conflicts"))
@@ -226,9 +226,9 @@ def test_metadata_and_task_conflicts_are_resolved(
 
 
 def test_binary_conflict_has_no_text_field(pages: Pages) -> None:
-    repo = pages.scene.repo
+    repo = pages.setup.repo
     repo.commit({"logo.png": b"\x89PNG\0base"})
-    proposal = pages.scene.open("Another logo")
+    proposal = pages.setup.open("Another logo")
     repo.git("switch", "-q", proposal.content.branch)
     repo.commit({"logo.png": b"\x89PNG\0ours"})
     repo.git("switch", "-q", "main")

@@ -10,7 +10,7 @@ import pytest
 from docyard.web.proposals import conversation, list
 from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.loops import loop_over
-from tests.workspace.proposals.actions.scene import AGENT, GUIDE
+from tests.workspace.proposals.actions.proposal_setup import AGENT, GUIDE
 from workspace.proposals.proposal import Proposal
 
 PAGE_SIZE = 8
@@ -21,16 +21,16 @@ HOSTILE_MARKUP = "<script>window.docyardPwned=1</script><img src=x onerror=alert
 def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with more proposals in each state than a page of the list shows; pages are short."""
     pages = create_pages(tmp_path_factory.mktemp("many"))
-    scene = pages.scene
+    setup = pages.setup
     for number in range(PAGE_SIZE + 2):
-        scene.open(f"Number {number}")
-    approved_proposal = scene.submit_proposal("Reviewed.")
-    scene.approve(approved_proposal)
-    scene.proposal_actions.comment(approved_proposal.id, AGENT, "A word.")
-    merged_proposal = scene.submit_proposal("Merged.", slug="install")
-    scene.proposal_actions.merge(merged_proposal.id, scene.person())
-    closed_proposal = scene.open("Given up")
-    scene.proposal_actions.close(closed_proposal.id, AGENT)
+        setup.open(f"Number {number}")
+    approved_proposal = setup.submit_proposal("Reviewed.")
+    setup.approve(approved_proposal)
+    setup.proposal_actions.comment(approved_proposal.id, AGENT, "A word.")
+    merged_proposal = setup.submit_proposal("Merged.", slug="install")
+    setup.proposal_actions.merge(merged_proposal.id, setup.person())
+    closed_proposal = setup.open("Given up")
+    setup.proposal_actions.close(closed_proposal.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list, "PROPOSALS_PER_PAGE", PAGE_SIZE)
         yield pages
@@ -71,18 +71,18 @@ def test_empty_list_has_a_message(tmp_path: Path) -> None:
 def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     """Return a proposal in which each text of a user is markup."""
     pages = create_pages(tmp_path_factory.mktemp("hostile"))
-    scene = pages.scene
-    proposal = scene.proposal_actions.open(
+    setup = pages.setup
+    proposal = setup.proposal_actions.open(
         HOSTILE_MARKUP, f"{HOSTILE_MARKUP}\n\n[x](javascript:alert(1))", AGENT, submit=True
     )
-    scene.repo.git("switch", "-q", proposal.content.branch)
+    setup.repo.git("switch", "-q", proposal.content.branch)
     text = GUIDE.replace("Run it.", HOSTILE_MARKUP).replace("## Use", f"## {HOSTILE_MARKUP}")
-    scene.repo.commit(
+    setup.repo.commit(
         {"guide.md": text, '<b>"x".md': f"# {HOSTILE_MARKUP}\n", "<i>.png": b"\0"}, HOSTILE_MARKUP
     )
-    scene.repo.git("switch", "-q", "main")
-    person = scene.person("eve")
-    scene.proposal_actions.comment(
+    setup.repo.git("switch", "-q", "main")
+    person = setup.person("eve")
+    setup.proposal_actions.comment(
         proposal.id, person, HOSTILE_MARKUP, file="guide.md", slug="install", quote=HOSTILE_MARKUP
     )
     return pages, proposal
@@ -124,14 +124,14 @@ def test_hostile_text_is_escaped_in_list_and_refusals(hostile_pages: tuple[Pages
 
 def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
-    scene = pages.scene
-    proposal = scene.submit_proposal()
-    scene.proposal_actions.comment(
-        proposal.id, scene.person(), "On the section.", file="guide.md", slug="use"
+    setup = pages.setup
+    proposal = setup.submit_proposal()
+    setup.proposal_actions.comment(
+        proposal.id, setup.person(), "On the section.", file="guide.md", slug="use"
     )
-    scene.proposal_actions.comment(proposal.id, scene.person(), "On the document.", file="guide.md")
-    scene.proposal_actions.comment(proposal.id, scene.person(), "On another.", file="notes.md")
-    scene.proposal_actions.comment(proposal.id, scene.person(), "On all.")
+    setup.proposal_actions.comment(proposal.id, setup.person(), "On the document.", file="guide.md")
+    setup.proposal_actions.comment(proposal.id, setup.person(), "On another.", file="notes.md")
+    setup.proposal_actions.comment(proposal.id, setup.person(), "On all.")
     for view in ("side", "inline"):
         text = extract_text(pages.show(proposal, f"changes?view={view}"))
         assert "On the section." in text
@@ -146,16 +146,16 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
 def test_any_query_of_changes_renders(paged_pages: Pages, query: str) -> None:
-    proposal = paged_pages.scene.submit_proposal("Queried.")
+    proposal = paged_pages.setup.submit_proposal("Queried.")
     paged_pages.show(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", PAGE_SIZE)
     pages = create_pages(tmp_path)
-    proposal = pages.scene.submit_proposal()
+    proposal = pages.setup.submit_proposal()
     for number in range(10):
-        pages.scene.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
+        pages.setup.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
     last_page_text = extract_text(pages.show(proposal))
     assert "3 earlier entries" in last_page_text
     assert "Word 9." in last_page_text
@@ -169,15 +169,15 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
-    page = pages.show(pages.scene.submit_proposal("A very new text."))
+    page = pages.show(pages.setup.submit_proposal("A very new text."))
     assert page.index("new text") < page.index('id="conversation"')
     assert "/changes" in page
 
 
 def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
-    proposal = pages.scene.submit_proposal("One. See [it](missing.md).")
-    other_proposal = pages.scene.submit_proposal("Other.")
+    proposal = pages.setup.submit_proposal("One. See [it](missing.md).")
+    other_proposal = pages.setup.submit_proposal("Other.")
     text = extract_text(pages.show(proposal))
     assert "Overlaps" in text
     assert f"/proposals/{other_proposal.id}" in pages.show(proposal)

@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 
 from docyard.forges.pull_request_report import build_announcer
-from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
+from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.page_server import CSRF
 from tests.docyard.web.proposals.pages import Pages, check_html, extract_text
@@ -20,22 +20,22 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")
-def forge_scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
-    with open_forge_scene("github", tmp_path_factory.mktemp("joined")) as scene:
-        scene.workspace.announcer = build_announcer(scene.workspace, scene.access, Access)
-        yield scene
+def forge_setup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeSetup]:
+    with open_forge_setup("github", tmp_path_factory.mktemp("joined")) as setup:
+        setup.workspace.announcer = build_announcer(setup.workspace, setup.access, Access)
+        yield setup
 
 
 @pytest.fixture
-def forge_pages(forge_scene: ForgeScene) -> Pages:
-    forge_scene.local.faults.clear()
-    return Pages(forge_scene)
+def forge_pages(forge_setup: ForgeSetup) -> Pages:
+    forge_setup.local.faults.clear()
+    return Pages(forge_setup)
 
 
-def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_pages: Pages) -> None:
-    proposal = forge_scene.open("Say more")
-    forge_scene.append(proposal.id, "More.", forge_scene.choose_page())
-    forge_scene.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
+def test_submission_shows_pull_request_or_error(forge_setup: ForgeSetup, forge_pages: Pages) -> None:
+    proposal = forge_setup.open("Say more")
+    forge_setup.append(proposal.id, "More.", forge_setup.choose_page())
+    forge_setup.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
     refusal = forge_pages.submit_refused(proposal, "submit", 502)
     assert "It was submitted, but its pull request was not opened" in extract_text(refusal)
     assert "DOCYARD_FORGE_TOKEN" in extract_text(refusal)
@@ -47,12 +47,12 @@ def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_p
     forge_pages.submit(proposal, "submit")
     (pull_request,) = [
         pull_request
-        for pull_request in forge_scene.local.state.pull_requests
+        for pull_request in forge_setup.local.state.pull_requests
         if pull_request.head == proposal.content.branch
     ]
     html = forge_pages.show(proposal)
     assert (
-        f'<a href="{forge_scene.local.build_url(pull_request)}" rel="noopener noreferrer">Pull request</a>'
+        f'<a href="{forge_setup.local.build_url(pull_request)}" rel="noopener noreferrer">Pull request</a>'
         in html
     )
     assert "Opened as pull request" in extract_text(html)
@@ -60,17 +60,17 @@ def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_p
 
 @pytest.mark.parametrize("is_forge_available", [True, False], ids=["available", "failing"])
 def test_proposed_edit_opens_a_pull_request(
-    forge_scene: ForgeScene, forge_pages: Pages, is_forge_available: bool
+    forge_setup: ForgeSetup, forge_pages: Pages, is_forge_available: bool
 ) -> None:
-    url = f"/edit/{forge_scene.choose_page()}?section=use"
+    url = f"/edit/{forge_setup.choose_page()}?section=use"
     html = forge_pages.client.get(url).text
     inputs = re.findall(r'name="(base|key)" value="([^"]*)"', html)
     fields = {name: unescape(value) for name, value in inputs} | {"csrf": CSRF, "act": "propose"}
     if not is_forge_available:
-        forge_scene.local.faults.append(Fault(status=500, times=3))
-    count_before = len(forge_scene.local.state.pull_requests)
+        forge_setup.local.faults.append(Fault(status=500, times=3))
+    count_before = len(forge_setup.local.state.pull_requests)
     response = forge_pages.client.post(url, data={**fields, "title": "Other words", "text": "Words of mine."})
-    assert len(forge_scene.local.state.pull_requests) == count_before + is_forge_available
+    assert len(forge_setup.local.state.pull_requests) == count_before + is_forge_available
     if is_forge_available:
         assert response.status_code == 303
         return

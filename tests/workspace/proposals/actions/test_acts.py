@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append
+from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup, make_append
 from workspace.edits import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
@@ -24,72 +24,72 @@ from workspace.writing.plan import Mode
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo", RULE)
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo", RULE)
 
 
-def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
-    head_before = scene.repo.head()
+def test_direct_write_becomes_proposal_and_is_merged(setup: ProposalSetup) -> None:
+    head_before = setup.repo.head()
     with pytest.raises(Protected) as error_info:
-        scene.write("One.", "specs/api.md", "calls")
+        setup.write("One.", "specs/api.md", "calls")
     assert error_info.value.paths == ("specs/api.md",)
-    proposal, write_result = scene.propose()
+    proposal, write_result = setup.propose()
     assert proposal is not None
-    assert scene.repo.head() == head_before
+    assert setup.repo.head() == head_before
     assert (write_result.is_committed, write_result.commit) == (True, proposal.tip)
     assert (proposal.state, proposal.content.base, proposal.content.target) == (
         ProposalState.DRAFT,
         head_before,
         "main",
     )
-    assert "One." in scene.show("specs/api.md", proposal.content.branch)
+    assert "One." in setup.show("specs/api.md", proposal.content.branch)
     proposal_id = proposal.id
-    assert f"Docyard-Proposal: {proposal_id}" in scene.log("-1", "--format=%B", proposal.content.branch)
-    assert scene.proposal_actions.submit(proposal_id, AGENT).proposal.state is ProposalState.OPEN
+    assert f"Docyard-Proposal: {proposal_id}" in setup.log("-1", "--format=%B", proposal.content.branch)
+    assert setup.proposal_actions.submit(proposal_id, AGENT).proposal.state is ProposalState.OPEN
     with pytest.raises(MergeBlocked) as merge_error:
-        scene.proposal_actions.merge(proposal_id, scene.person())
+        setup.proposal_actions.merge(proposal_id, setup.person())
     assert [blocker["code"] for blocker in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
     with pytest.raises(NeedsPerson):
-        scene.proposal_actions.review(proposal_id, AGENT, ReviewDecision.APPROVE)
-    assert scene.approve(proposal).state is ProposalState.APPROVED
+        setup.proposal_actions.review(proposal_id, AGENT, ReviewDecision.APPROVE)
+    assert setup.approve(proposal).state is ProposalState.APPROVED
     for actor in (AGENT, ADA):
         with pytest.raises(NeedsPerson):
-            scene.proposal_actions.merge(proposal_id, actor)
-    merge_result = scene.proposal_actions.merge(proposal_id, scene.person())
+            setup.proposal_actions.merge(proposal_id, actor)
+    merge_result = setup.proposal_actions.merge(proposal_id, setup.person())
     assert (merge_result.is_new, merge_result.proposal.state) == (True, ProposalState.MERGED)
-    assert scene.log("-1", "--format=%H %P %an") == [
+    assert setup.log("-1", "--format=%H %P %an") == [
         f"{merge_result.commit} {head_before} {proposal.tip} Bea"
     ]
-    assert "One." in (scene.repo.path / "specs/api.md").read_text()
-    repeated_result = scene.proposal_actions.merge(proposal_id, AGENT)
+    assert "One." in (setup.repo.path / "specs/api.md").read_text()
+    repeated_result = setup.proposal_actions.merge(proposal_id, AGENT)
     assert (repeated_result.is_new, repeated_result.commit) == (False, merge_result.commit)
-    scene.check_sound()
+    setup.check_sound()
 
 
-def test_edit_voids_approval(scene: Scene) -> None:
-    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    scene.approve(proposal)
-    scene.append(proposal.id, "Unseen.", "specs/api.md", "calls")
+def test_edit_voids_approval(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.approve(proposal)
+    setup.append(proposal.id, "Unseen.", "specs/api.md", "calls")
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, scene.person())
+        setup.proposal_actions.merge(proposal.id, setup.person())
     with pytest.raises(ProposalMoved):
-        scene.proposal_actions.review(
-            proposal.id, scene.person(), ReviewDecision.APPROVE, commit=proposal.tip
+        setup.proposal_actions.review(
+            proposal.id, setup.person(), ReviewDecision.APPROVE, commit=proposal.tip
         )
     with pytest.raises(ProposalMoved):
-        scene.proposal_actions.merge(proposal.id, scene.person(), commit=proposal.tip)
-    scene.approve(proposal)
-    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+        setup.proposal_actions.merge(proposal.id, setup.person(), commit=proposal.tip)
+    setup.approve(proposal)
+    assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 
 
-def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
-    bea = scene.person()
-    own_proposal = scene.proposal_actions.open("Mine", "", bea)
-    scene.append(own_proposal.id, "One.", "specs/api.md", "calls")
+def test_author_cannot_approve_own_proposal(setup: ProposalSetup) -> None:
+    bea = setup.person()
+    own_proposal = setup.proposal_actions.open("Mine", "", bea)
+    setup.append(own_proposal.id, "One.", "specs/api.md", "calls")
     with pytest.raises(OwnProposal):
-        scene.approve(own_proposal)
-    agent_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    branch = scene.proposal_actions.open_branch(agent_proposal.id)
+        setup.approve(own_proposal)
+    agent_proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    branch = setup.proposal_actions.open_branch(agent_proposal.id)
     branch.write(
         [make_append("By her.", "specs/api.md", "calls")],
         mode=Mode.EACH,
@@ -98,204 +98,204 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
         person=bea.person,
     )
     with pytest.raises(OwnProposal):
-        scene.approve(agent_proposal)
-    scene.approve(agent_proposal, "cy")
+        setup.approve(agent_proposal)
+    setup.approve(agent_proposal, "cy")
     # Authors of commits that a refresh merged from the target may approve.
-    git_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    scene.repo.git("config", "user.email", "dora@example.org")
-    scene.repo.commit({"other.md": "# Other\n"}, "By Dora")
-    scene.proposal_actions.refresh(git_proposal.id, AGENT)
-    scene.write("And more.")
-    scene.proposal_actions.refresh(git_proposal.id, scene.person("dora"))
-    assert scene.approve(git_proposal, "dora").state is ProposalState.APPROVED
-    scene.repo.git("checkout", "-q", git_proposal.content.branch)
-    scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
+    git_proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.repo.git("config", "user.email", "dora@example.org")
+    setup.repo.commit({"other.md": "# Other\n"}, "By Dora")
+    setup.proposal_actions.refresh(git_proposal.id, AGENT)
+    setup.write("And more.")
+    setup.proposal_actions.refresh(git_proposal.id, setup.person("dora"))
+    assert setup.approve(git_proposal, "dora").state is ProposalState.APPROVED
+    setup.repo.git("checkout", "-q", git_proposal.content.branch)
+    setup.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
     with pytest.raises(OwnProposal):
-        scene.approve(git_proposal, "dora")
+        setup.approve(git_proposal, "dora")
 
 
 def test_change_request_blocks_merge_until_answered(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo")
-    proposal = scene.submit_proposal()
-    review_result = scene.proposal_actions.review(
+    setup = ProposalSetup(tmp_path / "repo")
+    proposal = setup.submit_proposal()
+    review_result = setup.proposal_actions.review(
         proposal.id, ADA, ReviewDecision.REQUEST_CHANGES, "Say why."
     )
     assert review_result.proposal.state is ProposalState.CHANGES_REQUESTED
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, AGENT)
-    scene.append(proposal.id, "Because.")
-    assert scene.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
-    assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
+        setup.proposal_actions.merge(proposal.id, AGENT)
+    setup.append(proposal.id, "Because.")
+    assert setup.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
 
 
-def test_comments_are_stored_with_their_targets(scene: Scene) -> None:
-    proposal_id = scene.submit_proposal().id
-    first_result = scene.proposal_actions.comment(
+def test_comments_are_stored_with_their_targets(setup: ProposalSetup) -> None:
+    proposal_id = setup.submit_proposal().id
+    first_result = setup.proposal_actions.comment(
         proposal_id, ADA, "Why?", file="guide.md", slug="use", quote="Use it."
     )
     (thread,) = first_result.proposal.content.threads
     assert thread.comment.target is not None
     assert (thread.comment.target.slug, thread.comment.commit) == ("use", first_result.proposal.tip)
-    reply_result = scene.proposal_actions.comment(proposal_id, AGENT, "Because.", reply_to=thread.comment.id)
+    reply_result = setup.proposal_actions.comment(proposal_id, AGENT, "Because.", reply_to=thread.comment.id)
     assert [reply.text for reply in reply_result.proposal.content.threads[0].replies] == ["Because."]
     for fields in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
         with pytest.raises(InvalidEventText):
-            scene.proposal_actions.comment(proposal_id, ADA, "Why?", **fields)
+            setup.proposal_actions.comment(proposal_id, ADA, "Why?", **fields)
     with pytest.raises(DocumentNotFound):
-        scene.proposal_actions.comment(proposal_id, ADA, "Why?", file="none.md")
-    scene.proposal_actions.open_branch(proposal_id).write(
-        [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=scene.repo.head()
+        setup.proposal_actions.comment(proposal_id, ADA, "Why?", file="none.md")
+    setup.proposal_actions.open_branch(proposal_id).write(
+        [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=setup.repo.head()
     )
-    content = scene.proposal_actions.comment(proposal_id, ADA, "Keep it.", file="notes.md").proposal.content
+    content = setup.proposal_actions.comment(proposal_id, ADA, "Keep it.", file="notes.md").proposal.content
     assert content.threads[-1].comment.commit == content.base
-    scene.proposal_actions.close(proposal_id, AGENT, "No.")
-    assert scene.proposal_actions.comment(proposal_id, ADA, "A pity.").is_new
+    setup.proposal_actions.close(proposal_id, AGENT, "No.")
+    assert setup.proposal_actions.comment(proposal_id, ADA, "A pity.").is_new
 
 
-def test_invalid_texts_are_refused(scene: Scene) -> None:
+def test_invalid_texts_are_refused(setup: ProposalSetup) -> None:
     for title in ("x" * 10_000, "", " \n", "\x00"):
         with pytest.raises(InvalidEventText):
-            scene.open(title)
+            setup.open(title)
     with pytest.raises(InvalidKey):
-        scene.open(key="two words")
-    assert scene.proposal_actions.list_all() == ()
-    first_proposal, second_proposal = scene.open("🦀 🦀"), scene.open("🦀 🦀")
+        setup.open(key="two words")
+    assert setup.proposal_actions.list_all() == ()
+    first_proposal, second_proposal = setup.open("🦀 🦀"), setup.open("🦀 🦀")
     assert first_proposal.id != second_proposal.id
     assert (first_proposal.content.title, first_proposal.content.branch) == (
         "🦀 🦀",
         f"proposals/{first_proposal.id}",
     )
-    edit_result = scene.proposal_actions.edit(
+    edit_result = setup.proposal_actions.edit(
         first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}"
     )
     assert edit_result.proposal.id == first_proposal.id
     assert (
-        scene.proposal_actions.edit(first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}").is_new
+        setup.proposal_actions.edit(first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}").is_new
         is False
     )
     with pytest.raises(InvalidEventText):
-        scene.proposal_actions.edit(first_proposal.id, AGENT)
+        setup.proposal_actions.edit(first_proposal.id, AGENT)
 
 
-def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
-    proposal = scene.submit_proposal()
-    writer = scene.proposal_actions.open_branch(proposal.id)
+def test_closed_proposal_can_be_reopened(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal()
+    writer = setup.proposal_actions.open_branch(proposal.id)
     assert (
-        scene.proposal_actions.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
+        setup.proposal_actions.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
     )
-    assert scene.proposal_actions.close(proposal.id, AGENT).is_new is False
+    assert setup.proposal_actions.close(proposal.id, AGENT).is_new is False
     for action in (
-        scene.proposal_actions.merge,
-        scene.proposal_actions.submit,
-        scene.proposal_actions.refresh,
+        setup.proposal_actions.merge,
+        setup.proposal_actions.submit,
+        setup.proposal_actions.refresh,
     ):
         with pytest.raises(ProposalEnded) as error_info:
             action(proposal.id, AGENT)
         assert error_info.value.details["state"] == "closed"
     with pytest.raises(ProposalEnded):
-        scene.proposal_actions.open_branch(proposal.id)
+        setup.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
         writer.write([make_append("Late.")], mode=Mode.ALL, tool="t", client="c")
-    assert scene.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
-    assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
+    assert setup.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
     for action in (
-        scene.proposal_actions.close,
-        scene.proposal_actions.reopen,
-        scene.proposal_actions.submit,
+        setup.proposal_actions.close,
+        setup.proposal_actions.reopen,
+        setup.proposal_actions.submit,
     ):
         with pytest.raises(ProposalEnded):
             action(proposal.id, AGENT)
 
 
-def test_refresh_creates_merge_commit(scene: Scene) -> None:
-    proposal = scene.submit_proposal()
-    assert scene.proposal_actions.refresh(proposal.id, AGENT).is_new is False
-    scene.write("Meanwhile.")
-    refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert scene.log("-1", "--format=%P", proposal.content.branch) == [f"{proposal.tip} {scene.repo.head()}"]
+def test_refresh_creates_merge_commit(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal()
+    assert setup.proposal_actions.refresh(proposal.id, AGENT).is_new is False
+    setup.write("Meanwhile.")
+    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    assert setup.log("-1", "--format=%P", proposal.content.branch) == [f"{proposal.tip} {setup.repo.head()}"]
     assert refresh_result.proposal.state is ProposalState.OPEN
     assert not refresh_result.proposal.is_rewritten
-    text = scene.show("guide.md", proposal.content.branch)
+    text = setup.show("guide.md", proposal.content.branch)
     assert "Meanwhile." in text
     assert "More." in text
-    assert scene.proposal_actions.refresh(proposal.id, AGENT).is_new is False
+    assert setup.proposal_actions.refresh(proposal.id, AGENT).is_new is False
     # After a manual fast-forward, an earlier merge in the proposal is not its merge record.
-    scene.repo.git("merge", "-q", "--ff-only", proposal.content.branch)
-    merged_proposal = scene.proposal_actions.find(proposal.id)
+    setup.repo.git("merge", "-q", "--ff-only", proposal.content.branch)
+    merged_proposal = setup.proposal_actions.find(proposal.id)
     assert merged_proposal.merge_record is not None
     assert merged_proposal.merge_record.tip == refresh_result.commit
 
 
-def test_refresh_of_empty_proposal_fast_forwards(scene: Scene) -> None:
-    proposal = scene.open()
+def test_refresh_of_empty_proposal_fast_forwards(setup: ProposalSetup) -> None:
+    proposal = setup.open()
     with pytest.raises(NothingProposed):
-        scene.proposal_actions.merge(proposal.id, AGENT)
-    scene.write("Meanwhile.")
-    refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert refresh_result.proposal.tip == refresh_result.proposal.content.base == scene.repo.head()
+        setup.proposal_actions.merge(proposal.id, AGENT)
+    setup.write("Meanwhile.")
+    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    assert refresh_result.proposal.tip == refresh_result.proposal.content.base == setup.repo.head()
     assert refresh_result.proposal.state is ProposalState.DRAFT
     with pytest.raises(NothingProposed):
-        scene.proposal_actions.merge(proposal.id, AGENT)
+        setup.proposal_actions.merge(proposal.id, AGENT)
 
 
-def test_refresh_resolves_conflicts(scene: Scene) -> None:
-    proposal = scene.submit_proposal("Here too.", slug="install")
-    scene.repo.git("rm", "-q", "guide.md")
-    scene.repo.commit({}, "Remove it")
+def test_refresh_resolves_conflicts(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal("Here too.", slug="install")
+    setup.repo.git("rm", "-q", "guide.md")
+    setup.repo.commit({}, "Remove it")
     with pytest.raises(MergeConflict) as error_info:
-        scene.proposal_actions.merge(proposal.id, AGENT)
+        setup.proposal_actions.merge(proposal.id, AGENT)
     assert "efresh" in error_info.value.fix
     with pytest.raises(MergeConflict) as error_info:
-        scene.proposal_actions.refresh(proposal.id, AGENT)
+        setup.proposal_actions.refresh(proposal.id, AGENT)
     (conflict,) = error_info.value.conflicts
     assert (conflict.path, conflict.conflict.theirs) == ("guide.md", None)
     resolutions = {conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.OURS)}}
-    assert scene.proposal_actions.refresh(
+    assert setup.proposal_actions.refresh(
         proposal.id, AGENT, RefreshResolutions(lambda _: resolutions)
     ).is_new
-    assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
-    assert "Here too." in (scene.repo.path / "guide.md").read_text()
-    scene.check_sound()
+    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
+    assert "Here too." in (setup.repo.path / "guide.md").read_text()
+    setup.check_sound()
 
 
-def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
-    dry_result = scene.proposal_actions.propose(
+def test_write_without_changes_opens_no_proposal(setup: ProposalSetup) -> None:
+    dry_result = setup.proposal_actions.propose(
         [make_append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
     )
     assert dry_result.proposal is None
     assert "One." in (dry_result.result.changes["specs/api.md"] or b"").decode()
-    failed_result = scene.propose(slug="nowhere")
+    failed_result = setup.propose(slug="nowhere")
     assert failed_result.proposal is None
     assert failed_result.result.steps[0].error is not None
-    assert scene.proposal_actions.list_all() == ()
-    assert scene.workspace.git.branches() == ("main",)
+    assert setup.proposal_actions.list_all() == ()
+    assert setup.workspace.git.branches() == ("main",)
     with pytest.raises(Protected):
-        scene.workspace.write(
+        setup.workspace.write(
             [make_append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
         )
 
 
-def test_retries_return_first_result(scene: Scene) -> None:
-    first_proposal = scene.open(key="key")
-    scene.write("The branch moves.")
-    assert scene.open(key="key").id == first_proposal.id
+def test_retries_return_first_result(setup: ProposalSetup) -> None:
+    first_proposal = setup.open(key="key")
+    setup.write("The branch moves.")
+    assert setup.open(key="key").id == first_proposal.id
     with pytest.raises(KeyReused):
-        scene.open("Another", key="key")
+        setup.open("Another", key="key")
     with pytest.raises(KeyReused):
-        scene.open(submit=True, key="key")
-    proposal_id = scene.submit_proposal(file="specs/api.md", slug="calls").id
+        setup.open(submit=True, key="key")
+    proposal_id = setup.submit_proposal(file="specs/api.md", slug="calls").id
     for _ in range(2):
-        scene.proposal_actions.comment(proposal_id, ADA, "Why?", file="specs/api.md", key="asked")
-        scene.append(proposal_id, "Moves on.", "specs/api.md", "calls")
-    assert len(scene.proposal_actions.find(proposal_id).content.threads) == 1
+        setup.proposal_actions.comment(proposal_id, ADA, "Why?", file="specs/api.md", key="asked")
+        setup.append(proposal_id, "Moves on.", "specs/api.md", "calls")
+    assert len(setup.proposal_actions.find(proposal_id).content.threads) == 1
     with pytest.raises(KeyReused):
-        scene.proposal_actions.comment(proposal_id, ADA, "Why not?", key="asked")
-    first_result = scene.proposal_actions.review(
-        proposal_id, scene.person(), ReviewDecision.APPROVE, key="yes"
+        setup.proposal_actions.comment(proposal_id, ADA, "Why not?", key="asked")
+    first_result = setup.proposal_actions.review(
+        proposal_id, setup.person(), ReviewDecision.APPROVE, key="yes"
     )
-    scene.append(proposal_id, "Moves on.", "specs/api.md", "calls")
-    retry_result = scene.proposal_actions.review(
-        proposal_id, scene.person(), ReviewDecision.APPROVE, key="yes"
+    setup.append(proposal_id, "Moves on.", "specs/api.md", "calls")
+    retry_result = setup.proposal_actions.review(
+        proposal_id, setup.person(), ReviewDecision.APPROVE, key="yes"
     )
     assert (first_result.is_new, retry_result.is_new, retry_result.commit) == (
         True,
@@ -304,24 +304,24 @@ def test_retries_return_first_result(scene: Scene) -> None:
     )
     assert retry_result.proposal.approvals == (), "a retry does not approve later commits"
     for is_new in (True, False):
-        assert scene.proposal_actions.close(proposal_id, AGENT, key="no").is_new is is_new
-        scene.proposal_actions.reopen(proposal_id, AGENT)
+        assert setup.proposal_actions.close(proposal_id, AGENT, key="no").is_new is is_new
+        setup.proposal_actions.reopen(proposal_id, AGENT)
 
 
-def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
+def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) -> None:
     request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"result": "first"})
     operations = [make_append("One.", "specs/api.md", "calls")]
 
     def write_directly() -> None:
-        scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
+        setup.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
 
-    first_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+    first_result = setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
     assert first_result.proposal is not None
     for _ in range(2):
         with pytest.raises(Protected) as error_info:
             write_directly()
         assert error_info.value.paths == ("specs/api.md",)
-        retry_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+        retry_result = setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
         assert retry_result.proposal is not None
         assert (retry_result.proposal.id, retry_result.result.commit) == (
             first_result.proposal.id,
@@ -330,9 +330,9 @@ def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
         assert retry_result.result.recorded_request is not None
         assert retry_result.result.recorded_request.result == {"result": "first"}
         if retry_result.proposal.state is not ProposalState.MERGED:
-            scene.approve(retry_result.proposal)
-            scene.proposal_actions.merge(retry_result.proposal.id, scene.person())
+            setup.approve(retry_result.proposal)
+            setup.proposal_actions.merge(retry_result.proposal.id, setup.person())
     other_request = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
-        scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=other_request)
-    assert len(scene.proposal_actions.list_all()) == 1
+        setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=other_request)
+    assert len(setup.proposal_actions.list_all()) == 1

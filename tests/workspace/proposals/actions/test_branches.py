@@ -16,7 +16,14 @@ import pytest
 from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, make_append, write_text
+from tests.workspace.proposals.actions.proposal_setup import (
+    ADA,
+    AGENT,
+    RULE,
+    ProposalSetup,
+    make_append,
+    write_text,
+)
 from workspace.branch import BranchNotFound
 from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
@@ -36,84 +43,84 @@ ID = "k7m2q9xa"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo", RULE)
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo", RULE)
 
 
-def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
-    proposal = scene.submit_proposal()
-    writer = scene.proposal_actions.open_branch(proposal.id)
-    scene.proposal_actions.comment(proposal.id, ADA, "Why?", file="guide.md")
-    scene.repo.git("branch", "-D", proposal.content.branch)
-    deleted_proposal = scene.proposal_actions.find(proposal.id)
+def test_proposal_with_deleted_branch_is_ended(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal()
+    writer = setup.proposal_actions.open_branch(proposal.id)
+    setup.proposal_actions.comment(proposal.id, ADA, "Why?", file="guide.md")
+    setup.repo.git("branch", "-D", proposal.content.branch)
+    deleted_proposal = setup.proposal_actions.find(proposal.id)
     assert (deleted_proposal.state, len(deleted_proposal.content.threads)) == (ProposalState.GONE, 1)
     for action in (
-        scene.proposal_actions.merge,
-        scene.proposal_actions.refresh,
-        scene.proposal_actions.submit,
-        scene.proposal_actions.reopen,
+        setup.proposal_actions.merge,
+        setup.proposal_actions.refresh,
+        setup.proposal_actions.submit,
+        setup.proposal_actions.reopen,
     ):
         with pytest.raises(ProposalEnded) as error_info:
             action(proposal.id, AGENT)
         assert error_info.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
         write_text(writer, "Late.", "guide.md", "use")
-    assert proposal.content.branch not in scene.workspace.git.branches()
-    assert scene.proposal_actions.comment(proposal.id, ADA, "Where is it?").is_new
-    assert scene.proposal_actions.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
-    scene.proposal_actions.open_branch(scene.open().id)
-    scene.repo.git("branch", proposal.content.branch, str(proposal.tip))
-    assert scene.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert proposal.content.branch not in setup.workspace.git.branches()
+    assert setup.proposal_actions.comment(proposal.id, ADA, "Where is it?").is_new
+    assert setup.proposal_actions.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
+    setup.proposal_actions.open_branch(setup.open().id)
+    setup.repo.git("branch", proposal.content.branch, str(proposal.tip))
+    assert setup.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
 
 
-def test_amended_branch_with_comment_is_rewritten(scene: Scene) -> None:
-    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    scene.proposal_actions.comment(proposal.id, scene.person(), "Why?")
-    scene.repo.git("checkout", "-q", proposal.content.branch)
-    scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
-    scene.repo.git("checkout", "-q", "main")
-    assert scene.proposal_actions.find(proposal.id).is_rewritten
+def test_amended_branch_with_comment_is_rewritten(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.proposal_actions.comment(proposal.id, setup.person(), "Why?")
+    setup.repo.git("checkout", "-q", proposal.content.branch)
+    setup.repo.git("commit", "-q", "--amend", "-m", "Another message")
+    setup.repo.git("checkout", "-q", "main")
+    assert setup.proposal_actions.find(proposal.id).is_rewritten
 
 
-def test_rebased_branch_voids_approval(scene: Scene) -> None:
-    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    scene.approve(proposal)
-    scene.write("Meanwhile.")
-    scene.repo.git("checkout", "-q", proposal.content.branch)
-    scene.repo.git("rebase", "-q", "main")
-    scene.repo.git("checkout", "-q", "main")
-    rewritten_proposal = scene.proposal_actions.find(proposal.id)
+def test_rebased_branch_voids_approval(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.approve(proposal)
+    setup.write("Meanwhile.")
+    setup.repo.git("checkout", "-q", proposal.content.branch)
+    setup.repo.git("rebase", "-q", "main")
+    setup.repo.git("checkout", "-q", "main")
+    rewritten_proposal = setup.proposal_actions.find(proposal.id)
     assert rewritten_proposal.is_rewritten
     assert rewritten_proposal.state is ProposalState.OPEN
     assert len(rewritten_proposal.reviews) == 1
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, scene.person())
-    scene.approve(rewritten_proposal)
-    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+        setup.proposal_actions.merge(proposal.id, setup.person())
+    setup.approve(rewritten_proposal)
+    assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 
 
-def test_checked_out_proposal_branch_is_writable(scene: Scene) -> None:
-    proposal = scene.submit_proposal()
-    scene.repo.git("checkout", "-q", proposal.content.branch)
-    scene.repo.write({"notes.md": "# Mine\n"})
+def test_checked_out_proposal_branch_is_writable(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal()
+    setup.repo.git("checkout", "-q", proposal.content.branch)
+    setup.repo.write({"notes.md": "# Mine\n"})
     # The proposal's branch is now served, so the rules of its target do not apply to direct writes.
-    assert scene.write("By hand.", "specs/api.md", "calls").is_committed
-    scene.append(proposal.id, "By an agent.")
-    assert "By an agent." in (scene.repo.path / "guide.md").read_text()
-    assert scene.repo.status() == " M notes.md\n"
+    assert setup.write("By hand.", "specs/api.md", "calls").is_committed
+    setup.append(proposal.id, "By an agent.")
+    assert "By an agent." in (setup.repo.path / "guide.md").read_text()
+    assert setup.repo.status() == " M notes.md\n"
     with pytest.raises(InvalidTarget):
-        scene.open()
+        setup.open()
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, scene.person())
+        setup.proposal_actions.merge(proposal.id, setup.person())
 
 
-def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -> None:
-    proposal = scene.open()
+def test_proposing_to_invalid_targets_is_refused(setup: ProposalSetup, tmp_path: Path) -> None:
+    proposal = setup.open()
     for branch in (proposal.content.branch, "docyard/discussion"):
-        other_workspace = Workspace.open(scene.repo.path, branch=branch, durable=False)
+        other_workspace = Workspace.open(setup.repo.path, branch=branch, durable=False)
         with pytest.raises(InvalidTarget):
             other_workspace.proposal_actions().open("Title", "", AGENT)
-    reader = Workspace.open(scene.repo.path, read_only=True)
+    reader = Workspace.open(setup.repo.path, read_only=True)
     assert reader.proposal_actions().find(proposal.id).id == proposal.id
     for action in (
         reader.proposal_actions().submit,
@@ -124,46 +131,46 @@ def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -
             action(proposal.id, AGENT)
     with pytest.raises(ReadOnly):
         reader.proposal_actions().open("Title", "", AGENT)
-    scene.repo.git("checkout", "-q", "--detach")
+    setup.repo.git("checkout", "-q", "--detach")
     with pytest.raises(DetachedHead):
-        scene.open()
+        setup.open()
     unborn_repo = repositories.create_empty_repository(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
         Workspace.open(unborn_repo.path).proposal_actions().open("Title", "", AGENT)
-    assert len(scene.proposal_actions.list_all()) == 1
+    assert len(setup.proposal_actions.list_all()) == 1
 
 
-def test_required_signatures_refuse_all_actions(scene: Scene) -> None:
-    proposal = scene.submit_proposal()
-    scene.repo.git("config", "commit.gpgsign", "true")
-    old_commits = scene.log("--all", "--format=%H")
-    branches = scene.repo.git("branch")
+def test_required_signatures_refuse_all_actions(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal()
+    setup.repo.git("config", "commit.gpgsign", "true")
+    old_commits = setup.log("--all", "--format=%H")
+    branches = setup.repo.git("branch")
     actions: list[Callable[[], object]] = [
-        scene.open,
-        scene.propose,
-        lambda: scene.proposal_actions.comment(proposal.id, AGENT, "Why?"),
-        lambda: scene.proposal_actions.close(proposal.id, AGENT),
+        setup.open,
+        setup.propose,
+        lambda: setup.proposal_actions.comment(proposal.id, AGENT, "Why?"),
+        lambda: setup.proposal_actions.close(proposal.id, AGENT),
     ]
     for action in actions:
         with pytest.raises(SigningRequired):
             action()
-    assert (scene.log("--all", "--format=%H"), scene.repo.git("branch")) == (old_commits, branches)
+    assert (setup.log("--all", "--format=%H"), setup.repo.git("branch")) == (old_commits, branches)
 
 
-def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
-    scene.repo.git("branch", "stable")
-    stable = Workspace.open(scene.repo.path, branch="stable", durable=False)
+def test_proposal_to_unserved_branch_merges_into_it(setup: ProposalSetup) -> None:
+    setup.repo.git("branch", "stable")
+    stable = Workspace.open(setup.repo.path, branch="stable", durable=False)
     proposal = stable.proposal_actions().open("Fix it", "", AGENT)
-    scene.append(proposal.id, "Fixed.")
-    head_before = scene.repo.head()
-    merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
-    assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
+    setup.append(proposal.id, "Fixed.")
+    head_before = setup.repo.head()
+    merge_result = setup.proposal_actions.merge(proposal.id, AGENT)
+    assert (setup.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
-        write_text(scene.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
+        write_text(setup.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
     later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
-    scene.append(later_proposal.id, "More.")
-    scene.repo.git("branch", "-D", "stable")
-    for action in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
+    setup.append(later_proposal.id, "More.")
+    setup.repo.git("branch", "-D", "stable")
+    for action in (setup.proposal_actions.merge, setup.proposal_actions.refresh):
         with pytest.raises(BranchNotFound):
             action(later_proposal.id, AGENT)
 
@@ -173,33 +180,33 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     [("../../x", InvalidTarget), ("a..b", InvalidTarget), ("no-such", BranchNotFound)],
 )
 def test_manually_committed_invalid_target_is_refused(
-    scene: Scene, target: str, error: type[Exception]
+    setup: ProposalSetup, target: str, error: type[Exception]
 ) -> None:
-    base = scene.repo.head()
+    base = setup.repo.head()
     branch = f"proposals/{ID}"
-    scene.repo.git("branch", branch)
-    log = EventLog(GitStore(scene.repo.path), durable=False)
+    setup.repo.git("branch", branch)
+    log = EventLog(GitStore(setup.repo.path), durable=False)
     log.append(ID, [Opened("Title", "", target, branch, base)], ADA.event_author, tool="t", client="c")
-    scene.append(ID, "Planted.")
-    assert scene.proposal_actions.find(ID).content.target == target
-    for action in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
+    setup.append(ID, "Planted.")
+    assert setup.proposal_actions.find(ID).content.target == target
+    for action in (setup.proposal_actions.merge, setup.proposal_actions.refresh):
         with pytest.raises(error):
             action(ID, AGENT)
-    assert scene.repo.head() == base
+    assert setup.repo.head() == base
 
 
 @loop_over("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
-def test_event_with_forbidden_target_is_refused(scene: Scene, target: str) -> None:
-    log = EventLog(GitStore(scene.repo.path), durable=False)
+def test_event_with_forbidden_target_is_refused(setup: ProposalSetup, target: str) -> None:
+    log = EventLog(GitStore(setup.repo.path), durable=False)
     with pytest.raises(InvalidEventText):
         log.append(
             ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.event_author, tool="t", client="c"
         )
 
 
-def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
-    proposal = scene.submit_proposal()
-    scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
+def test_fresh_clone_continues_proposal(setup: ProposalSetup, tmp_path: Path) -> None:
+    proposal = setup.submit_proposal()
+    setup.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
     assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
@@ -210,38 +217,38 @@ def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
     assert clone.fsck() == clone.status() == ""
 
 
-def test_parallel_proposals_lose_no_merged_text(scene: Scene) -> None:
+def test_parallel_proposals_lose_no_merged_text(setup: ProposalSetup) -> None:
     numbers = range(8)
     errors: list[Exception] = []
 
     def propose_and_merge(number: int) -> None:
         try:
-            proposal = scene.open(f"Proposal {number}")
-            scene.append(proposal.id, f"Text {number}.", slug="install" if number % 2 else "use")
-            scene.proposal_actions.comment(proposal.id, ADA, f"Comment {number}.")
-            scene.proposal_actions.merge(proposal.id, AGENT)
+            proposal = setup.open(f"Proposal {number}")
+            setup.append(proposal.id, f"Text {number}.", slug="install" if number % 2 else "use")
+            setup.proposal_actions.comment(proposal.id, ADA, f"Comment {number}.")
+            setup.proposal_actions.merge(proposal.id, AGENT)
         except Exception as error:
             errors.append(error)
 
     _run_in_threads([lambda number=number: propose_and_merge(number) for number in numbers])  # type: ignore[misc]
     # Additions at the same position have no order, so the merges may succeed or conflict.
     assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
-    proposals = scene.proposal_actions.list_all()
+    proposals = setup.proposal_actions.list_all()
     assert sorted(proposal.content.title for proposal in proposals) == [
         f"Proposal {number}" for number in numbers
     ]
     assert all(len(proposal.content.threads) == 1 for proposal in proposals)
     merged_proposals = [proposal for proposal in proposals if proposal.state is ProposalState.MERGED]
     assert len(merged_proposals) == len(numbers) - len(errors)
-    text = (scene.repo.path / "guide.md").read_text()
+    text = (setup.repo.path / "guide.md").read_text()
     assert all(f"Text {proposal.content.title[-1]}." in text for proposal in merged_proposals)
-    scene.check_sound()
+    setup.check_sound()
 
 
 _MERGE_SCRIPT = """
 import sys
 from pathlib import Path
-from tests.workspace.proposals.actions.scene import AGENT
+from tests.workspace.proposals.actions.proposal_setup import AGENT
 from workspace.workspace import Workspace
 proposal_actions = Workspace.open(Path(sys.argv[1]), durable=False).proposal_actions()
 print(flush=True)
@@ -252,9 +259,9 @@ print(result.is_new, result.commit, result.proposal.state.value)
 
 
 @pytest.mark.process
-def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
-    proposal = scene.submit_proposal()
-    command = [sys.executable, "-c", _MERGE_SCRIPT, str(scene.repo.path), proposal.id]
+def test_two_processes_merging_at_once_merge_once(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal()
+    command = [sys.executable, "-c", _MERGE_SCRIPT, str(setup.repo.path), proposal.id]
     processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
@@ -266,16 +273,16 @@ def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
         process.stdin.write("\n")
         process.stdin.flush()
     outputs = sorted(process.communicate(timeout=60)[0].split() for process in processes)
-    head = scene.repo.head()
+    head = setup.repo.head()
     assert outputs == [["False", head, "merged"], ["True", head, "merged"]]
-    assert len(scene.log("--merges", "--format=%H")) == 1
-    scene.check_sound()
+    assert len(setup.log("--merges", "--format=%H")) == 1
+    setup.check_sound()
 
 
-def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
-    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
-    scene.approve(proposal)
-    other_workspace = Workspace.open(scene.repo.path, durable=False)
+def test_write_between_evaluation_and_merge_blocks_merge(setup: ProposalSetup) -> None:
+    proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.approve(proposal)
+    other_workspace = Workspace.open(setup.repo.path, durable=False)
     pending_writes = iter([True])
 
     class WriterLock:
@@ -293,17 +300,17 @@ def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
         def __exit__(self, *_: object) -> None:
             pass
 
-    scene.workspace.writer_lock = WriterLock()  # type: ignore[assignment]
+    setup.workspace.writer_lock = WriterLock()  # type: ignore[assignment]
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, scene.person())
-    assert "Unseen." not in (scene.repo.path / "specs/api.md").read_text()
+        setup.proposal_actions.merge(proposal.id, setup.person())
+    assert "Unseen." not in (setup.repo.path / "specs/api.md").read_text()
 
 
-def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
+def test_parallel_calls_with_one_key_open_one_proposal(setup: ProposalSetup) -> None:
     values: list[object] = []
 
     def open_and_comment() -> None:
-        workspace = Workspace.open(scene.repo.path, durable=False)
+        workspace = Workspace.open(setup.repo.path, durable=False)
         values.append(workspace.proposal_actions().open("Title", "", AGENT, key="key").id)
         result: ActionResult = workspace.proposal_actions().comment(str(values[0]), AGENT, "Why?", key="why")
         values.append(len(result.proposal.content.threads))
@@ -311,18 +318,18 @@ def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
     _run_in_threads([open_and_comment] * 4)
     assert len(set(values)) == 2
     assert values.count(1) == 4
-    assert len(scene.proposal_actions.list_all()) == 1
+    assert len(setup.proposal_actions.list_all()) == 1
 
 
-def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
+def test_batch_with_protected_path_becomes_one_proposal(setup: ProposalSetup) -> None:
     operations = [make_append("Free."), make_append("Protected.", "specs/api.md", "calls")]
     with pytest.raises(Protected):
-        scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
-    proposal = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH).proposal
+        setup.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
+    proposal = setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH).proposal
     assert proposal is not None
     assert proposal.content.title == "Edit 2 documents: 2 changes"
-    assert "Free." not in (scene.repo.path / "guide.md").read_text()
-    assert "Free." in scene.show("guide.md", proposal.content.branch)
+    assert "Free." not in (setup.repo.path / "guide.md").read_text()
+    assert "Free." in setup.show("guide.md", proposal.content.branch)
 
 
 def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
@@ -338,51 +345,51 @@ def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     monkeypatch.setattr(BranchRef, "move", move_or_fail)
 
 
-def list_proposal_refs(scene: Scene) -> str:
-    names = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/heads/proposals")
-    logs = scene.repo.path / ".git/logs/refs/heads/proposals"
+def list_proposal_refs(setup: ProposalSetup) -> str:
+    names = setup.repo.git("for-each-ref", "--format=%(refname)", "refs/heads/proposals")
+    logs = setup.repo.path / ".git/logs/refs/heads/proposals"
     return names + " ".join(path.name for path in logs.rglob("*"))
 
 
 @pytest.mark.parametrize("request_key", [None, "key"])
 def test_failed_event_removes_the_branch(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, request_key: str | None
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch, request_key: str | None
 ) -> None:
     with monkeypatch.context() as patch:
         simulate_full_disk(patch, DISCUSSION_BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
-            scene.open(key=request_key)
-    assert list_proposal_refs(scene) == ""
-    assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
-    proposal = scene.open(key=request_key)
+            setup.open(key=request_key)
+    assert list_proposal_refs(setup) == ""
+    assert not list((setup.repo.path / ".git/docyard/pending").iterdir())
+    proposal = setup.open(key=request_key)
     assert proposal.state is ProposalState.DRAFT
-    assert proposal.content.branch in list_proposal_refs(scene)
-    scene.check_sound()
+    assert proposal.content.branch in list_proposal_refs(setup)
+    setup.check_sound()
 
 
 def test_failed_event_preserves_branch_with_new_commits(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append_event = EventLog.append
 
     def commit_then_fail(*_: object, **__: object) -> None:
-        (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
-        write_text(scene.workspace.for_branch(branch), "Elsewhere.", "guide.md", "use")
+        (branch,) = setup.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
+        write_text(setup.workspace.for_branch(branch), "Elsewhere.", "guide.md", "use")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     with monkeypatch.context() as patch:
-        scene.workspace.writer_lock = threading.RLock()  # type: ignore[assignment]
+        setup.workspace.writer_lock = threading.RLock()  # type: ignore[assignment]
         patch.setattr(EventLog, "append", commit_then_fail)
         with pytest.raises(CannotWrite):
-            scene.open(key="key")
+            setup.open(key="key")
     assert append_event is EventLog.append
-    assert list_proposal_refs(scene)
+    assert list_proposal_refs(setup)
 
 
 def test_failed_event_preserves_branch_opened_by_parallel_call(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    other_actions = Workspace.open(setup.repo.path, durable=False).proposal_actions()
     append_event = EventLog.append
 
     def open_then_fail(*_: object, **__: object) -> None:
@@ -392,44 +399,48 @@ def test_failed_event_preserves_branch_opened_by_parallel_call(
 
     monkeypatch.setattr(EventLog, "append", open_then_fail)
     with pytest.raises(CannotWrite):
-        scene.open(key="key")
-    assert scene.open(key="key").state is ProposalState.DRAFT
+        setup.open(key="key")
+    assert setup.open(key="key").state is ProposalState.DRAFT
 
 
 def test_branch_removed_before_its_event_opens_no_proposal(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append_event = EventLog.append
 
     def remove_then_append(*arguments: Any, **options: Any) -> Any:
-        (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
-        scene.repo.git("branch", "-D", branch)
+        (branch,) = setup.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
+        setup.repo.git("branch", "-D", branch)
         return append_event(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(EventLog, "append", remove_then_append)
         with pytest.raises(BranchNotFound):
-            scene.open(key="key")
-    assert scene.proposal_actions.list_all() == ()
-    assert scene.open(key="key").state is ProposalState.DRAFT
+            setup.open(key="key")
+    assert setup.proposal_actions.list_all() == ()
+    assert setup.open(key="key").state is ProposalState.DRAFT
 
 
-def test_failed_direct_write_removes_its_branch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_direct_write_removes_its_branch(
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         simulate_full_disk(patch, PROPOSAL_BRANCH_PREFIX)
         with pytest.raises(CannotWrite, match="No space left"):
-            scene.propose()
-    assert list_proposal_refs(scene) == ""
-    assert scene.propose().proposal is not None
-    scene.check_sound()
+            setup.propose()
+    assert list_proposal_refs(setup) == ""
+    assert setup.propose().proposal is not None
+    setup.check_sound()
 
 
-def test_failed_event_preserves_branch_of_direct_write(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_event_preserves_branch_of_direct_write(
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         simulate_full_disk(patch, DISCUSSION_BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
-            scene.propose()
-    assert list_proposal_refs(scene)
+            setup.propose()
+    assert list_proposal_refs(setup)
 
 
 def _run_in_threads(actions: list[Callable[[], None]]) -> None:

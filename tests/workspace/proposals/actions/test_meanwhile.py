@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import AGENT, Scene
+from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
 from workspace.proposals.actions import merge
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import ProposalRepository
@@ -20,8 +20,8 @@ from workspace.workspace import Workspace
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo")
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo")
 
 
 def run_after_first_call(
@@ -39,48 +39,50 @@ def run_after_first_call(
     patch.setattr(owner, name, call_and_act)
 
 
-def open_elsewhere(scene: Scene) -> ProposalActions:
+def open_elsewhere(setup: ProposalSetup) -> ProposalActions:
     """Return the actions on proposals of a workspace that another process would open."""
-    return Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    return Workspace.open(setup.repo.path, durable=False).proposal_actions()
 
 
-def find_state(scene: Scene, proposal: Proposal) -> ProposalState:
-    return scene.proposal_actions.find(proposal.id).state
+def find_state(setup: ProposalSetup, proposal: Proposal) -> ProposalState:
+    return setup.proposal_actions.find(proposal.id).state
 
 
-def list_state(scene: Scene, proposal: Proposal) -> ProposalState:
-    return scene.proposal_actions.list_all()[0].state
+def list_state(setup: ProposalSetup, proposal: Proposal) -> ProposalState:
+    return setup.proposal_actions.list_all()[0].state
 
 
-def submit_and_read_state(scene: Scene, proposal: Proposal) -> ProposalState:
-    return scene.proposal_actions.submit(proposal.id, AGENT).proposal.state
+def submit_and_read_state(setup: ProposalSetup, proposal: Proposal) -> ProposalState:
+    return setup.proposal_actions.submit(proposal.id, AGENT).proposal.state
 
 
 @pytest.mark.parametrize("read_state", [find_state, list_state, submit_and_read_state])
 def test_proposal_fast_forwarded_during_read_is_not_merged(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, read_state: Callable[[Scene, Proposal], ProposalState]
+    setup: ProposalSetup,
+    monkeypatch: pytest.MonkeyPatch,
+    read_state: Callable[[ProposalSetup, Proposal], ProposalState],
 ) -> None:
     """The events are read before the fast-forward, and the branch is read after the fast-forward."""
-    proposal, other_actions = scene.open(), open_elsewhere(scene)
-    scene.write("One.")
+    proposal, other_actions = setup.open(), open_elsewhere(setup)
+    setup.write("One.")
     run_after_first_call(
         monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT)
     )
-    assert read_state(scene, proposal) is (
+    assert read_state(setup, proposal) is (
         ProposalState.OPEN if read_state is submit_and_read_state else ProposalState.DRAFT
     )
-    assert other_actions.find(proposal.id).tip == scene.repo.head()
+    assert other_actions.find(proposal.id).tip == setup.repo.head()
 
 
 def test_proposal_fast_forwarded_during_read_is_listed_as_open(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposal, other_actions = scene.open(), open_elsewhere(scene)
-    scene.write("One.")
+    proposal, other_actions = setup.open(), open_elsewhere(setup)
+    setup.write("One.")
     run_after_first_call(
         monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT)
     )
-    assert list_open_proposals(scene.workspace.git) == (proposal.id,)
+    assert list_open_proposals(setup.workspace.git) == (proposal.id,)
 
 
 @pytest.mark.parametrize(
@@ -89,17 +91,17 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
     ids=["after the lookup", "after the target is resolved"],
 )
 def test_merge_by_another_process_is_returned_as_earlier_merge(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
-    proposal, other_actions = scene.submit_proposal(), open_elsewhere(scene)
+    proposal, other_actions = setup.submit_proposal(), open_elsewhere(setup)
     merges: list[str | None] = []
 
     def merge_elsewhere() -> None:
         merges.append(other_actions.merge(proposal.id, AGENT).commit)
-        scene.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
+        setup.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
 
     run_after_first_call(monkeypatch, owner, name, merge_elsewhere)
-    action_result = scene.proposal_actions.merge(proposal.id, AGENT)
+    action_result = setup.proposal_actions.merge(proposal.id, AGENT)
     assert (action_result.proposal.state, action_result.commit, action_result.is_new) == (
         ProposalState.MERGED,
         merges[0],
@@ -109,14 +111,14 @@ def test_merge_by_another_process_is_returned_as_earlier_merge(
 
 @pytest.mark.parametrize("has_commit", [True, False], ids=["merged", "forward"])
 def test_parallel_refreshes_append_one_event(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, has_commit: bool
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch, has_commit: bool
 ) -> None:
-    proposal, other_actions = scene.submit_proposal() if has_commit else scene.open(), open_elsewhere(scene)
-    scene.write("One.")
+    proposal, other_actions = setup.submit_proposal() if has_commit else setup.open(), open_elsewhere(setup)
+    setup.write("One.")
     run_after_first_call(
         monkeypatch, ProposalRepository, "find", lambda: other_actions.refresh(proposal.id, AGENT)
     )
-    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
     assert (action_result.proposal, action_result.commit, action_result.is_new) == (
         other_actions.find(proposal.id),
         None,
@@ -126,20 +128,20 @@ def test_parallel_refreshes_append_one_event(
 
 
 def test_parallel_refreshes_with_one_key_use_first_commit(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two calls with one key run at once, and the target moves in between."""
-    proposal = scene.open()
-    commit = scene.write("One.").commit
+    proposal = setup.open()
+    commit = setup.write("One.").commit
     assert commit is not None
-    other_actions = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
+    other_actions = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
 
     def refresh_elsewhere() -> None:
         other_actions.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
-        scene.write("Two.")
+        setup.write("Two.")
 
     run_after_first_call(monkeypatch, ProposalRepository, "find_earlier_events", refresh_elsewhere)
-    action_result = scene.proposal_actions.refresh(proposal.id, AGENT, key="K")
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT, key="K")
     assert (action_result.proposal.state, action_result.proposal.tip, action_result.commit) == (
         ProposalState.DRAFT,
         commit,
@@ -148,36 +150,36 @@ def test_parallel_refreshes_with_one_key_use_first_commit(
 
 
 def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One call appends the last event, and the other moves the branch first."""
-    proposal = scene.open()
-    first_commit = scene.write("One.").commit
+    proposal = setup.open()
+    first_commit = setup.write("One.").commit
     assert first_commit is not None
-    scene.write("Two.")
-    other_actions = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
+    setup.write("Two.")
+    other_actions = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
     run_after_first_call(
         monkeypatch,
         ProposalRepository,
         "append",
         lambda: other_actions.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT),
     )
-    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
     assert (action_result.proposal.state, action_result.proposal.tip) == (
         ProposalState.DRAFT,
-        scene.repo.head(),
+        setup.repo.head(),
     )
-    scene.append(proposal.id, "More.")
-    assert scene.proposal_actions.merge(proposal.id, AGENT).proposal.state is ProposalState.MERGED
+    setup.append(proposal.id, "More.")
+    assert setup.proposal_actions.merge(proposal.id, AGENT).proposal.state is ProposalState.MERGED
 
 
 def test_parallel_fast_forwards_to_one_commit_both_succeed(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposal, other_actions = scene.open(), open_elsewhere(scene)
-    scene.write("One.")
+    proposal, other_actions = setup.open(), open_elsewhere(setup)
+    setup.write("One.")
     run_after_first_call(
         monkeypatch, ProposalRepository, "append", lambda: other_actions.refresh(proposal.id, AGENT)
     )
-    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (action_result.proposal.tip, action_result.commit) == (scene.repo.head(), scene.repo.head())
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal.tip, action_result.commit) == (setup.repo.head(), setup.repo.head())

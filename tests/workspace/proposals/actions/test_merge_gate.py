@@ -28,7 +28,7 @@ from workspace.proposals.actions.merge_gate import (
     evaluate_requirements,
     find_blocker_for_actor,
 )
-from workspace.proposals.events import Author, EventBody, KnownBy, ReviewDecision, Reviewed, Submitted
+from workspace.proposals.events import Author, EventBody, IdentitySource, ReviewDecision, Reviewed, Submitted
 
 TOKENS = make_keyring(
     ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org"
@@ -238,7 +238,7 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
                     ReviewEvent(seal_review(known_person, APPROVE, commit, sealed_verdict=CHANGES), author)
                 )
             case _:
-                author = author._replace(known_by=draw(st.sampled_from(KnownBy)))
+                author = author._replace(known_by=draw(st.sampled_from(IdentitySource)))
                 events.append(ReviewEvent(Reviewed(verdict, "", commit), author))
     return events
 
@@ -264,7 +264,7 @@ def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> di
     protection_rules=st.lists(rules(), min_size=1, max_size=3),
     reviews=review_events(),
     opener=st.sampled_from(
-        [AGENT, make_author(ANA), make_author(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
+        [AGENT, make_author(ANA), make_author(LAPTOP), Author("Ben", "ben@example.org", IdentitySource.GIT)]
     ),
     commit_authors=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
     passed_checks=st.sets(st.sampled_from(ALL_CHECKS)),
@@ -279,7 +279,7 @@ def test_random_events_never_bypass_rules(
     person: Person | None,
 ) -> None:
     owners = {address.casefold() for address in commit_authors}
-    owners |= set() if opener.known_by is KnownBy.CLIENT else {opener.email.casefold()}
+    owners |= set() if opener.known_by is IdentitySource.CLIENT else {opener.email.casefold()}
     people = find_valid_approvals(reviews, owners)
     unmet_rules = [
         rule

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import AGENT, RULE, Scene
+from tests.workspace.proposals.actions.proposal_setup import AGENT, RULE, ProposalSetup
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import evaluate_merge
@@ -32,49 +32,49 @@ def run_after_first_evaluation(monkeypatch: pytest.MonkeyPatch, action: Callable
     monkeypatch.setattr("workspace.proposals.actions.merge.evaluate_merge", evaluate_then_act)
 
 
-def edit_proposal(scene: Scene, proposal: Proposal) -> None:
-    scene.append(proposal.id, "Unseen.", API, "calls")
+def edit_proposal(setup: ProposalSetup, proposal: Proposal) -> None:
+    setup.append(proposal.id, "Unseen.", API, "calls")
 
 
-def request_changes(scene: Scene, proposal: Proposal) -> None:
-    scene.proposal_actions.review(
-        proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "No, after all."
+def request_changes(setup: ProposalSetup, proposal: Proposal) -> None:
+    setup.proposal_actions.review(
+        proposal.id, setup.person(), ReviewDecision.REQUEST_CHANGES, "No, after all."
     )
 
 
-def revoke_approver(scene: Scene, proposal: Proposal) -> None:
-    Tokens(scene.workspace.git.common_dir).revoke("bea")
+def revoke_approver(setup: ProposalSetup, proposal: Proposal) -> None:
+    Tokens(setup.workspace.git.common_dir).revoke("bea")
 
 
-def revoke_merger(scene: Scene, proposal: Proposal) -> None:
-    Tokens(scene.workspace.git.common_dir).revoke("cyd")
+def revoke_merger(setup: ProposalSetup, proposal: Proposal) -> None:
+    Tokens(setup.workspace.git.common_dir).revoke("cyd")
 
 
-def require_more_approvals(scene: Scene, proposal: Proposal) -> None:
-    scene.repo.commit({"docyard.toml": RULE.replace("approvals = 1", "approvals = 2")}, "By a person")
+def require_more_approvals(setup: ProposalSetup, proposal: Proposal) -> None:
+    setup.repo.commit({"docyard.toml": RULE.replace("approvals = 1", "approvals = 2")}, "By a person")
 
 
 @pytest.mark.parametrize(
     "action", [edit_proposal, request_changes, revoke_approver, revoke_merger, require_more_approvals]
 )
 def test_change_after_evaluation_blocks_merge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Callable[[Scene, Proposal], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Callable[[ProposalSetup, Proposal], None]
 ) -> None:
     """Bea approved the proposal, and Cyd merges it."""
-    scene = Scene(tmp_path / "repo", RULE)
-    proposal, cyd = scene.approve(scene.submit_proposal("More.", API, "calls")), scene.person("cyd")
-    proposal_actions = scene.proposal_actions
-    scene.workspace = Workspace.open(scene.repo.path, durable=False)  # of another process
-    run_after_first_evaluation(monkeypatch, lambda: action(scene, proposal))
+    setup = ProposalSetup(tmp_path / "repo", RULE)
+    proposal, cyd = setup.approve(setup.submit_proposal("More.", API, "calls")), setup.person("cyd")
+    proposal_actions = setup.proposal_actions
+    setup.workspace = Workspace.open(setup.repo.path, durable=False)  # of another process
+    run_after_first_evaluation(monkeypatch, lambda: action(setup, proposal))
     with pytest.raises(NeedsPerson if action is revoke_merger else MergeBlocked):
         proposal_actions.merge(proposal.id, cyd)
-    assert "More." not in scene.show(API)
+    assert "More." not in setup.show(API)
 
 
 def test_rule_added_during_merge_blocks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(tmp_path / "repo")
-    proposal = scene.submit_proposal("More.", API, "calls")
-    run_after_first_evaluation(monkeypatch, lambda: scene.repo.commit({"docyard.toml": RULE}, "By a person"))
+    setup = ProposalSetup(tmp_path / "repo")
+    proposal = setup.submit_proposal("More.", API, "calls")
+    run_after_first_evaluation(monkeypatch, lambda: setup.repo.commit({"docyard.toml": RULE}, "By a person"))
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, AGENT)
-    assert "More." not in scene.show(API)
+        setup.proposal_actions.merge(proposal.id, AGENT)
+    assert "More." not in setup.show(API)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.scene import AGENT, Scene
+from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
 from workspace.edits import UpdateContent
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
@@ -21,8 +21,8 @@ from workspace.writing.plan import Mode
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo")
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo")
 
 
 def update_section(workspace: Workspace, text: str, slug: str = "use") -> None:
@@ -31,14 +31,14 @@ def update_section(workspace: Workspace, text: str, slug: str = "use") -> None:
     workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=base)
 
 
-def propose_with_conflict(scene: Scene) -> tuple[Proposal, MergeConflict]:
+def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, MergeConflict]:
     """Return a proposal in conflict with its target, and the conflict."""
-    proposal = scene.open()
-    update_section(scene.proposal_actions.open_branch(proposal.id), "Ours.\n")
-    update_section(scene.workspace, "Theirs.\n")
+    proposal = setup.open()
+    update_section(setup.proposal_actions.open_branch(proposal.id), "Ours.\n")
+    update_section(setup.workspace, "Theirs.\n")
     with pytest.raises(MergeConflict) as error_info:
-        scene.proposal_actions.refresh(proposal.id, AGENT)
-    return scene.proposal_actions.find(proposal.id), error_info.value
+        setup.proposal_actions.refresh(proposal.id, AGENT)
+    return setup.proposal_actions.find(proposal.id), error_info.value
 
 
 def build_resolutions(
@@ -53,129 +53,129 @@ def build_resolutions(
 
 
 @pytest.mark.parametrize("choice", list(ResolutionChoice))
-def test_resolution_does_not_drop_later_target_text(scene: Scene, choice: ResolutionChoice) -> None:
+def test_resolution_does_not_drop_later_target_text(setup: ProposalSetup, choice: ResolutionChoice) -> None:
     """The target commit of the resolved conflict is merged; later text is a conflict of the next refresh."""
-    proposal, conflict_error = propose_with_conflict(scene)
-    update_section(scene.workspace, "Never seen.\n")
-    refresh_result = scene.proposal_actions.refresh(
+    proposal, conflict_error = propose_with_conflict(setup)
+    update_section(setup.workspace, "Never seen.\n")
+    refresh_result = setup.proposal_actions.refresh(
         proposal.id, AGENT, build_resolutions(conflict_error, choice)
     )
-    assert scene.log("-1", "--format=%P", proposal.content.branch) == [
+    assert setup.log("-1", "--format=%P", proposal.content.branch) == [
         f"{conflict_error.tip} {conflict_error.theirs}"
     ]
     if choice is ResolutionChoice.THEIRS:  # the section has the earlier text of the target
-        scene.proposal_actions.refresh(proposal.id, AGENT)
-        assert "Never seen." in scene.show("guide.md", proposal.content.branch)
+        setup.proposal_actions.refresh(proposal.id, AGENT)
+        assert "Never seen." in setup.show("guide.md", proposal.content.branch)
     else:
         with pytest.raises(MergeConflict) as merge_error:
-            scene.proposal_actions.merge(proposal.id, AGENT)
+            setup.proposal_actions.merge(proposal.id, AGENT)
         assert [conflict.conflict.ours for conflict in merge_error.value.conflicts] == [b"Never seen."]
     assert refresh_result.is_new
 
 
-def test_resolution_does_not_drop_later_proposal_text(scene: Scene) -> None:
-    proposal, conflict_error = propose_with_conflict(scene)
-    update_section(scene.proposal_actions.open_branch(proposal.id), "Ours, never seen.\n")
-    old_refs = scene.repo.git("for-each-ref")
+def test_resolution_does_not_drop_later_proposal_text(setup: ProposalSetup) -> None:
+    proposal, conflict_error = propose_with_conflict(setup)
+    update_section(setup.proposal_actions.open_branch(proposal.id), "Ours, never seen.\n")
+    old_refs = setup.repo.git("for-each-ref")
     with pytest.raises(ConflictChanged) as error_info:
-        scene.proposal_actions.refresh(
+        setup.proposal_actions.refresh(
             proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.THEIRS)
         )
     [conflict] = error_info.value.conflicts
     assert conflict.conflict.ours == b"Ours, never seen."
-    assert scene.repo.git("for-each-ref") == old_refs
-    scene.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(error_info.value))
+    assert setup.repo.git("for-each-ref") == old_refs
+    setup.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(error_info.value))
 
 
-def test_resolution_on_commit_outside_target_is_refused(scene: Scene) -> None:
-    proposal, conflict_error = propose_with_conflict(scene)
+def test_resolution_on_commit_outside_target_is_refused(setup: ProposalSetup) -> None:
+    proposal, conflict_error = propose_with_conflict(setup)
     for commit in ("0" * 40, "main", str(conflict_error.tip)):
         with pytest.raises(ConflictChanged):
-            scene.proposal_actions.refresh(
+            setup.proposal_actions.refresh(
                 proposal.id, AGENT, build_resolutions(conflict_error)._replace(target=commit)
             )
     # Another call resolved the conflict in the meantime, so these resolutions are outdated.
-    scene.proposal_actions.refresh(
+    setup.proposal_actions.refresh(
         proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.THEIRS)
     )
     with pytest.raises(ConflictChanged):
-        scene.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(conflict_error))
+        setup.proposal_actions.refresh(proposal.id, AGENT, build_resolutions(conflict_error))
 
 
-def test_refresh_retry_returns_first_result_after_target_moved_or_merged(scene: Scene) -> None:
-    proposal, conflict_error = propose_with_conflict(scene)
-    refresh_result = scene.proposal_actions.refresh(
+def test_refresh_retry_returns_first_result_after_target_moved_or_merged(setup: ProposalSetup) -> None:
+    proposal, conflict_error = propose_with_conflict(setup)
+    refresh_result = setup.proposal_actions.refresh(
         proposal.id, AGENT, build_resolutions(conflict_error), key="k"
     )
-    scene.write("Main goes on.")
-    tip = scene.proposal_actions.find(proposal.id).tip
+    setup.write("Main goes on.")
+    tip = setup.proposal_actions.find(proposal.id).tip
     for _ in range(2):
-        retry_result = scene.proposal_actions.refresh(
+        retry_result = setup.proposal_actions.refresh(
             proposal.id, AGENT, build_resolutions(conflict_error), key="k"
         )
         assert (retry_result.commit, retry_result.is_new) == (refresh_result.commit, False)
-        assert scene.repo.git("rev-parse", proposal.content.branch).strip() == tip
+        assert setup.repo.git("rev-parse", proposal.content.branch).strip() == tip
         for other_resolutions in (None, build_resolutions(conflict_error, ResolutionChoice.THEIRS, "b" * 64)):
             with pytest.raises(KeyReused):
-                scene.proposal_actions.refresh(proposal.id, AGENT, other_resolutions, key="k")
-        scene.proposal_actions.merge(proposal.id, AGENT)
+                setup.proposal_actions.refresh(proposal.id, AGENT, other_resolutions, key="k")
+        setup.proposal_actions.merge(proposal.id, AGENT)
 
 
-def test_retry_completes_fast_forward_with_event_only(scene: Scene) -> None:
-    proposal = scene.open()
-    scene.write("Meanwhile.")
-    main_commit = scene.repo.head()
-    scene.proposal_actions._repository.append(proposal.id, [Refreshed(main_commit, main_commit)], AGENT, "k")
-    scene.write("Later.")
-    refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT, key="k")
+def test_retry_completes_fast_forward_with_event_only(setup: ProposalSetup) -> None:
+    proposal = setup.open()
+    setup.write("Meanwhile.")
+    main_commit = setup.repo.head()
+    setup.proposal_actions._repository.append(proposal.id, [Refreshed(main_commit, main_commit)], AGENT, "k")
+    setup.write("Later.")
+    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT, key="k")
     assert (refresh_result.commit, refresh_result.proposal.tip, refresh_result.proposal.state) == (
         main_commit,
         main_commit,
         ProposalState.DRAFT,
     )
-    assert scene.proposal_actions.refresh(proposal.id, AGENT, key="k").is_new is False
-    assert scene.proposal_actions.refresh(proposal.id, AGENT).proposal.tip == scene.repo.head()
+    assert setup.proposal_actions.refresh(proposal.id, AGENT, key="k").is_new is False
+    assert setup.proposal_actions.refresh(proposal.id, AGENT).proposal.tip == setup.repo.head()
 
 
 @pytest.mark.parametrize("refreshes_before_request", [0, 1, 2])
-def test_refresh_does_not_answer_change_request(scene: Scene, refreshes_before_request: int) -> None:
+def test_refresh_does_not_answer_change_request(setup: ProposalSetup, refreshes_before_request: int) -> None:
     """Changes are requested before the refreshes, between them, or after them."""
-    proposal = scene.submit_proposal("More words.")
+    proposal = setup.submit_proposal("More words.")
     for refresh_count in range(3):
         if refresh_count == refreshes_before_request:
-            scene.proposal_actions.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "No.")
-        scene.write(f"Meanwhile {refresh_count}.")
-        scene.proposal_actions.refresh(proposal.id, AGENT)
+            setup.proposal_actions.review(proposal.id, setup.person(), ReviewDecision.REQUEST_CHANGES, "No.")
+        setup.write(f"Meanwhile {refresh_count}.")
+        setup.proposal_actions.refresh(proposal.id, AGENT)
         is_requested = (
-            scene.proposal_actions.submit(proposal.id, AGENT).proposal.state
+            setup.proposal_actions.submit(proposal.id, AGENT).proposal.state
             is ProposalState.CHANGES_REQUESTED
         )
         assert is_requested == (refresh_count >= refreshes_before_request)
     with pytest.raises(MergeBlocked):
-        scene.proposal_actions.merge(proposal.id, AGENT)
-    scene.append(proposal.id, "Better words.")
-    scene.write("Meanwhile, once more.")
-    scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert scene.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
-    assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
+        setup.proposal_actions.merge(proposal.id, AGENT)
+    setup.append(proposal.id, "Better words.")
+    setup.write("Meanwhile, once more.")
+    setup.proposal_actions.refresh(proposal.id, AGENT)
+    assert setup.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
 
 
-def test_only_refresh_with_resolutions_answers_change_request(scene: Scene) -> None:
-    empty_proposal = scene.open()
-    scene.proposal_actions.submit(empty_proposal.id, AGENT)
-    scene.proposal_actions.review(
-        empty_proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "Say something."
+def test_only_refresh_with_resolutions_answers_change_request(setup: ProposalSetup) -> None:
+    empty_proposal = setup.open()
+    setup.proposal_actions.submit(empty_proposal.id, AGENT)
+    setup.proposal_actions.review(
+        empty_proposal.id, setup.person(), ReviewDecision.REQUEST_CHANGES, "Say something."
     )
-    scene.write("Meanwhile.")
-    scene.proposal_actions.refresh(empty_proposal.id, AGENT)
+    setup.write("Meanwhile.")
+    setup.proposal_actions.refresh(empty_proposal.id, AGENT)
     assert (
-        scene.proposal_actions.submit(empty_proposal.id, AGENT).proposal.state
+        setup.proposal_actions.submit(empty_proposal.id, AGENT).proposal.state
         is ProposalState.CHANGES_REQUESTED
     )
-    proposal, conflict_error = propose_with_conflict(scene)
-    scene.proposal_actions.submit(proposal.id, AGENT)
-    scene.proposal_actions.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "Take theirs.")
-    scene.proposal_actions.refresh(
+    proposal, conflict_error = propose_with_conflict(setup)
+    setup.proposal_actions.submit(proposal.id, AGENT)
+    setup.proposal_actions.review(proposal.id, setup.person(), ReviewDecision.REQUEST_CHANGES, "Take theirs.")
+    setup.proposal_actions.refresh(
         proposal.id, AGENT, build_resolutions(conflict_error, ResolutionChoice.CONTENT)
     )
-    assert scene.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.proposals.event_writer import AGENT
-from tests.workspace.proposals.review.scene import Scene
+from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.diff.changes import ChangeKind, DocumentKind
 from workspace.diff.text import diff_texts
 from workspace.proposals.events import Refreshed
@@ -20,8 +20,8 @@ FILES = {"guide.md": GUIDE, "other.md": "# Other\n\nText.\n", "logo.svg": "<svg/
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "repo", FILES)
+def setup(tmp_path: Path) -> ProposalSetup:
+    return ProposalSetup(tmp_path / "repo", FILES)
 
 
 def list_sections(changes: CommitChanges) -> list[tuple[str, str, str]]:
@@ -32,12 +32,12 @@ def list_sections(changes: CommitChanges) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_changes_since_base_list_sections_and_files(scene: Scene) -> None:
+def test_changes_since_base_list_sections_and_files(setup: ProposalSetup) -> None:
     new_guide = GUIDE.replace("once", "twice").replace("[ ]", "[x]") + "\n## More\n\nNew.\n"
-    proposal = scene.propose("k0000001", {"guide.md": new_guide, "logo.svg": "<svg></svg>", "new.txt": "x"})
-    scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
-    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
-    assert (changes.base, changes.tip) == (scene.first_commit, proposal.tip)
+    proposal = setup.propose("k0000001", {"guide.md": new_guide, "logo.svg": "<svg></svg>", "new.txt": "x"})
+    setup.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
+    changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
+    assert (changes.base, changes.tip) == (setup.first_commit, proposal.tip)
     assert list_sections(changes) == [
         ("guide.md", "changed", "setup"),
         ("guide.md", "task_completed", "use[0]"),
@@ -58,79 +58,79 @@ def test_changes_since_base_list_sections_and_files(scene: Scene) -> None:
     assert word_edits == [("once", "twice")]
 
 
-def test_refreshed_changes_are_not_changes_of_proposal(scene: Scene) -> None:
-    proposal = scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    main_commit = scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
+def test_refreshed_changes_are_not_changes_of_proposal(setup: ProposalSetup) -> None:
+    proposal = setup.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
+    main_commit = setup.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
     branch = "proposals/k0000001"
-    tip = scene.commit(branch, {"other.md": "# Other\n\nChanged on main.\n"}, main_commit)
-    scene.writer.append(Refreshed(tip, main_commit), by=AGENT, proposal="k0000001")
-    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
+    tip = setup.commit(branch, {"other.md": "# Other\n\nChanged on main.\n"}, main_commit)
+    setup.writer.append(Refreshed(tip, main_commit), by=AGENT, proposal="k0000001")
+    changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
     assert changes.base == main_commit
     assert list_sections(changes) == [("guide.md", "changed", "setup")]
     assert proposal.tip != changes.tip
 
 
-def test_merged_proposal_shows_changes_of_its_merge(scene: Scene) -> None:
-    proposal = scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    target_commit = scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
-    merge_commit = scene.merge(proposal)
-    scene.commit("main", {"guide.md": None})
+def test_merged_proposal_shows_changes_of_its_merge(setup: ProposalSetup) -> None:
+    proposal = setup.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
+    target_commit = setup.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
+    merge_commit = setup.merge(proposal)
+    setup.commit("main", {"guide.md": None})
     for has_branch in (True, False):
         if not has_branch:
-            scene.move_branch("proposals/k0000001", None)
-        merged_proposal = scene.find_proposal("k0000001")
+            setup.move_branch("proposals/k0000001", None)
+        merged_proposal = setup.find_proposal("k0000001")
         assert merged_proposal.state is ProposalState.MERGED
-        changes = scene.proposal_reviews.changes(merged_proposal)
+        changes = setup.proposal_reviews.changes(merged_proposal)
         assert (changes.base, changes.tip) == (target_commit, merge_commit)
         assert list_sections(changes) == [("guide.md", "changed", "setup")]
 
 
-def test_fast_forward_merged_proposal_shows_its_changes(scene: Scene) -> None:
-    scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    tip = scene.commit("proposals/k0000001", {"other.md": "# Other\n\nMore.\n"})
-    scene.move_branch("main", tip)
-    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
-    assert (changes.base, changes.tip) == (scene.first_commit, tip)
+def test_fast_forward_merged_proposal_shows_its_changes(setup: ProposalSetup) -> None:
+    setup.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
+    tip = setup.commit("proposals/k0000001", {"other.md": "# Other\n\nMore.\n"})
+    setup.move_branch("main", tip)
+    changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
+    assert (changes.base, changes.tip) == (setup.first_commit, tip)
     assert [document.path for document in changes.documents] == ["guide.md", "other.md"]
 
 
-def test_deleted_branch_has_no_changes_and_unrelated_branch_all(scene: Scene) -> None:
-    scene.propose("k0000001", {"guide.md": None})
-    scene.move_branch("proposals/k0000001", None)
-    deleted_proposal = scene.find_proposal("k0000001")
+def test_deleted_branch_has_no_changes_and_unrelated_branch_all(setup: ProposalSetup) -> None:
+    setup.propose("k0000001", {"guide.md": None})
+    setup.move_branch("proposals/k0000001", None)
+    deleted_proposal = setup.find_proposal("k0000001")
     assert deleted_proposal.state is ProposalState.GONE
-    assert scene.proposal_reviews.changes(deleted_proposal) == CommitChanges(None, None)
-    assert scene.proposal_reviews.touched_sections(deleted_proposal) == frozenset()
-    assert scene.proposal_reviews.overlaps(deleted_proposal, scene.list_proposals()) == ()
-    scene.move_branch("proposals/k0000001", scene.create_commit({"a.md": "# A\n"}))
-    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
+    assert setup.proposal_reviews.changes(deleted_proposal) == CommitChanges(None, None)
+    assert setup.proposal_reviews.touched_sections(deleted_proposal) == frozenset()
+    assert setup.proposal_reviews.overlaps(deleted_proposal, setup.list_proposals()) == ()
+    setup.move_branch("proposals/k0000001", setup.create_commit({"a.md": "# A\n"}))
+    changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
     assert changes.base is None
     assert [(document.path, document.kind) for document in changes.documents] == [
         ("a.md", DocumentKind.ADDED)
     ]
 
 
-def test_proposal_to_deleted_target_shows_changes_since_base(scene: Scene) -> None:
-    scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    scene.move_branch("main", None)
-    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
-    assert changes.base == scene.first_commit
+def test_proposal_to_deleted_target_shows_changes_since_base(setup: ProposalSetup) -> None:
+    setup.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
+    setup.move_branch("main", None)
+    changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
+    assert changes.base == setup.first_commit
     assert list_sections(changes) == [("guide.md", "changed", "setup")]
 
 
-def test_invalid_settings_list_changes_as_files(scene: Scene) -> None:
-    proposal = scene.propose("k0000001", {"docyard.toml": "root = 7\n", "guide.md": "# Guide\n"})
-    changes = scene.proposal_reviews.changes(proposal)
+def test_invalid_settings_list_changes_as_files(setup: ProposalSetup) -> None:
+    proposal = setup.propose("k0000001", {"docyard.toml": "root = 7\n", "guide.md": "# Guide\n"})
+    changes = setup.proposal_reviews.changes(proposal)
     assert changes.documents == ()
     assert changes.files == ("docyard.toml", "guide.md")
     assert changes.reason
-    assert scene.proposal_reviews.touched_sections(proposal) == {("docyard.toml", None), ("guide.md", None)}
+    assert setup.proposal_reviews.touched_sections(proposal) == {("docyard.toml", None), ("guide.md", None)}
 
 
-def test_changes_over_limit_are_listed_by_path(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_over_limit_are_listed_by_path(setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_DOCUMENTS", 2)
     files = {"guide.md": GUIDE + "More.\n", "other.md": None, "third.md": "# Third\n"}
-    changes = scene.proposal_reviews.changes(scene.propose("k0000001", files))
+    changes = setup.proposal_reviews.changes(setup.propose("k0000001", files))
     assert [(document.path, document.kind, document.sections) for document in changes.documents] == [
         ("guide.md", DocumentKind.CHANGED, ()),
         ("other.md", DocumentKind.REMOVED, ()),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.workspace.proposals.event_writer import AGENT, make_opening
-from tests.workspace.proposals.review.scene import Scene
+from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.proposals.events import Closed, Opened
 from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import CommitChanges, compare_commits
@@ -88,56 +88,56 @@ def run_script(script: str) -> dict[str, str | None]:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def setup(tmp_path_factory: pytest.TempPathFactory) -> ProposalSetup:
     """Return one repository for all cases: each has two commits of its own."""
-    return Scene(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
+    return ProposalSetup(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
 
 
 @loop_over("case", read_cases(), ids=lambda case: case.title)
-def test_overlaps_match_case(scene: Scene, case: Case) -> None:
+def test_overlaps_match_case(setup: ProposalSetup, case: Case) -> None:
     for id in ("k0000001", "k0000002"):
         script = case.first_script if id == "k0000001" else case.second_script
-        tip = scene.create_commit(run_script(script), scene.first_commit)
-        if not (scene.store.common_dir / "refs" / "heads" / "proposals" / id).exists():
-            scene.propose(id, {}, title=f"Of {id}")
-        scene.move_branch(f"proposals/{id}", tip)
-    first_proposal, second_proposal = scene.find_proposal("k0000001"), scene.find_proposal("k0000002")
-    overlaps = scene.proposal_reviews.overlaps(first_proposal, scene.list_proposals())
+        tip = setup.create_commit(run_script(script), setup.first_commit)
+        if not (setup.store.common_dir / "refs" / "heads" / "proposals" / id).exists():
+            setup.propose(id, {}, title=f"Of {id}")
+        setup.move_branch(f"proposals/{id}", tip)
+    first_proposal, second_proposal = setup.find_proposal("k0000001"), setup.find_proposal("k0000002")
+    overlaps = setup.proposal_reviews.overlaps(first_proposal, setup.list_proposals())
     expected = (Overlap("k0000002", "Of k0000002", case.addresses),) if case.addresses else ()
     assert overlaps == expected
-    reverse_overlaps = scene.proposal_reviews.overlaps(second_proposal, [first_proposal])
+    reverse_overlaps = setup.proposal_reviews.overlaps(second_proposal, [first_proposal])
     assert [overlap.id for overlap in reverse_overlaps] == (["k0000001"] if case.addresses else [])
-    touched_sections = scene.proposal_reviews.touched_sections(first_proposal)
+    touched_sections = setup.proposal_reviews.touched_sections(first_proposal)
     assert set(case.addresses) <= {path if key is None else f"{path}#{key}" for path, key in touched_sections}
 
 
 def test_only_open_proposals_to_same_target_overlap(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo", FILES)
+    setup = ProposalSetup(tmp_path / "repo", FILES)
     changed_files = {"guide.md": GUIDE.replace("Run it.", "Run it now.")}
-    own_proposal = scene.propose("k0000001", changed_files)
+    own_proposal = setup.propose("k0000001", changed_files)
     draft_id = "k0000002"
-    scene.writer.append(make_opening(base=scene.first_commit, id=draft_id), by=AGENT, proposal=draft_id)
-    scene.move_branch(f"proposals/{draft_id}", scene.create_commit(changed_files, scene.first_commit))
-    scene.propose("k0000003", changed_files)
-    scene.writer.append(Closed(""), by=AGENT, proposal="k0000003")
-    scene.move_branch("release", scene.first_commit)
-    opening = Opened("To another branch", "", "release", "proposals/k0000004", scene.first_commit)
-    scene.writer.append(opening, by=AGENT, proposal="k0000004")
-    scene.move_branch("proposals/k0000004", scene.create_commit(changed_files, scene.first_commit))
-    merged_proposal = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
-    scene.merge(merged_proposal)
-    states = {proposal.id: proposal.state for proposal in scene.list_proposals()}
+    setup.writer.append(make_opening(base=setup.first_commit, id=draft_id), by=AGENT, proposal=draft_id)
+    setup.move_branch(f"proposals/{draft_id}", setup.create_commit(changed_files, setup.first_commit))
+    setup.propose("k0000003", changed_files)
+    setup.writer.append(Closed(""), by=AGENT, proposal="k0000003")
+    setup.move_branch("release", setup.first_commit)
+    opening = Opened("To another branch", "", "release", "proposals/k0000004", setup.first_commit)
+    setup.writer.append(opening, by=AGENT, proposal="k0000004")
+    setup.move_branch("proposals/k0000004", setup.create_commit(changed_files, setup.first_commit))
+    merged_proposal = setup.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
+    setup.merge(merged_proposal)
+    states = {proposal.id: proposal.state for proposal in setup.list_proposals()}
     assert states["k0000003"] is ProposalState.CLOSED
     assert states["k0000005"] is ProposalState.MERGED
-    overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())
+    overlaps = setup.proposal_reviews.overlaps(own_proposal, setup.list_proposals())
     assert [overlap.id for overlap in overlaps] == [draft_id]
 
 
 def test_proposal_without_common_path_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(tmp_path / "repo", FILES)
-    own_proposal = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
-    scene.propose("k0000002", {"other.md": "# Other\n\nMore.\n"})
-    overlapping_proposal = scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
+    setup = ProposalSetup(tmp_path / "repo", FILES)
+    own_proposal = setup.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
+    setup.propose("k0000002", {"other.md": "# Other\n\nMore.\n"})
+    overlapping_proposal = setup.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
     read_commits: list[str | None] = []
 
     def record_and_compare(old: Snapshot, new: Snapshot) -> CommitChanges:
@@ -145,12 +145,12 @@ def test_proposal_without_common_path_is_not_read(tmp_path: Path, monkeypatch: p
         return compare_commits(old, new)
 
     monkeypatch.setattr("workspace.proposals.review.review.compare_commits", record_and_compare)
-    overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())
+    overlaps = setup.proposal_reviews.overlaps(own_proposal, setup.list_proposals())
     assert [overlap.id for overlap in overlaps] == ["k0000003"]
     assert read_commits == [own_proposal.tip, overlapping_proposal.tip]
-    scene.commit("main", {"other.md": "# Other\n\nOn main.\n"})
+    setup.commit("main", {"other.md": "# Other\n\nOn main.\n"})
     assert (
-        scene.proposal_reviews.overlaps(scene.find_proposal("k0000001"), scene.list_proposals()) == overlaps
+        setup.proposal_reviews.overlaps(setup.find_proposal("k0000001"), setup.list_proposals()) == overlaps
     )
     assert read_commits == [own_proposal.tip, overlapping_proposal.tip], (
         "new commits of main do not change overlaps"
@@ -158,12 +158,12 @@ def test_proposal_without_common_path_is_not_read(tmp_path: Path, monkeypatch: p
 
 
 def test_unreadable_proposal_does_not_hide_other_overlaps(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "repo", FILES)
-    own_proposal = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
-    damaged_proposal = scene.propose("k0000002", {"guide.md": GUIDE + "\nTorn.\n"})
-    scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
+    setup = ProposalSetup(tmp_path / "repo", FILES)
+    own_proposal = setup.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
+    damaged_proposal = setup.propose("k0000002", {"guide.md": GUIDE + "\nTorn.\n"})
+    setup.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
     assert damaged_proposal.tip
-    tree = scene.store.commit(damaged_proposal.tip).tree
-    (scene.store.common_dir / "objects" / tree[:2] / tree[2:]).unlink()
-    overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())
+    tree = setup.store.commit(damaged_proposal.tip).tree
+    (setup.store.common_dir / "objects" / tree[:2] / tree[2:]).unlink()
+    overlaps = setup.proposal_reviews.overlaps(own_proposal, setup.list_proposals())
     assert [overlap.id for overlap in overlaps] == ["k0000003"]

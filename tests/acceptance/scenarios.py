@@ -1,4 +1,4 @@
-"""Stories: Markdown documents with files, calls, and the expected responses.
+"""Scenarios: Markdown documents with files, calls, and the expected responses.
 
     ````markdown file=api.md      an initial file
     ```json call edit_document    the arguments of a call
@@ -7,7 +7,7 @@
 
 In a response `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
 `"<commit>"` match any value of their type, and `…` in a string or a list matches anything. An object may have
-more fields than those in the story.
+more fields than those in the scenario.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Scenario:
     """The initial files, and the calls in order."""
 
     files: Mapping[str, str]
     calls: tuple[Call, ...]
 
 
-def read_story(name: str) -> Story:
-    """Return the story of a file in `tests/cases`."""
+def read_scenario(name: str) -> Scenario:
+    """Return the scenario of a file in `tests/cases`."""
     source = (CASES / f"{name}.md").read_text(encoding="utf-8")
     files: dict[str, str] = {}
     calls: list[Call] = []
@@ -68,7 +68,7 @@ def read_story(name: str) -> Story:
             calls.append(replace(calls.pop(), text=text.removesuffix("\n"), fails=role == "error"))
         else:
             calls.append(replace(calls.pop(), data=json.loads(text), fails=role == "error"))
-    return Story(files, tuple(calls))
+    return Scenario(files, tuple(calls))
 
 
 _PLACEHOLDERS: Mapping[str, Any] = {

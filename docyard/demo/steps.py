@@ -25,7 +25,7 @@ Data = Mapping[str, Any]
 DOCUMENT = "search-api.md"
 _IDEMPOTENCY_KEY = "demo-proposal"
 PROPOSAL = derive_id(_IDEMPOTENCY_KEY)
-"""The proposal of the story, whose id is derived from the idempotency key."""
+"""The proposal of the demonstration, whose id is derived from the idempotency key."""
 
 PERSONS_SECTION = (
     "\n## Rate Limiting\n\n"
@@ -55,7 +55,7 @@ class PersonCommit:
     purpose: str
 
 
-STORY: Sequence[Step | PersonCommit] = (
+STEPS: Sequence[Step | PersonCommit] = (
     Step(
         "List the document types",
         "create_document",

@@ -11,7 +11,7 @@ from workspace.edits import AppendContent, Operation
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import Actor, ProposedWrite
-from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
@@ -25,11 +25,13 @@ FILES: Mapping[str, str] = {
 }
 RULE = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
 
-AGENT = Actor(Author("Ada", "ada@example.org", KnownBy.CLIENT, "an agent"), "update_proposal", "an agent")
-ADA = Actor(Author("Ada", "ada@example.org", KnownBy.GIT), "proposals", "command line")
+AGENT = Actor(
+    Author("Ada", "ada@example.org", IdentitySource.CLIENT, "an agent"), "update_proposal", "an agent"
+)
+ADA = Actor(Author("Ada", "ada@example.org", IdentitySource.GIT), "proposals", "command line")
 
 
-class Scene:
+class ProposalSetup:
     """A repository of `FILES`, and the proposals of its branch `main`."""
 
     def __init__(self, path: Path, settings: str = "") -> None:

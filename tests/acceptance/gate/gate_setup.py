@@ -48,7 +48,7 @@ PATHS = ("specs/api.md", "specs/old.md", "notes/steps.md", "notes/run.md", "free
 PEOPLE = ("ada", "bea", "cyd")
 
 
-class GateScene:
+class GateSetup:
     """A repository, two dispatchers of agents, people with tokens, and the model."""
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:

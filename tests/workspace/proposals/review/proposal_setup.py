@@ -22,7 +22,7 @@ from workspace.workspace import Workspace
 Files = Mapping[str, str | bytes | None]
 
 
-class Scene:
+class ProposalSetup:
     """A bare repository whose branches tests move directly; `first_commit` is the first commit of `main`."""
 
     def __init__(self, path: Path, files: Files) -> None:

@@ -15,7 +15,7 @@ from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
 from docyard.forges.transport import TransportLimits
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.scene import Scene
+from tests.workspace.proposals.actions.proposal_setup import ProposalSetup
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import Proposal
 
@@ -24,8 +24,8 @@ PAGE = "# Page\n\n## Use\n\nUse it.\n"
 _PAGE_COUNT = 40
 
 
-class ForgeScene(Scene):
-    """A scene with a bare repository, `remote`, on a forge. Each proposal changes a separate page."""
+class ForgeSetup(ProposalSetup):
+    """A setup with a bare repository, `remote`, on a forge. Each proposal changes a separate page."""
 
     def __init__(self, path: Path, local: LocalForge, remote: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
@@ -101,15 +101,15 @@ class ForgeScene(Scene):
 
 
 @contextmanager
-def open_forge_scene(kind: str, folder: Path, settings: str = "") -> Iterator[ForgeScene]:
-    """Start a forge of a kind, and yield a scene in a folder whose remote is on that forge."""
+def open_forge_setup(kind: str, folder: Path, settings: str = "") -> Iterator[ForgeSetup]:
+    """Start a forge of a kind, and yield a setup in a folder whose remote is on that forge."""
     remote = Repo(folder / "docs.git")
     remote.path.mkdir(parents=True)
     remote.git("init", "-q", "--bare", "-b", "main")
     with start_local_forge(kind, remote.path) as local:
         local.page_size = 100
-        forge_scene = ForgeScene(folder / "clone", local, remote, settings)
+        forge_setup = ForgeSetup(folder / "clone", local, remote, settings)
         try:
-            yield forge_scene
+            yield forge_setup
         finally:
-            forge_scene.close()
+            forge_setup.close()

@@ -25,10 +25,10 @@ class WrongState(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class RepoTemplate:
     """A template that is copied for each point, its commit, and the files before and after the batch."""
 
-    template: Path
+    folder: Path
     bare: bool
     base: str
     old: Mapping[str, bytes]
@@ -44,7 +44,7 @@ class Scene:
         """Replace the repository at `to` with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
-        shutil.copytree(self.template, to)
+        shutil.copytree(self.folder, to)
         return Repo(to)
 
     def check(self, repo: Repo, *, expect_reflog: bool = True, expect_no_empty_folders: bool = True) -> bool:
@@ -79,27 +79,27 @@ class Scene:
             _check_equal("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
 
 
-def build_scene(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
+def build_template(folder: Path, server: ForkServer, *, bare: bool) -> RepoTemplate:
     """Make the repository, and write the batch to a copy to get the new files."""
-    template = folder / ("bare" if bare else "checked-out")
-    source = repositories.create_empty_repository(folder / "source" if bare else template)
+    repo_folder = folder / ("bare" if bare else "checked-out")
+    source = repositories.create_empty_repository(folder / "source" if bare else repo_folder)
     source.write(FILES)
     (source.path / "attic/old/gone.md").chmod(0o755)
     source.commit({}, "First")
     if bare:
-        source.git("clone", "-q", "--bare", ".", str(template))
-        Repo(template).git("config", "user.name", repositories.NAME)
-        Repo(template).git("config", "user.email", repositories.EMAIL)
+        source.git("clone", "-q", "--bare", ".", str(repo_folder))
+        Repo(repo_folder).git("config", "user.name", repositories.NAME)
+        Repo(repo_folder).git("config", "user.email", repositories.EMAIL)
     else:
         source.commit({"staged.md": FILES["staged.md"]}, "Second")
         source.write({**UNTRACKED, "staged.md": STAGED, "person.md": EDITED})
         source.git("add", "staged.md")
-    git_dir = template if bare else template / ".git"
+    git_dir = repo_folder if bare else repo_folder / ".git"
     shutil.rmtree(git_dir / "hooks", ignore_errors=True)
-    base = Repo(template).head()
-    old = read_committed_files(Repo(template))
-    scene = Scene(template, bare, base, old, {}, "")
-    copy = scene.copy(folder / "complete")
+    base = Repo(repo_folder).head()
+    old = read_committed_files(Repo(repo_folder))
+    template = RepoTemplate(repo_folder, bare, base, old, {}, "")
+    copy = template.copy(folder / "complete")
     write_result = server.run("write", copy.path)
     assert write_result.is_committed, write_result.response
     new = read_committed_files(copy)
@@ -110,7 +110,7 @@ def build_scene(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
         CREATED_PATH: new[CREATED_PATH],
     }
     assert b"Fresh words." in new[CREATED_PATH]
-    return Scene(template, bare, base, old, new, copy.git("rev-parse", "HEAD^{tree}").strip())
+    return RepoTemplate(repo_folder, bare, base, old, new, copy.git("rev-parse", "HEAD^{tree}").strip())
 
 
 def read_committed_files(repo: Repo) -> dict[str, bytes]:

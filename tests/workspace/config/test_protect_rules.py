@@ -70,12 +70,12 @@ def test_invalid_rule_is_an_error_that_names_its_field(rule: str, field: str) ->
     assert error_info.value.message.isprintable()
 
 
-def test_single_table_error_states_the_list_syntax() -> None:
+def test_error_of_single_table_states_the_list_syntax() -> None:
     with pytest.raises(InvalidConfig, match=r"write each rule below \[\[protect\]\]"):
         WorkspaceConfig.read(b'[protect]\npaths = ["specs"]\n')
 
 
-def test_unknown_setting_of_a_rule_error_lists_the_known_settings() -> None:
+def test_error_of_unknown_setting_lists_the_known_settings() -> None:
     with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(b'[[protect]]\npath = ["specs"]\n')
     assert "Known settings: paths, types, approvers, approvals, merge, checks." in error_info.value.fix
