@@ -119,7 +119,7 @@ def test_index_is_correct_after_kill_at_any_step(
 
         def run_child(number: int = step_count + 1) -> None:
             stop_at(number, private_folder, kill_self)
-            index = SearchIndex(Workspace.open(repo.path, read_once=True))
+            index = SearchIndex(Workspace.open(repo.path, read_only=True))
             index.rebuild() if work == "rebuild" else index.update_to_tip()
 
         old_folder = find_index_folder(repo) if work == "update" else None
@@ -148,7 +148,7 @@ def test_results_are_correct_with_disk_full_at_any_step(
 
         def run_child(number: int = step_count + 1) -> None:
             stop_at(number, private_folder, raise_disk_full)
-            assert is_correct(SearchIndex(Workspace.open(repo.path, read_once=True)), repo)
+            assert is_correct(SearchIndex(Workspace.open(repo.path, read_only=True)), repo)
             try:
                 (private_folder / "probe").write_bytes(b"")
             except OSError:
@@ -170,7 +170,7 @@ def test_index_is_correct_after_kill_at_random_moments(
     follow_and_close(open_index)
 
     def run_writer() -> None:
-        index = SearchIndex(Workspace.open(repo.path, read_once=True))
+        index = SearchIndex(Workspace.open(repo.path, read_only=True))
         for number in range(1_000):
             move_branch(repo, commits[number % len(commits)])
             index.update_to_tip()
