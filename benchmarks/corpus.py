@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pygit2
 
-from index.analysis import STOP_WORDS
+from index.analysis.words import STOP_WORDS
 from index.documents import IndexedDocument
 from workspace.document.document import Document
 from workspace.git import trees

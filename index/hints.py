@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 
-from index.analysis import STOP_WORDS, TOKEN, expand
 from index.analysis.expansion import JOINT
-from index.analysis.words import WORD, fold, normalize
+from index.analysis.terms import expand
+from index.analysis.words import STOP_WORDS, TOKEN, WORD, fold, normalize
 from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, replace_leaf
 from index.documents import SectionRecord
 from index.matches import Matcher

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from index.analysis import TOKEN, expand
 from index.analysis.expansion import expand_token
-from index.analysis.words import make_separator_table
+from index.analysis.terms import expand
+from index.analysis.words import TOKEN, make_separator_table
 
 Match = tuple[int, frozenset[str]]
 """The character offset of a token, and the searched terms that the token gives."""

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from index.analysis import STOP_WORDS, TOKEN, expand
 from index.analysis.expansion import MAX_TOKEN_LENGTH, is_name
-from index.analysis.words import WORD, fold
+from index.analysis.terms import expand
+from index.analysis.words import STOP_WORDS, TOKEN, WORD, fold
 from index.conditions import (
     AllOf,
     AnyOf,

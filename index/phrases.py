@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from index.analysis import HEADING_WEIGHT, MAX_WEIGHT, STOP_WORDS, TOKEN, expand, strip_markup
-from index.analysis.words import fold, normalize, script_runs_pattern
+from index.analysis.terms import HEADING_WEIGHT, MAX_WEIGHT, expand
+from index.analysis.words import STOP_WORDS, TOKEN, fold, normalize, script_runs_pattern, strip_markup
 from index.documents import SectionRecord
 
 _JOINERS = "./@:-"  # an underscore or an apostrophe does not split a word

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, extract_name_parts, weigh_query_terms
-from index.analysis.words import normalize, spaceless_pattern
+from index.analysis.terms import expand, extract_name_parts, weigh_query_terms
+from index.analysis.words import STOP_WORDS, TOKEN, normalize, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
 from index.phrases import can_be_scored, split_words

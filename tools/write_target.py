@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.proposal import Proposal

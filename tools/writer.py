@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tools.errors import TextBudget
     from tools.tool import CallArguments, Context, Data, Tool
     from tools.write_target import WriteTarget
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.git.reader import GitReader
     from workspace.history.moved_addresses import Moves
     from workspace.writing.idempotency import Request

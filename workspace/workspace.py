@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
     from workspace.history.log import History
     from workspace.history.moved_addresses import Moves

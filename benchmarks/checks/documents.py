@@ -39,8 +39,10 @@ from workspace.document.document import Document
 from workspace.document.headings import scan_layout
 from workspace.document.sections import Section
 from workspace.document.splices import EditContext, apply_edit
-from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
 from workspace.edits.content import MAX_LEVEL
+from workspace.edits.operation import DocumentOperation
+from workspace.edits.sections import AddSection, RemoveSection
+from workspace.edits.text import UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 

@@ -13,25 +13,13 @@ from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.document.splices import EditContext
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    DocumentOperation,
-    MoveTask,
-    RemoveSection,
-    RemoveTask,
-    RenameSection,
-    ReopenTask,
-    ReplaceText,
-    SetMetadata,
-    TagDocument,
-    UpdateContent,
-    UpdateTask,
-)
+from workspace.edits.metadata import SetMetadata, TagDocument
+from workspace.edits.operation import DocumentOperation
 from workspace.edits.section_move import is_in_place, move_section
 from workspace.edits.section_position import find_target_position
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask, MoveTask, RemoveTask, ReopenTask, UpdateTask
+from workspace.edits.text import AppendContent, ReplaceText, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind

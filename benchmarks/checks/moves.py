@@ -35,8 +35,10 @@ from benchmarks.corpus import BRANCH, Corpus, make_repository
 from docyard.terminal.console import show_progress
 from workspace.document.document import Document
 from workspace.document.sections import Section
-from workspace.edits import MoveDocument, MoveSection, Operation, RenameSection
 from workspace.edits.content import check_title
+from workspace.edits.documents import MoveDocument
+from workspace.edits.operation import Operation
+from workspace.edits.sections import MoveSection, RenameSection
 from workspace.errors import WorkspaceError
 from workspace.markdown.inline import to_plain_text
 from workspace.workspace import Workspace

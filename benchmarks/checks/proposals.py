@@ -37,7 +37,7 @@ from benchmarks.reports.reference_measurements import SMALL, TRIP_MS
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import measure_seconds, percentile
 from workspace.diff.formats import format_markdown
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace

@@ -14,7 +14,7 @@ from benchmarks.search.queries import bind_top_ten
 from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
 from index.service import SearchIndex
 from workspace.document.document import Document
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -12,7 +12,7 @@ from benchmarks.documents.edits import EditFailed, draw_sections
 from benchmarks.timing import measure_seconds, p50_p95_ms
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.links.inbound_links import ScannedInboundLinks
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

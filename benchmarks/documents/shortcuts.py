@@ -18,7 +18,7 @@ from index.link_graph import build
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
 from workspace.document.document import Document
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.links import reader as links
 from workspace.workspace import Workspace

@@ -10,7 +10,7 @@ import pygit2
 
 from benchmarks.corpus import Corpus, make_repository
 from benchmarks.timing import measure_seconds, percentile
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

@@ -11,7 +11,7 @@ from benchmarks.timing import measure_seconds
 from index.artifacts.build import build_artifact
 from index.artifacts.contents import ContentFilter, read_commit_contents
 from index.storage.keys import load_or_create_key
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.git.reader import GitReader
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from benchmarks.child import child_environment
 from benchmarks.corpus import SEED, Corpus, CorpusTooSmall, SectionText, make_repository
 from benchmarks.reports.report import format_table
-from index.analysis import STOP_WORDS
+from index.analysis.words import STOP_WORDS
 from index.service import SearchIndex
 from workspace.workspace import Workspace
 

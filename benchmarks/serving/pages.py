@@ -37,8 +37,8 @@ from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.reports.reference_measurements import TRIP_MS
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import measure_seconds, percentile
-from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from docyard.terminal.console import Progress
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.validation.files import FileSet

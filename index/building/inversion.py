@@ -19,13 +19,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import (
-    HEADING_WEIGHT,
-    MAX_HEADING_ABOVE_LENGTH,
-    MAX_WEIGHT,
-    split_raw_tokens,
-    strip_markup,
-)
+from index.analysis.terms import HEADING_WEIGHT, MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT
+from index.analysis.words import split_raw_tokens, strip_markup
 from index.building.vocabulary import MAX_BYTES, Numbers, Vocabulary, get_shared_vocabulary
 from index.documents import IndexedDocument
 from index.segments.arrays import encode, expand_ranges

@@ -15,8 +15,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import BREAK, STOP_WORDS
 from index.analysis.expansion import expand_raw_tokens
+from index.analysis.words import BREAK, STOP_WORDS
 from index.segments.arrays import decode, encode, expand_ranges
 from index.segments.segment import TEXT, make_term_name, split_key
 

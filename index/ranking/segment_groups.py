@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import MAX_WEIGHT, extract_title_terms
+from index.analysis.terms import MAX_WEIGHT, extract_title_terms
 from index.ranking.bm25 import BONUS_SHARE, compute_average_length, compute_weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (

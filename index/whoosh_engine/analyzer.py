@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from whoosh.analysis import Analyzer, Token
 
-from index.analysis import STOP_WORDS, TOKEN, expand
-from index.analysis.words import normalize
+from index.analysis.terms import expand
+from index.analysis.words import STOP_WORDS, TOKEN, normalize
 
 
 class SectionAnalyzer(Analyzer):  # type: ignore[misc]

@@ -14,7 +14,7 @@ from docyard.cli.main import main
 from tests import repositories
 from tests.acceptance.server import serve_repository
 from tests.repositories import Repo, read_repository_files
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

@@ -18,7 +18,7 @@ from tests.repositories import Repo
 from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
 from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
-from workspace.edits import MoveDocument
+from workspace.edits.documents import MoveDocument
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import sync

@@ -10,7 +10,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.publishing import locks
 from workspace.workspace import Workspace

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from index.analysis import expand
+from index.analysis.terms import expand
 from index.building.inversion import Inversion
 from index.documents import IndexedDocument
 from index.phrases import can_be_scored

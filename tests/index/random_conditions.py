@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from index.analysis import expand
+from index.analysis.terms import expand
 from index.analysis.words import fold
 from index.conditions import (
     AllOf,

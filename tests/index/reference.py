@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from index.analysis import extract_title_terms, weigh_section_terms
+from index.analysis.terms import extract_title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.phrases import Phrases, find_required_terms, make_phrase_counter

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms
+from index.analysis.terms import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms
 from index.analysis.words import stem
 from index.conditions import (
     AllOf,

@@ -7,8 +7,8 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis import TOKEN, expand, weigh_query_terms
-from index.analysis.words import normalize
+from index.analysis.terms import expand, weigh_query_terms
+from index.analysis.words import TOKEN, normalize
 from index.matches import Match, Matcher, Searchable, _find_terms
 from tests.example_counts import scale_examples
 

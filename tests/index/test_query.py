@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import STOP_WORDS, count_heading_terms, expand
-from index.analysis.words import normalize
+from index.analysis.terms import count_heading_terms, expand
+from index.analysis.words import STOP_WORDS, normalize
 from index.conditions import (
     AllOf,
     AnyOf,

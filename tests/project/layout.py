@@ -88,6 +88,21 @@ def find_docstring_differences(package: str) -> Mapping[Path, set[str]]:
     return differences
 
 
+def find_self_importing_folders(package: str) -> set[str]:
+    """Return the folders whose `__init__.py` imports their own modules.
+
+    If one thread imports such a folder while another imports one of its modules, each waits for the other,
+    and Python raises an ImportError in one of them.
+    """
+    importing_folders = set()
+    for path in sorted((ROOT / package).rglob("__init__.py")):
+        folder = path.parent.relative_to(ROOT).as_posix()
+        own_import = re.compile(rf"^(from|import) {re.escape(folder.replace('/', '.'))}\b", re.MULTILINE)
+        if own_import.search(path.read_text(encoding="utf-8")):
+            importing_folders.add(folder)
+    return importing_folders
+
+
 def _find_cycles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, ...]]:
     """Yield an import cycle of each folder whose modules and folders have one."""
     children = sorted(graph.find_children(parent))

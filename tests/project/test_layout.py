@@ -11,6 +11,7 @@ from tests.project.layout import (
     count_modules,
     find_docstring_differences,
     find_public_classes,
+    find_self_importing_folders,
     read_layouts,
 )
 
@@ -45,3 +46,12 @@ def test_docstring_of_a_folder_lists_its_files(package: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
     assert {name: paths for name, paths in find_public_classes(package).items() if len(paths) > 1} == {}
+
+
+# The rules are imported only as a whole. The families of tools are imported before a server has threads.
+SELF_IMPORTING_FOLDERS = {"workspace/validation/rules"}
+
+
+@pytest.mark.parametrize("package", ["workspace", "index", "docyard"])
+def test_folders_do_not_import_their_own_modules(package: str) -> None:
+    assert find_self_importing_folders(package) <= SELF_IMPORTING_FOLDERS

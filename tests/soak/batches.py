@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 
 from templates import builtin_types
 from tests.soak.model import Page, Pages
-from workspace import edits
-from workspace.edits import Operation
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.metadata import TagDocument
+from workspace.edits.operation import Operation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask, ReopenTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.writing.plan import Mode
 
 FILES = {
@@ -34,8 +38,8 @@ tasks = st.builds(
 )
 
 
-def _create(path: str, content: str) -> edits.CreateDocument:
-    return edits.CreateDocument(
+def _create(path: str, content: str) -> CreateDocument:
+    return CreateDocument(
         type=builtin_types()["document"],
         title=TITLES[path],
         content=content,
@@ -44,11 +48,11 @@ def _create(path: str, content: str) -> edits.CreateDocument:
 
 
 additions: st.SearchStrategy[Operation] = st.one_of(
-    st.builds(edits.AddTask, file=paths, slug=addresses, title=st.just("Task")),
-    st.builds(edits.AppendContent, file=paths, slug=addresses, content=texts),
-    st.builds(edits.AddSection, file=paths, title=titles, content=st.one_of(st.just(""), texts)),
+    st.builds(AddTask, file=paths, slug=addresses, title=st.just("Task")),
+    st.builds(AppendContent, file=paths, slug=addresses, content=texts),
+    st.builds(AddSection, file=paths, title=titles, content=st.one_of(st.just(""), texts)),
     st.builds(
-        edits.AddSection,
+        AddSection,
         file=paths,
         title=children,
         parent_slug=st.sampled_from(["alpha", "beta"]),
@@ -58,27 +62,27 @@ additions: st.SearchStrategy[Operation] = st.one_of(
 )
 changes: st.SearchStrategy[Operation] = st.one_of(
     st.builds(
-        edits.UpdateContent,
+        UpdateContent,
         file=paths,
         slug=addresses,
         content=st.one_of(st.just(""), texts),
         include_subsections=st.booleans(),
     ),
-    st.builds(edits.CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), texts)),
-    st.builds(edits.ReopenTask, file=paths, slug=tasks),
-    st.builds(edits.RenameSection, file=paths, slug=addresses, new_title=st.just("Renamed")),
+    st.builds(CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), texts)),
+    st.builds(ReopenTask, file=paths, slug=tasks),
+    st.builds(RenameSection, file=paths, slug=addresses, new_title=st.just("Renamed")),
     st.builds(
-        edits.TagDocument,
+        TagDocument,
         file=paths,
         tags=tags,
         remove=st.booleans(),
         replace=st.just(False),
     ),
-    st.builds(edits.TagDocument, file=paths, tags=tags, replace=st.just(True)),
+    st.builds(TagDocument, file=paths, tags=tags, replace=st.just(True)),
 )
 removals: st.SearchStrategy[Operation] = st.one_of(
-    st.builds(edits.RemoveSection, file=paths, slug=addresses),
-    st.builds(edits.RemoveDocument, path=paths),
+    st.builds(RemoveSection, file=paths, slug=addresses),
+    st.builds(RemoveDocument, path=paths),
 )
 batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
 # An uncommitted change of a person: the file, True if it is staged, and the kind of the change.
@@ -99,9 +103,9 @@ def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) ->
             targets = _addresses(pages[file], operation)
             if targets and getattr(operation, "slug", targets[0]) not in targets:
                 changes["slug"] = targets[number % len(targets)]
-        if isinstance(operation, edits.AddTask):
+        if isinstance(operation, AddTask):
             changes["title"] = f"Task {number}"
-        elif isinstance(operation, edits.RenameSection):
+        elif isinstance(operation, RenameSection):
             changes["new_title"] = f"Renamed {number}"
         aimed_operations.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
     return aimed_operations
@@ -109,7 +113,7 @@ def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) ->
 
 def _addresses(page: Page, operation: Operation) -> list[str]:
     """Return the addresses in a page that an operation can target: tasks or sections."""
-    if isinstance(operation, edits.CompleteTask | edits.ReopenTask):
+    if isinstance(operation, CompleteTask | ReopenTask):
         return [
             f"{section.address}[{index}]" for section in page.sections for index in range(len(section.tasks))
         ]

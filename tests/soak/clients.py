@@ -11,17 +11,11 @@ from typing import Any, Protocol
 from templates import builtin_types
 from tests.acceptance.server import Server, serve_repository
 from workspace.document.addresses import resolve_section
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    CreateDocument,
-    Operation,
-    RemoveDocument,
-    RemoveSection,
-    UpdateContent,
-)
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.operation import Operation
+from workspace.edits.sections import AddSection, RemoveSection
+from workspace.edits.tasks import AddTask, CompleteTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request

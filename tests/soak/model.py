@@ -11,8 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workspace import edits
-from workspace.edits import Operation
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.metadata import TagDocument
+from workspace.edits.operation import Operation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask, ReopenTask
+from workspace.edits.text import AppendContent, UpdateContent
 
 PREAMBLE = "_preamble"
 _HEADING = re.compile(r"(#{1,6}) (.*?)(?: \{#([^}]+)\})?")
@@ -153,25 +157,25 @@ class _Batch:
 
     def apply(self, operation: Operation) -> None:
         match operation:
-            case edits.CreateDocument(title=title, folder=folder, content=content):
+            case CreateDocument(title=title, folder=folder, content=content):
                 self._create(f"{folder}/{make_slug(title)}.md".removeprefix("/"), title, content)
-            case edits.RemoveDocument(path=path):
+            case RemoveDocument(path=path):
                 self._page(path)
                 del self.pages[path]
-            case edits.AddSection(file=file, title=title, parent_slug=parent, content=content):
+            case AddSection(file=file, title=title, parent_slug=parent, content=content):
                 self._add_section(file, title, parent, content or "")
-            case edits.RemoveSection(file=file, slug=address_or_title):
+            case RemoveSection(file=file, slug=address_or_title):
                 page, section = self._section(file, address_or_title)
                 if section.level == 0:
                     raise Refusal("the preamble stays")
                 del page.sections[page.sections.index(section) : page.find_end(section)]
-            case edits.RenameSection(file=file, slug=address_or_title, new_title=title):
+            case RenameSection(file=file, slug=address_or_title, new_title=title):
                 _, section = self._section(file, address_or_title)
                 section.title = title
-            case edits.AppendContent(file=file, slug=address_or_title, content=content):
+            case AppendContent(file=file, slug=address_or_title, content=content):
                 _, section = self._section(file, address_or_title)
                 section.body.append(content)
-            case edits.UpdateContent(
+            case UpdateContent(
                 file=file, slug=address_or_title, content=content, include_subsections=include_subsections
             ):
                 page, section = self._section(file, address_or_title)
@@ -179,22 +183,22 @@ class _Batch:
                 # The preamble has the lowest level, but it has no subsections.
                 if include_subsections and section.level:
                     del page.sections[page.sections.index(section) + 1 : page.find_end(section)]
-            case edits.AddTask(file=file, slug=address_or_title, title=title):
+            case AddTask(file=file, slug=address_or_title, title=title):
                 _, section = self._section(file, address_or_title)
                 tasks = [position for position, item in enumerate(section.body) if isinstance(item, Task)]
                 section.body.insert(tasks[-1] + 1 if tasks else len(section.body), Task(title))
-            case edits.CompleteTask(file=file, slug=address_or_title, note=note):
+            case CompleteTask(file=file, slug=address_or_title, note=note):
                 task = self._task(file, address_or_title)
                 if not task.is_done:
                     task.is_done = True
                     task.fields.append(("Completed", "*"))
                 if note and ("Note", note) not in task.fields:
                     task.fields.append(("Note", note))
-            case edits.ReopenTask(file=file, slug=address_or_title):
+            case ReopenTask(file=file, slug=address_or_title):
                 task = self._task(file, address_or_title)
                 task.is_done = False
                 task.fields = [entry for entry in task.fields if entry[0] != "Completed"]
-            case edits.TagDocument(file=file, tags=tags, remove=remove, replace=replace):
+            case TagDocument(file=file, tags=tags, remove=remove, replace=replace):
                 page = self._page(file)
                 if replace:
                     page.tags = [*tags]

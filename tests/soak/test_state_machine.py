@@ -27,7 +27,7 @@ from tests.repositories import Repo, create_repository
 from tests.soak import inspection, model
 from tests.soak.batches import FILES, TITLES, UserEdit, aim_operations, batches, modes, user_edits
 from tests.soak.crash import End, fork_and_kill
-from workspace.edits import Operation
+from workspace.edits.operation import Operation
 from workspace.publishing.checkout import WorktreeConflict
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, StepStatus

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from workspace.document.document import Document
 from workspace.document.splices import EditContext
-from workspace.edits import DocumentOperation
+from workspace.edits.operation import DocumentOperation
 from workspace.markdown.attribute_lists import AnchorForm
 
 FILE = "doc.md"

@@ -9,8 +9,10 @@ from tests.repositories import Repo
 from tests.workspace.documents import EDIT_CONTEXT
 from workspace.config import config
 from workspace.document.document import Document
-from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
 from workspace.edits.operation import Operation
+from workspace.edits.sections import AddSection, RemoveSection
+from workspace.edits.tasks import CompleteTask
+from workspace.edits.text import AppendContent
 from workspace.errors import LimitExceeded
 from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import InvalidFrontMatter, parse_front_matter

@@ -19,8 +19,9 @@ from tests.repositories import (
 )
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.branch import BranchNotFound, RepositoryMissing
-from workspace.edits import AppendContent, CreateDocument
+from workspace.edits.documents import CreateDocument
 from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

@@ -15,8 +15,9 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT
-from workspace.edits import AppendContent, CreateDocument, RemoveDocument
+from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath, check_new_path, check_path, fold_name

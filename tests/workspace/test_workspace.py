@@ -14,16 +14,11 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound
 from workspace.document.splices import EditContext
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    CreateDocument,
-    RemoveDocument,
-    UpdateContent,
-)
+from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation, Outcome, RemovedTexts
+from workspace.edits.sections import AddSection
+from workspace.edits.tasks import AddTask, CompleteTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.store import ReadOnly
 from workspace.publishing import locks

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.plan import PlanStep
@@ -118,7 +118,7 @@ def _explain_type(context: Context, name: str) -> Answer:
 
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
-    from workspace.edits import CreateDocument
+    from workspace.edits.documents import CreateDocument
     from workspace.snapshot.document_types import read_type_by_name
 
     request = read_arguments(CreateDocumentArguments, item)

@@ -22,7 +22,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from tools.tool import CallArguments
-    from workspace.edits import DocumentOperation
+    from workspace.edits.operation import DocumentOperation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
 
@@ -130,7 +130,7 @@ def get_operation_fields(name: str) -> tuple[OperationField, ...]:
 @cache
 def load_operation_classes() -> Mapping[str, type[DocumentOperation]]:
     """Return the classes of the operations by name; they are imported at the first call."""
-    from workspace.edits import EDIT_OPERATIONS
+    from workspace.edits.edit_operations import EDIT_OPERATIONS
 
     return {operation.name: operation for operation in EDIT_OPERATIONS}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
 
@@ -64,7 +64,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
-    from workspace.edits import RemoveDocument, RemoveSection
+    from workspace.edits.documents import RemoveDocument
+    from workspace.edits.sections import RemoveSection
 
     request = read_arguments(RemoveDocumentArguments, item)
     if request.path and (request.file or request.slug):

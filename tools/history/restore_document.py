@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.plan import PlanStep

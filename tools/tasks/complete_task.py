@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import CallArguments, Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
 
 
 class CompleteTaskArguments(WriteFields):
@@ -58,7 +58,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
-    from workspace.edits import CompleteTask
+    from workspace.edits.tasks import CompleteTask
 
     request = read_arguments(CompleteTaskArguments, item)
     file, slug = resolve_task_target(context, request.file, request.slug)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import CallArguments, Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
 
 
 class ReopenTaskArguments(WriteFields):
@@ -52,7 +52,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
-    from workspace.edits import ReopenTask
+    from workspace.edits.tasks import ReopenTask
 
     request = read_arguments(ReopenTaskArguments, item)
     file, slug = resolve_task_target(context, request.file, request.slug)

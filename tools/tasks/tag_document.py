@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
 
@@ -65,7 +65,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
-    from workspace.edits import TagDocument
+    from workspace.edits.metadata import TagDocument
 
     request = read_arguments(TagDocumentArguments, item)
     if not request.file:

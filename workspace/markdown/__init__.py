@@ -5,6 +5,7 @@ attribute_lists.py  ids, classes and attributes in braces
 blocks.py           the blocks of a text as a tree
 html/               Markdown as HTML
 inline.py           the inline Markdown, raw HTML and link definitions of a text, with their positions
+library.py          the names of markdown-it-py that are used at run time
 lines.py            lines of bytes, as CommonMark counts them
 outline.py          the headings and list items of a text
 parser.py           the library's block parser, with limits on the number and the depth of blocks

@@ -131,7 +131,7 @@ def _make_source(kind: InlineKind, text: str, ends: Sequence[int]) -> InlineSour
 
 def _read_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
     """Apply the library's rule for link definitions, and record their positions."""
-    from markdown_it.rules_block import reference
+    from workspace.markdown.library import reference
 
     content_start = state.bMarks[startLine] + state.tShift[startLine]
     if state.src.startswith("[^", content_start) or not reference(state, startLine, endLine, silent):
@@ -158,7 +158,7 @@ _MAX_CACHED_LENGTH = 200
 
 @cache
 def _make_inline_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
+    from workspace.markdown.library import MarkdownIt
 
     return MarkdownIt("commonmark")
 
@@ -213,13 +213,13 @@ def unescape(text: str) -> str:
     """Return a destination or title with its backslashes and entities resolved (CommonMark §2.4, §2.5)."""
     if "\\" not in text and "&" not in text:
         return text
-    from markdown_it.common.utils import unescapeAll
+    from workspace.markdown.library import unescapeAll
 
     return unescapeAll(text)
 
 
 def normalize_label(label: str) -> str:
     """Return a link label with case and white space folded for comparison (CommonMark §4.7)."""
-    from markdown_it.common.utils import normalizeReference
+    from workspace.markdown.library import normalizeReference
 
     return normalizeReference(label)

@@ -161,6 +161,6 @@ def detect_html_block_kind(line: str) -> int:
 
     The line is passed without its indentation.
     """
-    from markdown_it.rules_block.html_block import HTML_SEQUENCES
+    from workspace.markdown.library import HTML_SEQUENCES
 
     return next((kind for kind, (begin, _, _) in enumerate(HTML_SEQUENCES, 1) if begin.search(line)), 0)

@@ -88,8 +88,9 @@ def _get_parser(*, front_matter: bool) -> MarkdownIt:
 def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:
     """Return a parser of CommonMark's blocks without inline Markdown; `state` is a bounded state class."""
     # Imported late, because a server can answer its first calls without parsing a document.
-    from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
+
+    from workspace.markdown.library import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_LEVELS}).disable("inline")
     if front_matter:
@@ -103,7 +104,7 @@ def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bo
 
 def make_bounded_state() -> type[StateBlock]:
     """Return a state class of the block parser that raises LimitExceeded for too many blocks."""
-    from markdown_it.rules_block import StateBlock
+    from workspace.markdown.library import StateBlock
 
     class BoundedState(StateBlock):
         def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
@@ -119,7 +120,7 @@ def _make_bounded_parser(state_class: type[StateBlock]) -> ParserBlock:
 
     The library's parser stops at a list that is nested too deeply, and omits every heading after it.
     """
-    from markdown_it.parser_block import ParserBlock
+    from workspace.markdown.library import ParserBlock
 
     class BoundedBlocks(ParserBlock):
         def parse(self, src: str, md: MarkdownIt, env: EnvType, outTokens: list[Token]) -> list[Token]:

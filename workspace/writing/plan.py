@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.splices import EditContext
-    from workspace.edits import Operation, Outcome
+    from workspace.edits.operation import Operation, Outcome
     from workspace.links.inbound_links import InboundLinks
     from workspace.links.updates import LinkUpdates
     from workspace.snapshot.overlay import Overlay

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.git.reader import GitReader
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot

@@ -29,7 +29,7 @@ from workspace.writing.read_before_write import Precondition, resolve_base_commi
 if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.document.document import Document
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.idempotency import RecordedRequest, Request

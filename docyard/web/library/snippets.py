@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.analysis import TOKEN
+from index.analysis.words import TOKEN
 from index.fences import find_fences
 from workspace.markdown.lines import LIST_MARKER
 

@@ -169,7 +169,7 @@ LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemm
         *((f"import docyard.commands.{name}", LATE_MODULES) for name in COMMANDS),
         ("import docyard.cli.hosts", LATE_MODULES),
         (
-            "import workspace.edits",
+            "import workspace.edits.edit_operations",
             ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),
         ),
         (

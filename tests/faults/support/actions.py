@@ -12,7 +12,9 @@ from tests.faults.support.event_actions import append_events
 from tests.faults.support.merge_actions import diverge, merge
 from tests.faults.support.proposal_actions import make_proposal_repository, run_proposal_action
 from tests.faults.support.sync_actions import make_diverged_clones, sync
-from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request

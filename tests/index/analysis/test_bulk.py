@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_TOKEN_LENGTH, STOP_WORDS, expand_raw_token, split_raw_tokens
-from index.analysis.expansion import expand_raw_tokens
+from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw_token, expand_raw_tokens
+from index.analysis.words import STOP_WORDS, split_raw_tokens
 from tests.loops import loop_over
 
 NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)

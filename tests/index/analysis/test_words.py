@@ -9,20 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index.analysis import (
-    BREAK,
-    MAX_TOKEN_LENGTH,
+from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw_token
+from index.analysis.terms import (
     MAX_WEIGHT,
-    TOKEN,
     count_heading_terms,
     count_text_terms,
     expand,
-    expand_raw_token,
-    split_raw_tokens,
     weigh_query_terms,
     weigh_section_terms,
 )
-from index.analysis.words import normalize
+from index.analysis.words import BREAK, TOKEN, normalize, split_raw_tokens
 from index.documents import IndexedDocument
 from index.query import parse_query
 from tests.loops import loop_over

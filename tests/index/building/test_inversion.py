@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms, weigh_section_terms
+from index.analysis.terms import (
+    MAX_HEADING_ABOVE_LENGTH,
+    MAX_WEIGHT,
+    count_heading_terms,
+    weigh_section_terms,
+)
 from index.building import inversion
 from index.building.inversion import Inversion
 from index.building.vocabulary import get_shared_vocabulary

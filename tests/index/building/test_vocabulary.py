@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import BREAK, STOP_WORDS, expand_raw_token, split_raw_tokens
-from index.analysis.expansion import expand_raw_tokens
+from index.analysis.expansion import expand_raw_token, expand_raw_tokens
+from index.analysis.words import BREAK, STOP_WORDS, split_raw_tokens
 from index.building import vocabulary
 from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 

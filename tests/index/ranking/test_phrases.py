@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
+from index.analysis.terms import count_heading_terms, count_text_terms
+from index.analysis.words import STOP_WORDS
 from index.documents import SectionRecord
 from index.phrases import (
     Phrases,

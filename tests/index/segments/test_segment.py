@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from index.analysis import weigh_section_terms
+from index.analysis.terms import weigh_section_terms
 from index.documents import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name

@@ -12,7 +12,7 @@ import pytest
 from whoosh import qparser, scoring
 from whoosh.searching import Searcher as WhooshSearcher
 
-from index.analysis import weigh_query_terms
+from index.analysis.terms import weigh_query_terms
 from index.analysis.words import TOKEN
 from index.documents import IndexedDocument, SectionRecord
 from index.port import Query, State

@@ -16,7 +16,7 @@ from tests.tools.conftest import CallTool, make_client
 from tools.arguments import InvalidArguments
 from tools.dispatcher import ToolDispatcher
 from tools.documents import edit_operations
-from workspace.edits import EDIT_OPERATIONS
+from workspace.edits.edit_operations import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
 

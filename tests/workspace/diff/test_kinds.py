@@ -19,21 +19,11 @@ from workspace.diff.text import decode_trimmed, read_raw_text
 from workspace.diff.trees import compare_document
 from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    MoveTask,
-    RemoveSection,
-    RemoveTask,
-    RenameSection,
-    ReopenTask,
-    SetMetadata,
-    UpdateContent,
-    UpdateTask,
-)
+from workspace.edits.metadata import SetMetadata
 from workspace.edits.operation import DocumentOperation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask, MoveTask, RemoveTask, ReopenTask, UpdateTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.markdown.lines import BOM
 
 FILE = "doc.md"

@@ -16,18 +16,13 @@ from tests.workspace.documents import EDIT_CONTEXT, UNUSUAL_BYTES, documents, re
 from workspace.document.addresses import AmbiguousAddress, resolve_section, split_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    CreateDocument,
-    RenameSection,
-    TagDocument,
-    UpdateContent,
-)
 from workspace.edits.content import InvalidContent
+from workspace.edits.documents import CreateDocument
+from workspace.edits.metadata import TagDocument
 from workspace.edits.operation import DocumentOperation, Operation
+from workspace.edits.sections import AddSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.markdown.slugs import PREAMBLE

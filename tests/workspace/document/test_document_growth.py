@@ -20,18 +20,11 @@ from tests.workspace.documents import EDIT_CONTEXT, revise_document
 from tools.outline import build_outline, list_extra_titles, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    RemoveSection,
-    RenameSection,
-    ReopenTask,
-    TagDocument,
-    UpdateContent,
-)
+from workspace.edits.metadata import TagDocument
 from workspace.edits.operation import DocumentOperation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask, ReopenTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 
 FILE = "doc.md"

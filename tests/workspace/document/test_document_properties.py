@@ -12,18 +12,11 @@ from tests.example_counts import scale_examples
 from tests.workspace.documents import documents, revise_document, texts
 from workspace.document.addresses import AmbiguousAddress, format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    RemoveSection,
-    RenameSection,
-    ReopenTask,
-    TagDocument,
-    UpdateContent,
-)
+from workspace.edits.metadata import TagDocument
 from workspace.edits.operation import DocumentOperation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask, ReopenTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import BOM
 

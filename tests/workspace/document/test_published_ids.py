@@ -14,16 +14,10 @@ from tests.workspace.validation.fixes.in_memory import build_fix_finder
 from workspace.config.tables import Dialect
 from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
-from workspace.edits import (
-    AppendContent,
-    MoveSection,
-    Operation,
-    RemoveSection,
-    RenameSection,
-    RestoreDocument,
-    RestoreSection,
-    UpdateContent,
-)
+from workspace.edits.operation import Operation
+from workspace.edits.restore import RestoreDocument, RestoreSection
+from workspace.edits.sections import MoveSection, RemoveSection, RenameSection
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.git.reader import GitReader
 from workspace.links.fragments import find_names, find_target
 from workspace.markdown.inline import to_plain_text

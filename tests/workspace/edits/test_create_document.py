@@ -9,7 +9,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.documents import EDIT_CONTEXT
 from workspace.document.document import Document
-from workspace.edits import CreateDocument
+from workspace.edits.documents import CreateDocument
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay

@@ -11,14 +11,11 @@ from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
 from workspace.document.document import Document
 from workspace.document.splices import EditContext
-from workspace.edits import (
-    EDIT_OPERATIONS,
-    CompleteTask,
-    DocumentOperation,
-    RemoveSection,
-    ReopenTask,
-    TagDocument,
-)
+from workspace.edits.edit_operations import EDIT_OPERATIONS
+from workspace.edits.metadata import TagDocument
+from workspace.edits.operation import DocumentOperation
+from workspace.edits.sections import RemoveSection
+from workspace.edits.tasks import CompleteTask, ReopenTask
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 

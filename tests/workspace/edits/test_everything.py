@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import OPERATIONS, plan_case, read_files
-from workspace.edits import CreateDocument, RemoveDocument
+from workspace.edits.documents import CreateDocument, RemoveDocument
 
 CASES = read_cases("everything.md")
 # These operations do not have a document both before and after.

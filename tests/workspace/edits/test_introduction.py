@@ -6,14 +6,9 @@ import pytest
 
 from workspace.document.document import Document
 from workspace.document.splices import Edit, EditContext, Splice, StructureChanged, apply_edit
-from workspace.edits import (
-    AddSection,
-    AppendContent,
-    DocumentOperation,
-    RemoveSection,
-    RenameSection,
-    UpdateContent,
-)
+from workspace.edits.operation import DocumentOperation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.markdown.attribute_lists import AnchorForm
 
 EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-01")

@@ -12,7 +12,9 @@ from tests.repositories import Repo
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import EDIT_CONTEXT, plan_case, read_files
 from workspace.document.section_text import compute_digest
-from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
+from workspace.edits.documents import MoveDocument
+from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath

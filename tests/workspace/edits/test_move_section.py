@@ -20,10 +20,11 @@ from tests.workspace.links.cases import EDIT_CONTEXT, plan_case, read_files
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.document.sections import Section
-from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
 from workspace.edits.section_move import SectionMoveResult, is_in_place, move_section
 from workspace.edits.section_position import InvalidMove, TargetPosition, find_target_position
+from workspace.edits.sections import MoveSection
+from workspace.edits.text import UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.links.link import LinkKind

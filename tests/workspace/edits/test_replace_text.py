@@ -10,9 +10,8 @@ from tests.loops import loop_over
 from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
-from workspace.edits import ReplaceText
 from workspace.edits.content import InvalidContent
-from workspace.edits.text import MatchCount
+from workspace.edits.text import MatchCount, ReplaceText
 
 pytestmark = pytest.mark.smoke
 

@@ -12,7 +12,9 @@ from tests.repositories import Repo, create_empty_repository, create_repository
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
-from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
+from workspace.edits.operation import Operation
+from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
+from workspace.edits.text import UpdateContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, PlanStep
 from workspace.writing.read_before_write import SeenTexts

@@ -10,9 +10,8 @@ from tests.loops import loop_over
 from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
-from workspace.edits import RewriteText
 from workspace.edits.content import InvalidContent, strip_blank_lines
-from workspace.edits.text import read_editable_text
+from workspace.edits.text import RewriteText, read_editable_text
 from workspace.errors import ConcurrentChange
 
 pytestmark = pytest.mark.smoke

@@ -15,7 +15,7 @@ from workspace.document.addresses import InvalidAddress, format_task_address, re
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.document.tasks import Task
-from workspace.edits import AddTask, MoveTask, RemoveTask, UpdateTask
+from workspace.edits.tasks import AddTask, MoveTask, RemoveTask, UpdateTask
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import BOM
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.repositories import Repo, create_repository
 from tests.workspace.edits.test_restore import DOCUMENT_PATH, GUIDE, read_work_tree, write_operations
-from workspace.edits import RestoreDocument, Undo
+from workspace.edits.restore import RestoreDocument, Undo
 
 pytestmark = pytest.mark.smoke
 

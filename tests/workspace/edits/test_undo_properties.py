@@ -15,22 +15,13 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.example_counts import scale_examples
 from tests.repositories import create_repository
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    CreateDocument,
-    MoveDocument,
-    MoveSection,
-    Operation,
-    RemoveDocument,
-    RemoveSection,
-    RenameSection,
-    SetMetadata,
-    Undo,
-    UpdateContent,
-)
+from workspace.edits.documents import CreateDocument, MoveDocument, RemoveDocument
+from workspace.edits.metadata import SetMetadata
+from workspace.edits.operation import Operation
+from workspace.edits.restore import Undo
+from workspace.edits.sections import AddSection, MoveSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.git import trees
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode

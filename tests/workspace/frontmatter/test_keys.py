@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
-from workspace.edits import SetMetadata
+from workspace.edits.metadata import SetMetadata
 from workspace.errors import WorkspaceError
 from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import (

@@ -12,16 +12,12 @@ from templates import builtin_types
 from tests import repositories
 from tests.workspace.cases import Case
 from workspace.document.splices import EditContext
-from workspace.edits import (
-    EDIT_OPERATIONS,
-    CompleteTask,
-    CreateDocument,
-    Operation,
-    RemoveDocument,
-    RemoveSection,
-    ReopenTask,
-    TagDocument,
-)
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.edit_operations import EDIT_OPERATIONS
+from workspace.edits.metadata import TagDocument
+from workspace.edits.operation import Operation
+from workspace.edits.sections import RemoveSection
+from workspace.edits.tasks import CompleteTask, ReopenTask
 from workspace.git.reader import GitReader
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot

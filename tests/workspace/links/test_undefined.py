@@ -8,7 +8,9 @@ from typing import Any
 from tests import repositories
 from tests.loops import loop_over
 from tests.workspace.links.cases import EDIT_CONTEXT
-from workspace.edits import Operation, RemoveSection, ReplaceText, UpdateContent
+from workspace.edits.operation import Operation
+from workspace.edits.sections import RemoveSection
+from workspace.edits.text import ReplaceText, UpdateContent
 from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, plan

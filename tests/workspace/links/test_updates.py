@@ -16,16 +16,10 @@ from tests.loops import loop_over
 from tests.repositories import Repo, make_signature
 from tests.workspace.links.cases import EDIT_CONTEXT
 from workspace.document.document import Document
-from workspace.edits import (
-    AddSection,
-    AppendContent,
-    MoveDocument,
-    Operation,
-    RemoveDocument,
-    RemoveSection,
-    RenameSection,
-    UpdateContent,
-)
+from workspace.edits.documents import MoveDocument, RemoveDocument
+from workspace.edits.operation import Operation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import rewrite_tree

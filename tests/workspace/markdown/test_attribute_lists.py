@@ -15,7 +15,7 @@ from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout
-from workspace.edits import RenameSection
+from workspace.edits.sections import RenameSection
 from workspace.links.fragments import find_names, find_target
 from workspace.markdown.anchors import find_derived_anchor, plan_anchor_insertion, read_heading, write_heading
 from workspace.markdown.attribute_lists import AnchorForm, find_trailing_lists, read_attribute_line

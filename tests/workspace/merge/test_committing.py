@@ -12,8 +12,8 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound
-from workspace.edits import AppendContent, Undo
-from workspace.edits.restore import MergeCommit
+from workspace.edits.restore import MergeCommit, Undo
+from workspace.edits.text import AppendContent
 from workspace.git.store import GitStore, ReadOnly
 from workspace.merge.commits import MergeConflict, MergeResult, commit_merge
 from workspace.merge.conflict import Resolution, ResolutionChoice

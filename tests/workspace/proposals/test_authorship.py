@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup
-from workspace.edits import UpdateContent
+from workspace.edits.text import UpdateContent
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.proposals.actions.refresh import RefreshResolutions

@@ -16,7 +16,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from workspace.edits import AppendContent
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.git import packs
 from workspace.git.housekeeping import identify_running_gc, keep_objects

@@ -16,7 +16,9 @@ import pytest
 from templates import builtin_types
 from tests import repositories
 from tests.repositories import Repo, read_repository_files
-from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.workspace import Workspace

@@ -25,7 +25,8 @@ from tests.repository_shapes import (
     configure_clone,
     make_shape,
 )
-from workspace.edits import AppendContent, CreateDocument, RemoveDocument
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 

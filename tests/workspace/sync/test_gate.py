@@ -9,7 +9,9 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import SyncPair
 from tests.workspace.sync.test_joining import append_text, choose_all
-from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMetadata
+from workspace.edits.documents import MoveDocument, RemoveDocument
+from workspace.edits.metadata import SetMetadata
+from workspace.edits.text import AppendContent
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import PATH_UNIT, FileConflict, Resolutions
 from workspace.policy.tokens import Tokens

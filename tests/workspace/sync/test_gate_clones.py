@@ -10,7 +10,10 @@ from tests.repositories import Repo
 from tests.workspace.sync.conftest import SyncPair
 from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, OtherClone
 from tests.workspace.sync.test_joining import choose_all
-from workspace.edits import AppendContent, MoveDocument, Operation, SetMetadata
+from workspace.edits.documents import MoveDocument
+from workspace.edits.metadata import SetMetadata
+from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.protection import Protected

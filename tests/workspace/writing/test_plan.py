@@ -7,8 +7,10 @@ import pytest
 from templates import builtin_types
 from tests.repositories import Repo
 from tests.workspace.documents import EDIT_CONTEXT
-from workspace.edits import AddSection, AppendContent, CreateDocument, RemoveDocument, UpdateContent
+from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
+from workspace.edits.sections import AddSection
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay

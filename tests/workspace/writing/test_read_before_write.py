@@ -15,19 +15,11 @@ from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT, documents
 from workspace.document.document import Document
 from workspace.document.section_text import compute_digest
-from workspace.edits import (
-    AddSection,
-    AddTask,
-    AppendContent,
-    CompleteTask,
-    CreateDocument,
-    DocumentOperation,
-    RemoveDocument,
-    RemoveSection,
-    RenameSection,
-    UpdateContent,
-)
-from workspace.edits.operation import Operation
+from workspace.edits.documents import CreateDocument, RemoveDocument
+from workspace.edits.operation import DocumentOperation, Operation
+from workspace.edits.sections import AddSection, RemoveSection, RenameSection
+from workspace.edits.tasks import AddTask, CompleteTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay

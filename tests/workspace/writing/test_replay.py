@@ -10,8 +10,10 @@ import pytest
 from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.workspace.publishing.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
-from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
 from workspace.edits.operation import Operation
+from workspace.edits.sections import RemoveSection
+from workspace.edits.tasks import AddTask, CompleteTask
+from workspace.edits.text import AppendContent, UpdateContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.read_before_write import SeenTexts

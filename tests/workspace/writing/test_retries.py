@@ -14,8 +14,10 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from workspace.document.splices import EditContext
-from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
+from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation, Outcome
+from workspace.edits.tasks import AddTask
+from workspace.edits.text import UpdateContent
 from workspace.git.store import GitStore
 from workspace.snapshot.document_types import read_type_by_name
 from workspace.snapshot.overlay import Overlay

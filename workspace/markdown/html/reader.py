@@ -232,8 +232,9 @@ def read_page(text: str, features: Features) -> ParsedPage:
 
 @cache
 def _get_parser(features: Features) -> MarkdownIt:
-    from markdown_it.rules_core import text_join
     from mdit_py_plugins.footnote import footnote_plugin
+
+    from workspace.markdown.library import text_join
 
     parser = make_block_parser().enable(["table", "strikethrough"]).use(footnote_plugin, inline=False)
     parser.options["breaks"], parser.options["xhtmlOut"] = features.breaks, False
@@ -275,7 +276,7 @@ def _limit_blocks(state: StateCore) -> None:
 
 def _read_inline(state: StateCore) -> None:
     """Read inline Markdown as the library's rule does, except in texts that would take too long."""
-    from markdown_it.token import Token
+    from workspace.markdown.library import Token
 
     remaining_cost = _MAX_PAGE_COST
     for token in state.tokens:

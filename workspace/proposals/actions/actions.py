@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from workspace.branch import Branch
-    from workspace.edits import Operation
+    from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
     from workspace.git.trees import WholeEntry
     from workspace.proposals.actions.discuss import RelayedEvent

@@ -15,7 +15,7 @@ from docyard.web.documents.document import SectionLinks, add_page_links
 from docyard.web.live import format_unfinished_version
 from tests.docyard.web.documents.page_setup import Pages, serve_documents
 from tests.loops import loop_over
-from workspace.edits import UpdateContent
+from workspace.edits.text import UpdateContent
 from workspace.rendering.links import RenderedDocument, RenderedHeading
 from workspace.writing.plan import Mode
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests import repositories
 from tests.repositories import Repo
-from workspace.edits import AppendContent, Operation
+from workspace.edits.operation import Operation
+from workspace.edits.text import AppendContent
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import Actor, ProposedWrite

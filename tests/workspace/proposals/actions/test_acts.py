@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup, make_append
-from workspace.edits import RemoveDocument
+from workspace.edits.documents import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.policy.protection import Protected

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.proposals.actions.proposal_setup import AGENT, GUIDE, ProposalSetup
-from workspace.edits import UpdateContent
+from workspace.edits.text import UpdateContent
 from workspace.proposals.proposal import ProposalState
 from workspace.sync.conflicts import SyncConflict
 from workspace.writing.plan import Mode

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
-from workspace.edits import UpdateContent
+from workspace.edits.text import UpdateContent
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import Resolutions

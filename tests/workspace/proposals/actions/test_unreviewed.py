@@ -8,7 +8,11 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
-from workspace.edits import MoveDocument, MoveSection, Operation, SetMetadata, Undo
+from workspace.edits.documents import MoveDocument
+from workspace.edits.metadata import SetMetadata
+from workspace.edits.operation import Operation
+from workspace.edits.restore import Undo
+from workspace.edits.sections import MoveSection
 from workspace.errors import WorkspaceError
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import NEEDS_REFRESH, MergeRequirements
