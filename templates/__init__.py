@@ -5,7 +5,14 @@ A document type is data: a folder with `type.toml` (title, summary and guidance 
 workspace adds its own types in the same form under `.docyard/templates/`.
 """
 
-from templates.catalogue import builtin_types
+from templates.catalogue import BUILTIN_NAMES, builtin_types
 from templates.document_type import DocumentType, InvalidTemplate, TemplateSection, parse_type
 
-__all__ = ["DocumentType", "InvalidTemplate", "TemplateSection", "builtin_types", "parse_type"]
+__all__ = [
+    "BUILTIN_NAMES",
+    "DocumentType",
+    "InvalidTemplate",
+    "TemplateSection",
+    "builtin_types",
+    "parse_type",
+]

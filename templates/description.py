@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -50,6 +49,8 @@ def parse_description(toml: bytes) -> Description:
 
 
 def _parse_toml(text: str) -> dict[str, object]:
+    import tomllib  # imported late, because a list of tools needs only the names of types
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -18,6 +18,7 @@ read_context.py   the commit at which a tool reads
 reading/          tools that read files within a budget of tokens
 redirects.py      redirection of calls with an old address to the current location
 resources/        MCP resources: documents and sections that a host attaches
+returned_diff.py  the diff in the answer of a writing tool
 retries.py        stored answers for retries with an `idempotency_key`
 search/           tools that search
 task_progress.py  the progress of a section's tasks, for the task tools

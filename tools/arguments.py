@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = "operations"
 REF_DESCRIPTION = "Branch, tag, commit, proposal, @{date}"
-"""The description of the field `ref` in every reading tool; docs/history.md has the details."""
+"""The description of the field `ref` of view_document; in the other reading tools it means the same."""
 
 # Wrong names of fields that language models send, and the fields that they mean.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -136,6 +136,11 @@ def select_requested_fields(arguments: Mapping[str, object]) -> dict[str, object
     return {name: value for name, value in remove_nulls(arguments).items() if name != "proposal"}
 
 
+def list_field_names(model: type[BaseModel]) -> list[str]:
+    """Return the names of a model's fields as a call gives them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 def read_arguments(
     model: type[Model], arguments: Mapping[str, object], extra_fields: Sequence[str] | None = None
 ) -> Model:
@@ -160,7 +165,7 @@ def make_field_error(
     """Return the error for a problem of the validation; it names the field."""
     field = ".".join(str(part) for part in problem["loc"]) or "arguments"
     shown_field = field if len(field) <= 80 else field[:80] + "…"
-    known_fields = [*model.model_fields, *(extra_fields or ())]
+    known_fields = [*list_field_names(model), *(extra_fields or ())]
     match problem["type"]:
         case "extra_forbidden":
             matches = find_nearest_fields(field, known_fields)
@@ -251,6 +256,9 @@ def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str
 
 _OMITTED_SCHEMA_KEYS = frozenset(("title", "default"))
 
+HIDDEN = "hidden"
+"""A key of a field's schema: the server accepts the field, and the tool's definition does not list it."""
+
 
 class _SchemaGenerator(GenerateJsonSchema):
     """A schema generator that copies plain defaults.
@@ -269,9 +277,15 @@ def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
     An optional field has its plain type, without null.
     """
     schema = model.model_json_schema(schema_generator=_SchemaGenerator)
-    inherited_names = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
+    inherited_names = {
+        name for base in model.__mro__[1:] if issubclass(base, Arguments) for name in list_field_names(base)
+    }
     # A model's own fields come first, because descriptions of inherited fields refer to "the fields above".
-    names = sorted(schema.get("properties", {}), key=lambda name: name in inherited_names)
+    fields = schema.get("properties", {})
+    names = sorted(
+        (name for name, field in fields.items() if HIDDEN not in field),
+        key=lambda name: name in inherited_names,
+    )
     properties = {name: _simplify(schema["properties"][name]) for name in names}
     result: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := schema.get("required"):

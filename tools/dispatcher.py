@@ -100,7 +100,7 @@ class ToolDispatcher:
         definitions = [
             {
                 "name": tool.name,
-                "title": tool.title,
+                **tool.title_field(),
                 "description": tool.describe(context) if tool.describe else tool.description,
                 "inputSchema": tool.schema(context, self._get_schema(tool))
                 if tool.schema
@@ -116,7 +116,9 @@ class ToolDispatcher:
     def awaits_taxonomy(self) -> bool:
         """Return True if the workspace declares a taxonomy whose values are not indexed yet."""
         served_index = self._select_described_index()
-        if served_index.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
+        if served_index.index.metadata() is not None or not any(
+            tool.lists_taxonomy for tool in self._tools.values()
+        ):
             return False
         snapshot = _read_snapshot(served_index.workspace)
         try:

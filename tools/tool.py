@@ -31,6 +31,7 @@ class Tool:
     `arguments` is the model of its input. `run` returns the answer to a call or raises a WorkspaceError. The
     dispatcher translates an error with `usage` (forms of a call) and `example` (a call that works, with the
     caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
+    `schema` completes the input schema from the workspace; `lists_taxonomy` is True if it needs the index.
     `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
     """
 
@@ -46,10 +47,16 @@ class Tool:
     destructive: bool = False
     idempotent: bool = True
     schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
+    lists_taxonomy: bool = False
     describe: Callable[[Context], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
     shape_error: Callable[[CallArguments], Mapping[str, object]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
+
+    def title_field(self) -> dict[str, str]:
+        """Return the title of the definition; empty if the title only repeats the name, as hosts show it."""
+        words = [word for word in self.title.lower().split() if word not in ("a", "the")]
+        return {} if [word.rstrip("s") for word in words] == self.name.split("_") else {"title": self.title}
 
     def annotations(self) -> dict[str, bool]:
         """Return the four hints of the protocol."""

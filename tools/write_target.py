@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
+    from workspace.proposals.actions.open import NewProposal
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.proposal import Proposal
     from workspace.writing.idempotency import Request
@@ -30,6 +31,7 @@ class WriteTarget(NamedTuple):
 
     `call_context` is the context of the call. `protected` are the paths that caused the redirection.
     `earlier_result` is the result of an earlier call with the same key, if its proposal has ended since.
+    `is_new` is True if the call itself opened the proposal with a title.
     """
 
     call_context: Context
@@ -37,6 +39,7 @@ class WriteTarget(NamedTuple):
     proposal: Proposal | None = None
     protected: tuple[str, ...] = ()
     earlier_result: WriteResult | None = None
+    is_new: bool = False
 
     def complete_answer(self, answer: Answer) -> Answer:
         """Add the proposal of the write to an answer, and to the calls that the answer suggests."""
@@ -46,15 +49,26 @@ class WriteTarget(NamedTuple):
         if isinstance(data.get("example"), dict):
             data["example"] = {**data["example"], "proposal": self.proposal.id}
         if not answer.is_error and not self.proposal.is_open:
-            data["overlaps"] = []
             if self.call_context.offers("view_proposal"):
                 data["next_step"] = suggest_after_end(self.call_context, self.proposal.id)
         elif not answer.is_error:
-            data["overlaps"] = list_overlaps(self.call_context, self.proposal.id)
+            if overlaps := list_overlaps(self.call_context, self.proposal.id):
+                data["overlaps"] = overlaps
             data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
-            if self.protected:
+            if self.is_new:
+                data |= self._build_opening_fields(self.proposal)
+            elif self.protected:
                 data |= self._build_redirection_fields(self.proposal)
         return replace(answer, data=data)
+
+    def _build_opening_fields(self, proposal: Proposal) -> Data:
+        """Return the fields of a proposal that the call opened; a submitted one waits for a reviewer."""
+        from workspace.proposals.proposal import ProposalState
+
+        fields: Data = {"branch": proposal.content.branch, "state": proposal.state.value}
+        if proposal.state is not ProposalState.DRAFT:
+            return {**fields, "next_step": suggest_review(self.call_context, proposal.id)}
+        return {**fields, "next_step": suggest_submission(self.call_context, proposal.id)}
 
     def _build_redirection_fields(self, proposal: Proposal) -> Data:
         return {
@@ -113,15 +127,16 @@ def propose_write(
     operations: Sequence[Operation | WorkspaceError],
     tool: str,
     fields: Mapping[str, Any],
+    new_proposal: NewProposal | None = None,
 ) -> tuple[WriteTarget, WriteResult]:
-    """Write operations to a proposal, because a direct write would change protected `paths`.
+    """Write operations to a new proposal: the caller's, or one for protected `paths`.
 
     Raises the errors of `ProposalActions.propose`.
     """
     from workspace.proposals.actions.repository import ProposalEnded
 
     outcome = context.workspace.proposal_actions().propose(
-        operations, identify_actor(context, tool), **fields
+        operations, identify_actor(context, tool), **fields, new_proposal=new_proposal
     )
     if outcome.proposal is None:  # a dry run, or nothing to change
         return WriteTarget(context, context, None, tuple(paths)), outcome.result
@@ -129,7 +144,8 @@ def propose_write(
         write_context = _bind_to_proposal(context, outcome.proposal)
     except ProposalEnded:  # it ended before this retry; the result of the write is returned anyway
         write_context = context
-    return WriteTarget(context, write_context, outcome.proposal, tuple(paths)), outcome.result
+    is_new = new_proposal is not None
+    return WriteTarget(context, write_context, outcome.proposal, tuple(paths), is_new=is_new), outcome.result
 
 
 def _bind_to_proposal(context: Context, proposal: Proposal) -> Context:
@@ -174,6 +190,14 @@ def suggest_submission(context: Context, proposal: str) -> NextStep:
     can_list = context.offers("list_documents")
     view = ("; view its documents with ", call("list_documents", ref=proposal)) if can_list else ()
     return NextStep(f"Ask a person to run docyard proposals submit {proposal}", *view)
+
+
+def suggest_review(context: Context, proposal: str) -> NextStep:
+    """Return the next step after a submission: a reviewer acts next, and the author can see the state."""
+    if context.offers("view_proposal"):
+        view = call("view_proposal", proposal=proposal)
+        return NextStep("A reviewer acts next; see the state with ", view)
+    return NextStep(f"A reviewer acts next; a person sees the state with docyard proposals show {proposal}")
 
 
 def list_overlaps(context: Context, proposal_id: str) -> list[Data]:

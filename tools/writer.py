@@ -1,13 +1,14 @@
 """Single calls and batches of the writing tools: one commit, and the result of each operation.
 
-A dry run shows the diff, and whether the write would become a proposal. The index is updated to a new commit
-before the answer, so that a search finds the new text immediately.
+The answer has a short diff, so that nobody reads again what was just written. A dry run shows the diff, and
+whether the write would become a proposal. The index is updated to a new commit before the answer, so that a
+search finds the new text immediately.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,13 +19,16 @@ from tools.arguments import (
     Arguments,
     Boolean,
     InvalidArguments,
+    Object,
     Objects,
+    list_field_names,
     read_arguments,
     read_operations,
     remove_nulls,
 )
 from tools.errors import error_response
 from tools.retries import make_request, replay, strip_for_replay
+from tools.returned_diff import ReturnedDiff, render_planned_diff, render_returned_diff
 from tools.tool import Answer, Data, NextStep
 from tools.write_target import (
     WriteTarget,
@@ -43,41 +47,10 @@ if TYPE_CHECKING:
     from workspace.edits.operation import Operation
     from workspace.git.reader import GitReader
     from workspace.history.moved_addresses import Moves
+    from workspace.proposals.actions.open import NewProposal
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Plan, PlanStep
     from workspace.writing.write import WriteResult
-
-_MAX_DIFF_CHARACTERS = 50_000
-
-
-def build_dry_run_data(target: WriteTarget, result: WriteResult) -> Data:
-    """Return the fields of a dry run: the diff, and the paths that only a proposal may change."""
-    data: Data = {"dry_run": True, "diff": render_diff(result)}
-    return {**data, **build_dry_run_fields(target.protected)} if target.protected else data
-
-
-def render_diff(result: WriteResult) -> str:
-    """Return the changes of a commit as a unified diff, truncated if it is too long."""
-    import difflib
-
-    lines: list[str] = []
-    for path, data in sorted(result.changes.items()):
-        entry = result.plan.snapshot.entry(path)
-        old_data = result.plan.snapshot.git.blob(entry.id) if entry else b""
-        old, new = (
-            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (old_data, data or b"")
-        )
-        names = f"a/{path}" if entry else "/dev/null", f"b/{path}" if data is not None else "/dev/null"
-        lines += (
-            line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, *names)
-        )
-    text = "".join(lines)
-    return (
-        text
-        if len(text) <= _MAX_DIFF_CHARACTERS
-        else text[:_MAX_DIFF_CHARACTERS] + "\n… (the diff is truncated)\n"
-    )
-
 
 NOT_SEARCHABLE = "not searchable yet"
 
@@ -116,20 +89,23 @@ _MAX_EXAMPLE_ITEMS = 10
 
 
 class WriteFields(Arguments):
-    """The fields that every writing tool has in addition to those of its operations."""
+    """The fields that every writing tool has in addition to those of its operations.
 
-    operations: Objects | None = Field(None, description="Batch")
-    mode: Literal["each", "all"] | None = Field(None, description="all: all or none")
-    dry_run: Boolean = Field(False, description="Diff only")
-    message: str | None = (
-        None  # without a description, because all definitions together must fit in 12,000 bytes
-    )
-    base_commit: str | None = Field(None, description="Commit read")
-    proposal: str | None = Field(None, description="Its id")
-    idempotency_key: str | None = Field(None, description="For retries")
+    Only edit_document describes them and lists their values, because all definitions together must be small.
+    """
+
+    operations: Objects | None = None
+    mode: str | None = None
+    dry_run: Boolean = False
+    message: str | None = None
+    base_commit: str | None = None
+    proposal: str | None = None
+    new_proposal: Object | None = None
+    returned_diff: str | None = Field(None, alias="return")
+    idempotency_key: str | None = None
 
 
-_WRITE_FIELDS = frozenset(WriteFields.model_fields)
+WRITE_FIELD_NAMES = frozenset(list_field_names(WriteFields))
 
 
 class _Options(Arguments):
@@ -138,7 +114,18 @@ class _Options(Arguments):
     message: str | None = Field(None, max_length=10_000)
     base_commit: str | None = None
     proposal: str | None = None
+    new_proposal: Object | None = None
+    returned_diff: ReturnedDiff = Field("diff", alias="return")
     idempotency_key: str | None = None
+
+
+_OPTION_NAMES = frozenset(list_field_names(_Options))
+
+
+class _NewProposal(Arguments):
+    title: str
+    description: str = ""
+    submit: Boolean = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +142,10 @@ class Writer:
         """Run a call that writes, and return its answer. Raises WorkspaceError for an invalid single call."""
         arguments = remove_nulls(arguments)
         options = read_arguments(
-            _Options, {key: value for key, value in arguments.items() if key in _Options.model_fields}
+            _Options, {key: value for key, value in arguments.items() if key in _OPTION_NAMES}
         )
-        item = {key: value for key, value in arguments.items() if key not in _WRITE_FIELDS}
+        new_proposal = _read_new_proposal(options)
+        item = {key: value for key, value in arguments.items() if key not in WRITE_FIELD_NAMES}
         is_batch = OPERATIONS in arguments
         if is_batch and item:
             fields = ", ".join(sorted(item)[:5])[:200]
@@ -182,8 +170,8 @@ class Writer:
             )
             for operation in items
         ]
-        target, result = self._commit(target, operations, options, request)
-        answer = self._build_answer(target, result, items, options, is_batch=is_batch)
+        target, result = self._commit(target, operations, options, request, new_proposal)
+        answer = self._build_answer(target, result, items, options, new_proposal, is_batch=is_batch)
         return target.complete_answer(answer)
 
     def _commit(
@@ -192,8 +180,9 @@ class Writer:
         operations: Sequence[Operation | WorkspaceError],
         options: _Options,
         request: Request | None,
+        new_proposal: NewProposal | None,
     ) -> tuple[WriteTarget, WriteResult]:
-        """Commit the operations to the target, or to a new proposal if a path is protected."""
+        """Commit the operations to the target, or to a new proposal if requested or a path is protected."""
         from workspace.policy.protection import Protected
         from workspace.writing.plan import Mode
 
@@ -208,8 +197,10 @@ class Writer:
             "seen_texts": context.seen_texts,
             "request": request,
         }
-        if target.proposal is None and not options.dry_run and has_proposal_for_request(context, request):
-            return propose_write(context, (), operations, tool, fields)
+        if new_proposal is not None or (
+            target.proposal is None and not options.dry_run and has_proposal_for_request(context, request)
+        ):
+            return propose_write(context, (), operations, tool, fields, new_proposal)
         try:
             result = context.workspace.write(
                 operations, tool=tool, client=context.client, person=context.person, **fields
@@ -224,6 +215,7 @@ class Writer:
         result: WriteResult,
         items: Sequence[CallArguments],
         options: _Options,
+        new_proposal: NewProposal | None,
         *,
         is_batch: bool,
     ) -> Answer:
@@ -237,21 +229,30 @@ class Writer:
         # The index does not cover proposals; they are searched at their ref.
         hints = update_index_to(context, result.commit) if has_commit and target.proposal is None else []
         if result.recorded_request:
-            return replay(context, result.recorded_request, self.tool(), items, hints)
+            answer = replay(context, result.recorded_request, self.tool(), items, hints)
+            diff = render_returned_diff(context, result, options.returned_diff)
+            return replace(answer, data={**answer.data, "diff": diff}) if diff else answer
         if is_batch:
             data, is_error = self._describe_batch(context, result, items, is_atomic=options.mode == "all")
         else:
             data, is_error = self._describe_single(context, result, items[0])
         data["commit"] = result.commit
         if options.dry_run:
-            data |= build_dry_run_data(target, result)
+            data["dry_run"] = True
+            if options.returned_diff != "none":
+                data["diff"] = render_planned_diff(result)
+            if target.protected:
+                data |= build_dry_run_fields(target.protected)
+            if new_proposal is not None:
+                data["note"] = "without dry_run, this opens the proposal"
             if not is_batch and "example" in data:
                 # A client that copies the example of a dry run must not commit.
                 data["example"] = {**data["example"], "dry_run": True}
+        elif diff := render_returned_diff(context, result, options.returned_diff):
+            data["diff"] = diff
         done_steps = [step for step in result.steps if step.status is StepStatus.DONE]
-        hints += _collect_hints(done_steps)
         if hints:
-            data["hints"] = hints[:_MAX_HINTS]
+            data["hints"] = [*hints, *data.get("hints", ())]
         if not is_error:
             data["next_step"] = (
                 NextStep("Send the same call without dry_run: nothing was committed")
@@ -264,7 +265,7 @@ class Writer:
         self, context: Context, item: CallArguments, *, is_batch: bool, collects_errors: bool
     ) -> Operation | WorkspaceError:
         try:
-            if is_batch and (misplaced_fields := sorted(_WRITE_FIELDS & item.keys())):
+            if is_batch and (misplaced_fields := sorted(WRITE_FIELD_NAMES & item.keys())):
                 raise InvalidArguments(
                     f"'{misplaced_fields[0]}' must not be in an operation: it applies to the whole call",
                     fix=f"Move '{misplaced_fields[0]}' out of '{OPERATIONS}', to the top of the call.",
@@ -316,22 +317,27 @@ class Writer:
         assert step.outcome is not None
         extra_fields = self.enrich(result, step) if self.enrich else {}
         no_change_field: Data = {} if step.outcome.is_change else {"changed": False}
-        return {**step.outcome.result, **extra_fields, **no_change_field}
+        hints = list(dict.fromkeys(step.outcome.hints))[:_MAX_HINTS]
+        hint_field: Data = {"hints": hints} if hints else {}
+        fields = {**step.outcome.result, **extra_fields, **no_change_field, **hint_field}
+        return {name: value for name, value in fields.items() if value is not None and value != []}
+
+    def _describe_entry(self, result: WriteResult, step: PlanStep) -> Data:
+        """Return the result of an operation of a batch, with its document."""
+        data = self._describe_step(result, step)
+        if step.outcome is None or {"file", "path"} & data.keys():
+            return data
+        return {"file": step.outcome.path, **data}
 
     def _build_replay_data(self, offered_tools: Container[str], is_batch: bool, plan: Plan) -> Data:
         """Return the data that is stored for a retry of the call if its plan is committed."""
         from workspace.writing.write import WriteResult
 
-        describe_step = partial(self._describe_step, WriteResult(plan.snapshot.commit, False, plan))
-        data: Data
+        result = WriteResult(plan.snapshot.commit, False, plan)
         if is_batch:
-            data = {
-                "batch_results": [strip_for_replay(step, describe_step, offered_tools) for step in plan.steps]
-            }
-        else:
-            data = {**self.success_fields, **describe_step(plan.steps[0])}
-        hints = _collect_hints(plan.steps)
-        return {**data, "hints": hints} if hints else data
+            describe = partial(self._describe_entry, result)
+            return {"batch_results": [strip_for_replay(step, describe, offered_tools) for step in plan.steps]}
+        return {**self.success_fields, **self._describe_step(result, plan.steps[0])}
 
     def _describe_batch(
         self, context: Context, result: WriteResult, items: Sequence[CallArguments], *, is_atomic: bool
@@ -346,7 +352,7 @@ class Writer:
         for step, item in zip(result.steps, items, strict=True):
             match step.status:
                 case StepStatus.DONE:
-                    results.append({"success": True, **self._describe_step(result, step)})
+                    results.append({"success": True, **self._describe_entry(result, step)})
                 case StepStatus.FAILED:
                     assert step.error is not None
                     moves = context.workspace.moves if remaining_lookups > 0 else None
@@ -376,9 +382,27 @@ class Writer:
         return data, is_error
 
 
-def _collect_hints(steps: Sequence[PlanStep]) -> list[str]:
-    hints = [hint for step in steps if step.outcome for hint in step.outcome.hints]
-    return list(dict.fromkeys(hints))[:_MAX_HINTS]
+def _read_new_proposal(options: _Options) -> NewProposal | None:
+    """Return the proposal that the call opens. Raises InvalidArguments."""
+    if options.new_proposal is None:
+        return None
+    if options.proposal is not None:
+        raise InvalidArguments(
+            "both 'proposal' (an open one) and 'new_proposal' are given",
+            fix="Give 'proposal' to write to that proposal, or 'new_proposal' to open another one.",
+            field="new_proposal",
+        )
+    from workspace.proposals.actions.open import NewProposal
+
+    try:
+        fields = read_arguments(_NewProposal, options.new_proposal)
+        return NewProposal(fields.title, fields.description, fields.submit).validate()
+    except WorkspaceError as error:
+        raise InvalidArguments(
+            f"in 'new_proposal': {error.message}",
+            fix=f"{error.fix} Its fields: title, description, submit.",
+            field="new_proposal",
+        ) from error
 
 
 def select_example_arguments(item: CallArguments, names: Sequence[str]) -> dict[str, Any]:

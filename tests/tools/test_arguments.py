@@ -78,7 +78,6 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool) -> None:
     [
         ("view_document", {"path": "api.md"}, "Did you mean 'file'?"),
         ("edit_document", {**TASK, "content": "Done when green"}, "Did you mean 'criteria'?"),
-        ("edit_document", {**TASK, "operation": "delete_section"}, "Use the tool remove_document."),
         ("tag_document", {"file": "api.md", "tag": "backend"}, "Did you mean 'tags'?"),
         ("tag_document", {"file": "api.md", "tags": "a, b"}, 'Give \'tags\' as a list, such as ["a", "b"].'),
         ("create_document", {"type": "api_spec"}, "Did you mean 'doc_type'?"),

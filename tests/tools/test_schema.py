@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+from index.service import SearchIndex
+from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tests.tools.snapshots import FOLDER, format_snapshot
 from tools.arguments import build_input_schema
 from tools.dispatcher import ToolDispatcher
 from tools.tool import Tool
 from tools.toolsets import all_tools
+from tools.writer import WRITE_FIELD_NAMES
+from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
 
@@ -32,6 +36,22 @@ FORBIDDEN_KEYWORDS = {
     "patternProperties",
 }
 FIELDS_WITHOUT_DESCRIPTION = {
+    "after",
+    "before",
+    "cursor",
+    "doc_type",
+    "file",
+    "folder",
+    "include_subsections",
+    "new",
+    "offset",
+    "path",
+    "query",
+    "slug",
+    "tag",
+    "tags",
+    "to_slug",
+    "type",
     "message",
     "limit",
     "title",
@@ -42,7 +62,11 @@ FIELDS_WITHOUT_DESCRIPTION = {
     "note",
 }
 KEYWORDS = {"type", "description", "enum", "items", "default", "minimum", "maximum", "minLength", "maxLength"}
-MAX_DEFINITION_BYTES = 12_000
+# The tools that describe the fields that other tools share.
+DESCRIBING_TOOLS = ("edit_document", "view_document")
+MAX_DEFAULT_BYTES = 10_000
+MAX_SIX_TOOLSETS_BYTES = 18_000
+SIX_TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals")
 
 
 def iter_objects(schema: Any) -> Iterator[dict[str, Any]]:
@@ -85,7 +109,8 @@ def test_schemas_use_common_subset_of_json_schema(tool: Tool) -> None:
 @parametrize_tools
 def test_every_field_has_a_description(tool: Tool) -> None:
     for name, field in build_input_schema(tool.arguments)["properties"].items():
-        assert field.get("description") or name in FIELDS_WITHOUT_DESCRIPTION, name
+        is_described_elsewhere = name in WRITE_FIELD_NAMES | {"ref"} and tool.name not in DESCRIBING_TOOLS
+        assert field.get("description") or name in FIELDS_WITHOUT_DESCRIPTION or is_described_elsewhere, name
 
 
 @parametrize_tools
@@ -110,8 +135,19 @@ def test_schemas_with_indexed_values_are_accepted_by_hosts(
     assert search["inputSchema"]["properties"]["type"]["enum"] == ["api_spec"]
 
 
+def measure_definitions(dispatcher: ToolDispatcher) -> int:
+    """Return the size in bytes of the definitions as compact JSON, which servers send."""
+    return len(json.dumps(dispatcher.definitions(), ensure_ascii=False, separators=(",", ":")).encode())
+
+
 def test_default_tools_fit_size_limit(dispatcher: ToolDispatcher) -> None:
-    assert len(json.dumps(dispatcher.definitions()).encode()) <= MAX_DEFINITION_BYTES
+    assert measure_definitions(dispatcher) <= MAX_DEFAULT_BYTES
+
+
+def test_six_toolsets_fit_size_limit(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), SIX_TOOLSETS, False)
+    assert measure_definitions(dispatcher) <= MAX_SIX_TOOLSETS_BYTES
 
 
 @parametrize_tools

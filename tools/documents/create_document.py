@@ -10,13 +10,13 @@ from tools.arguments import InvalidArguments, read_arguments, select_requested_f
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
 from workspace.document.section_text import read_full_text
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
     from workspace.edits.operation import Operation
-    from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
@@ -27,10 +27,24 @@ _PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
 class CreateDocumentArguments(WriteFields):
     """The input of create_document."""
 
-    doc_type: str | None = Field(None, description="{} lists them")
+    doc_type: str | None = None
     title: str | None = Field(None, description="Names the file too")
-    initial_content: str | None = Field(None, description="Introduction, then ## sections to fill or add")
-    folder: str | None = Field(None, description="For the file")
+    initial_content: str | None = Field(
+        None, description="Introduction, then ## sections; tasks: - [ ] title, indented - Criteria: x"
+    )
+    folder: str | None = None
+
+
+def _add_types(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with the names of the document types; without them if the tip cannot be read."""
+    from workspace.snapshot.type_names import list_type_names
+
+    try:
+        names = list_type_names(context.snapshot())
+    except WorkspaceError:  # a call reports the error
+        return schema
+    properties = {**schema["properties"], "doc_type": {"type": "string", "enum": names}}
+    return {**schema, "properties": properties}
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -120,11 +134,14 @@ def _explain_type(context: Context, name: str) -> Answer:
 def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits.documents import CreateDocument
     from workspace.snapshot.document_types import read_type_by_name
+    from workspace.snapshot.type_names import list_type_names
 
     request = read_arguments(CreateDocumentArguments, item)
     if request.doc_type is None:
         raise InvalidArguments(
-            "'doc_type' is missing", fix="Call with {} to list the types.", field="doc_type"
+            "'doc_type' is missing",
+            fix=f"Give one of: {', '.join(list_type_names(context.snapshot()))}.",
+            field="doc_type",
         )
     document_type = read_type_by_name(context.snapshot(), request.doc_type)
     if request.title is None:
@@ -164,8 +181,7 @@ TOOL = Tool(
     name="create_document",
     title="Create a document",
     toolset="documents",
-    description="Create a document, step by step: {} lists types, {doc_type} gives "
-    "instructions, {doc_type, title} creates it.",
+    description="Create a document. {} describes the types, {doc_type} alone gives advice.",
     arguments=CreateDocumentArguments,
     run=_run,
     usage=_usage,
@@ -173,6 +189,7 @@ TOOL = Tool(
     writes=True,
     idempotent=False,
     correct=_correct_example,
+    schema=_add_types,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build_operation, success_fields={}, next_step=_next_step)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field, create_model
 
-from tools.arguments import read_arguments, resolve_target, select_requested_fields
+from tools.arguments import (
+    HIDDEN,
+    Boolean,
+    Object,
+    Objects,
+    read_arguments,
+    resolve_target,
+    select_requested_fields,
+)
 from tools.documents import edit_operations
 from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_existing_text
+from tools.returned_diff import ReturnedDiff
 from tools.task_progress import describe_progress
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
@@ -27,27 +38,54 @@ if TYPE_CHECKING:
 _DESCRIPTIONS = {
     "operation": "; ".join(
         f"{name}: {edit_operations.describe_fields(name).removeprefix('file, ')}"
-        for name in edit_operations.SPECIFICATIONS
+        for name in edit_operations.EDIT_FIELDS
     ),
-    "file": "Path",
     "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
     "content": "Markdown; deeper headings become subsections",
     "parent_slug": "Parent; default: top level",
-    "before": "Place before this sibling",
-    "after": "Place after this sibling",
-    "criteria": "Completion criteria; empty removes them",
-    "include_subsections": "Replace them too",
+    "criteria": "Empty removes them",
     "old": "Exact text",
-    "new": "Replacement",
     "count": "Matches; default 1",
     "metadata": "null removes a key",
-    "to_slug": "New parent",
+}
+
+# The descriptions and values of the fields that all writing tools share; their other schemas have types only.
+_SHARED_FIELDS: dict[str, tuple[Any, str]] = {
+    "operations": (
+        Objects | None,
+        f"One commit; items may also be {', '.join(sorted(edit_operations.TOOL_OPERATIONS))}",
+    ),
+    "mode": (Literal["each", "all"] | None, "all: all or none"),
+    "dry_run": (Boolean, "Diff only"),
+    "base_commit": (str | None, "Commit read"),
+    "proposal": (str | None, "Its id"),
+    "new_proposal": (Object | None, "Open one: {title, description, submit}"),
+    "returned_diff": (ReturnedDiff | None, "Default: diff, if short"),
+    "idempotency_key": (str | None, "For retries"),
 }
 
 
 def _make_field(name: str, annotation: Any) -> tuple[Any, Any]:
-    return annotation, Field(None, description=_DESCRIPTIONS.get(name))
+    """Return a field; a batch, and a single call, may have it even if only other tools list it."""
+    is_hidden = name not in _LISTED_FIELDS
+    return annotation, Field(
+        None, description=_DESCRIPTIONS.get(name), json_schema_extra={HIDDEN: True} if is_hidden else None
+    )
 
+
+def _make_shared_field(name: str, annotation: Any, description: str) -> tuple[Any, Any]:
+    field = WriteFields.model_fields[name]
+    return annotation, Field(field.default, alias=field.alias, description=description)
+
+
+_LISTED_FIELDS = {
+    "operation",
+    *(
+        field.name
+        for name in edit_operations.EDIT_FIELDS
+        for field in edit_operations.get_operation_fields(name)
+    ),
+}
 
 EditDocumentArguments = create_model(
     "EditDocumentArguments",
@@ -57,7 +95,8 @@ EditDocumentArguments = create_model(
         {
             name: _make_field(name, annotation)
             for name, annotation in {"operation": str | None, **edit_operations.list_all_fields()}.items()
-        },
+        }
+        | {name: _make_shared_field(name, *field) for name, field in _SHARED_FIELDS.items()},
     ),
 )
 
@@ -78,6 +117,8 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     operation = edit_operations.guess_operation(arguments) or "add_section"
+    if (writing_tool := edit_operations.load_writing_tool(operation)) is not None:
+        return {"operation": operation, **writing_tool.tool.example(arguments)}
     names = [field.name for field in edit_operations.get_operation_fields(operation)]
     return {"operation": operation, **complete_fields(operation, select_example_arguments(arguments, names))}
 
@@ -101,20 +142,34 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             {
                 "operation": operation,
                 "fields": edit_operations.SPECIFICATIONS[operation],
-                "about": (edit_operations.load_operation_classes()[operation].__doc__ or "")
-                .strip()
-                .split("\n")[0],
+                "about": _describe_operation(operation),
                 "commit": context.workspace.tip(),
                 "next_step": NextStep("Call with these fields: ", call("edit_document", **_example(fields))),
             }
         )
-    return WRITER.run(context, arguments)
+    # Without mode "each", a commit is reverted completely or not at all.
+    is_partial = fields.get("mode") == "each"
+    return replace(WRITER, build=partial(_build_operation, is_partial=is_partial)).run(context, arguments)
 
 
-def _build_operation(context: Context, item: CallArguments) -> Operation:
+def _describe_operation(operation: str) -> str:
+    """Return one sentence about an operation."""
+    if (writing_tool := edit_operations.load_writing_tool(operation)) is not None:
+        return writing_tool.tool.description
+    return (edit_operations.load_operation_classes()[operation].__doc__ or "").strip().split("\n")[0]
+
+
+def _build_operation(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
     fields = read_arguments(EditDocumentArguments, item).model_dump(exclude_unset=True)
     operation = edit_operations.resolve_operation(fields)
     values = {name: value for name, value in fields.items() if name != "operation"}
+    if (writing_tool := edit_operations.load_writing_tool(operation)) is not None:
+        edit_operations.check_fields(operation, values)
+        if operation == "restore_document":
+            from tools.history.restore_document import build_restoration
+
+            return build_restoration(context, values, is_partial=is_partial)
+        return writing_tool.writer.build(context, values)
     field_names = {field.name for field in edit_operations.get_operation_fields(operation)}
     section = next((name for name in ("slug", "parent_slug") if name in field_names), None)
     if section and isinstance(file := values.get("file"), str) and "#" in file:
@@ -126,8 +181,13 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
 
 
 def _enrich(result: WriteResult, step: PlanStep) -> Data:
-    """Return the progress of a section if the operation changed its tasks."""
-    return describe_progress(result, step) if step.outcome and "task_index" in step.outcome.result else {}
+    """Return the progress of a section if the operation changed its tasks, and the next task after a tick."""
+    fields = step.outcome.result if step.outcome else {}
+    if "completed" in fields or "reopened" in fields:
+        return describe_progress(result, step)
+    if "task_index" in fields:
+        return {"progress": describe_progress(result, step)["progress"]}
+    return {}
 
 
 def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:

@@ -1,6 +1,7 @@
 """The operations of edit_document: their fields, how a call selects one, and examples after an error.
 
-An example has the caller's fields, and valid values for the missing fields.
+Some operations are those of other writing tools, so that one batch can contain every change. An example has
+the caller's fields, and valid values for the missing fields.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from tools.arguments import Boolean, Integer, InvalidArguments, Object, find_nearest_fields
+from tools.arguments import Boolean, Integer, InvalidArguments, Object, Strings, find_nearest_fields
 from tools.examples import with_sections, with_task
 from tools.outline import TASKS_KEY
 from workspace.document.addresses import read_fragment
@@ -21,12 +22,13 @@ from workspace.nearest import find_nearest
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from tools.tool import CallArguments
+    from tools.tool import CallArguments, Tool
+    from tools.writer import Writer
     from workspace.edits.operation import DocumentOperation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
 
-SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
+EDIT_FIELDS: Mapping[str, Mapping[str, str]] = {
     "add_section": {
         "file": "string",
         "title": "string",
@@ -79,25 +81,52 @@ SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
     "set_metadata": {"file": "string", "metadata": "object"},
     "move_document": {"file": "string", "new_path": "string"},
 }
-"""The fields of each operation as a client lists them; `?` marks an optional field.
+"""The fields of each operation of edit_document alone; `?` marks an optional field.
 
 They repeat the fields of the classes in `workspace.edits`, and a test compares both. To import the classes
 would take a fifth of the time of a list of tools, measured without the SDK.
 """
 
-# Other tools, by a word in the name of an operation that edit_document does not have.
-_TOOL_BY_WORD = {
+TOOL_OPERATIONS: Mapping[str, Mapping[str, str]] = {
+    "create_document": {
+        "doc_type": "string",
+        "title": "string",
+        "initial_content?": "string",
+        "folder?": "string",
+    },
+    "remove_document": {"path?": "string", "file?": "string", "slug?": "string"},
+    "complete_task": {"file": "string", "slug": "string", "note?": "string"},
+    "reopen_task": {"file": "string", "slug": "string"},
+    "tag_document": {"file": "string", "tags": "array", "remove?": "boolean", "replace?": "boolean"},
+    "restore_document": {"file?": "string", "slug?": "string", "ref?": "string", "undo?": "string"},
+}
+"""The fields of the operations that are tools too, without the fields that all writing tools share."""
+
+SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {**EDIT_FIELDS, **TOOL_OPERATIONS}
+"""The fields of each operation as a client lists them."""
+
+# The operations of other tools that their fields imply; to remove or complete, a call names the operation.
+_IMPLIED_TOOL_OPERATIONS = ("create_document", "tag_document", "restore_document")
+
+# Known operations, by a word in the name of an unknown one.
+_OPERATION_BY_WORD = {
     "remove": "remove_document",
     "delete": "remove_document",
     "complete": "complete_task",
     "reopen": "reopen_task",
     "tag": "tag_document",
     "create": "create_document",
+    "restore": "restore_document",
+    "undo": "restore_document",
+    "revert": "restore_document",
 }
 
 # Wrong names of operations that language models send, and the operations that they mean.
 _SYNONYMS = {
     "delete_task": "remove_task",
+    "delete_section": "remove_document",
+    "remove_section": "remove_document",
+    "create_section": "add_section",
     "edit_task": "update_task",
     "rename_task": "update_task",
     "rename_document": "move_document",
@@ -107,7 +136,13 @@ _SYNONYMS = {
 }
 
 # The types of the fields in a call.
-_ARGUMENT_TYPES: dict[str, object] = {"string": str, "boolean": Boolean, "integer": Integer, "object": Object}
+_ARGUMENT_TYPES: dict[str, object] = {
+    "string": str,
+    "boolean": Boolean,
+    "integer": Integer,
+    "object": Object,
+    "array": Strings,
+}
 
 
 class OperationField(NamedTuple):
@@ -124,6 +159,27 @@ def get_operation_fields(name: str) -> tuple[OperationField, ...]:
     return tuple(
         OperationField(field.removesuffix("?"), kind, field.endswith("?"))
         for field, kind in SPECIFICATIONS[name].items()
+    )
+
+
+class WritingTool(NamedTuple):
+    """A writing tool whose operation edit_document has too."""
+
+    tool: Tool
+    writer: Writer
+
+
+def load_writing_tool(operation: str) -> WritingTool | None:
+    """Return the tool of an operation; None for an operation of edit_document alone."""
+    if operation not in TOOL_OPERATIONS:
+        return None
+    from tools.documents import create_document, remove_document
+    from tools.history import restore_document
+    from tools.tasks import complete_task, reopen_task, tag_document
+
+    modules = (create_document, remove_document, complete_task, reopen_task, tag_document, restore_document)
+    return next(
+        WritingTool(module.TOOL, module.WRITER) for module in modules if module.TOOL.name == operation
     )
 
 
@@ -158,16 +214,7 @@ def resolve_operation(arguments: CallArguments) -> str:
     if name is not None:
         if not isinstance(name, str) or name not in SPECIFICATIONS:
             shown_name = str(name)[:100]
-            nearest = (
-                [_SYNONYMS[shown_name]]
-                if shown_name in _SYNONYMS
-                else find_nearest(shown_name, SPECIFICATIONS)
-            )
-            other_tool = (
-                None
-                if shown_name in _SYNONYMS
-                else next((tool for word, tool in _TOOL_BY_WORD.items() if word in shown_name.lower()), None)
-            )
+            nearest = _find_nearest_operations(shown_name)
             fix = (
                 f"Did you mean '{nearest[0]}'?"
                 if nearest
@@ -175,7 +222,7 @@ def resolve_operation(arguments: CallArguments) -> str:
             )
             raise InvalidArguments(
                 f"unknown operation '{shown_name}'",
-                fix=f"Use the tool {other_tool}." if other_tool else fix,
+                fix=fix,
                 field="operation",
                 valid_operations=list(SPECIFICATIONS),
             )
@@ -184,9 +231,7 @@ def resolve_operation(arguments: CallArguments) -> str:
     matching_names = _list_matching_operations(arguments, field_names)
     if len(matching_names) > 1:
         implied_names = [
-            name
-            for name in matching_names
-            if (fields := load_operation_classes()[name].implied_by) and fields <= field_names
+            name for name in matching_names if (fields := _get_implied_by(name)) and fields <= field_names
         ]
         matching_names = implied_names if len(implied_names) == 1 else matching_names
     if len(matching_names) == 1:
@@ -205,23 +250,43 @@ def guess_operation(arguments: CallArguments) -> str | None:
     """Return the most likely operation of an invalid call; None if it is ambiguous."""
     name = arguments.get("operation")
     if isinstance(name, str):
-        nearest = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
+        nearest = [name] if name in SPECIFICATIONS else _find_nearest_operations(name[:100])
         return nearest[0] if nearest else None
     field_names = {field for field in arguments if field != "operation"}
     matching_names = _list_matching_operations(arguments, field_names)
     implied_names = [
         name
         for name in matching_names or SPECIFICATIONS
-        if (fields := load_operation_classes()[name].implied_by) & field_names and fields <= field_names
+        if (fields := _get_implied_by(name)) & field_names and fields <= field_names
     ]
     if len(implied_names) == 1:
         return implied_names[0]
     return matching_names[0] if len(matching_names) == 1 else None
 
 
+def _find_nearest_operations(name: str) -> list[str]:
+    """Return the operations nearest to an unknown name: by synonym, spelling, or a word of it."""
+    if name in _SYNONYMS:
+        return [_SYNONYMS[name]]
+    return find_nearest(name, SPECIFICATIONS) or [
+        operation for word, operation in _OPERATION_BY_WORD.items() if word in name.lower()
+    ]
+
+
+def _get_implied_by(name: str) -> frozenset[str]:
+    """Return the fields that imply an operation; empty for an operation of another tool."""
+    operation_class = load_operation_classes().get(name)
+    return operation_class.implied_by if operation_class else frozenset()
+
+
 def _list_matching_operations(arguments: CallArguments, field_names: set[str]) -> list[str]:
-    """Return the operations that the fields match; the `slug` of a task selects operations on tasks."""
-    matching_names = [name for name in SPECIFICATIONS if _matches_fields(name, field_names)]
+    """Return the operations that the fields match; the `slug` of a task selects operations on tasks.
+
+    An operation of another tool matches only if no operation of edit_document alone does.
+    """
+    matching_names = [name for name in load_operation_classes() if _matches_fields(name, field_names)]
+    if not matching_names:
+        return [name for name in _IMPLIED_TOOL_OPERATIONS if _matches_fields(name, field_names)]
     slug = arguments.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
     return [
@@ -258,6 +323,13 @@ def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOpe
 
     Raises InvalidArguments for a missing field, and for a field of another operation.
     """
+    check_fields(operation, values)
+    operation_instance: DocumentOperation = cast("Any", load_operation_classes()[operation])(**values)
+    return operation_instance
+
+
+def check_fields(operation: str, values: Mapping[str, object]) -> None:
+    """Raise InvalidArguments for a missing field of an operation, and for a field of another operation."""
     fields = {field.name: field for field in get_operation_fields(operation)}
     for name in values:
         if name not in fields:
@@ -281,8 +353,6 @@ def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOpe
             field=missing_names[0],
             missing=missing_names,
         )
-    operation_instance: DocumentOperation = cast("Any", load_operation_classes()[operation])(**values)
-    return operation_instance
 
 
 Data = dict[str, Any]
@@ -339,6 +409,8 @@ def complete_fields(operation: str, values: Data) -> Data:
 def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
+    if (writing_tool := load_writing_tool(operation)) is not None:
+        return _correct_tool_example(writing_tool.tool, example, error, snapshot)
     if load_operation_classes()[operation].names_task:
         example = with_task(example, error, snapshot)
         # The requested destination may be the invalid field, so the example uses the task's own section.
@@ -357,6 +429,16 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
         return {**example, "new_path": _find_free_path(example["file"], snapshot), "dry_run": True}
     is_invalid_move = operation == "move_section" and error.code in _MOVE_ERRORS
     return _with_move_to_end(example, snapshot) if is_invalid_move else example
+
+
+def _correct_tool_example(tool: Tool, example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """Return an example of an operation of another tool, corrected by that tool."""
+    fields = {name: value for name, value in example.items() if name != "operation"}
+    if tool.correct:
+        fields = tool.correct(fields, error, snapshot)
+    if error.details.get("field") == "operation" and tool.destructive:
+        fields["dry_run"] = True  # the operation is a guess
+    return {"operation": example["operation"], **fields}
 
 
 def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:

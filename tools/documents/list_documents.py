@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_arguments
+from tools.arguments import Arguments, Boolean, Integer, read_arguments
 from tools.examples import list_suggested_names
 from tools.outline import build_truncation_hint, summarize_sections
 from tools.pages import paths_after, read_list_cursor, write_list_cursor
@@ -36,12 +36,12 @@ class ListDocumentsArguments(Arguments):
     """The input of list_documents."""
 
     path: str = Field(".", description="Folder or document")
-    type: str | None = Field(None, description="Filter")
-    tag: str | None = Field(None, description="Filter")
+    type: str | None = None
+    tag: str | None = None
     has_open_tasks: Boolean | None = Field(None, description="true: some open; false: none")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
-    cursor: str | None = Field(None, description="next_cursor")
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    cursor: str | None = None
+    ref: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

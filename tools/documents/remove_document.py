@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from tools.arguments import InvalidArguments, read_arguments, resolve_target, select_requested_fields
 from tools.examples import with_removal_target
 from tools.tool import Answer, NextStep, Tool, call
@@ -23,9 +21,9 @@ if TYPE_CHECKING:
 class RemoveDocumentArguments(WriteFields):
     """The input of remove_document."""
 
-    path: str | None = Field(None, description="Document")
-    file: str | None = Field(None, description="Document of the section")
-    slug: str | None = Field(None, description="Section")
+    path: str | None = None
+    file: str | None = None
+    slug: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
+from tools.arguments import Arguments, Integer, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -23,9 +23,9 @@ MAX_LIMIT = 50
 class SearchDocumentsArguments(Arguments):
     """The input of search_documents."""
 
-    query: str = Field(description="Words")
+    query: str
     limit: Integer = Field(5, ge=1, le=MAX_LIMIT)
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    ref: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

@@ -52,9 +52,9 @@ MAX_VIEWS = 50
 class ViewDocumentArguments(Arguments):
     """The input of view_document."""
 
-    file: str | None = Field(None, description="Path")
+    file: str | None = None
     slug: str | None = Field(None, description="Section or task address; else the outline")
-    include_subsections: Boolean = Field(False, description="With all below it")
+    include_subsections: Boolean = False
     offset: Natural | None = Field(None, description="Character to continue from")
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
     ref: str | None = Field(None, description=REF_DESCRIPTION)

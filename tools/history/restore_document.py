@@ -93,10 +93,14 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         )
     # Without mode "each", a commit is reverted completely or not at all.
     is_partial = fields.get("mode") == "each"
-    return replace(WRITER, build=partial(_build_operation, is_partial=is_partial)).run(context, arguments)
+    return replace(WRITER, build=partial(build_restoration, is_partial=is_partial)).run(context, arguments)
 
 
-def _build_operation(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
+def build_restoration(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
+    """Return the operation of a call; `is_partial` permits an undo that leaves conflicting parts unchanged.
+
+    Raises InvalidArguments, and the errors of `resolve_branch_ref`.
+    """
     from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
     from workspace.revisions import resolve_branch_ref
 
@@ -177,5 +181,5 @@ TOOL = Tool(
 )
 
 WRITER = Writer(
-    tool=lambda: TOOL, build=_build_operation, success_fields={"restored": True}, next_step=_next_step
+    tool=lambda: TOOL, build=build_restoration, success_fields={"restored": True}, next_step=_next_step
 )

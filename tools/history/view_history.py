@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from tools.arguments import (
-    REF_DESCRIPTION,
     Arguments,
     Boolean,
     Integer,
@@ -53,7 +52,7 @@ class ViewHistoryArguments(Arguments):
     diff: Boolean | None = Field(None, description="With diffs; by default for a section only")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Commits of a page")
     cursor: str | None = Field(None, description="next_cursor of the last page")
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    ref: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

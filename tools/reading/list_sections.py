@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
+from tools.arguments import Arguments, Integer, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import build_error_marker, get_section_name, with_existing_text
@@ -28,7 +28,7 @@ class ListSectionsArguments(Arguments):
     """The input of list_sections."""
 
     file_path: str = Field(description="Path to file")
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    ref: str | None = None
     limit: Integer = Field(MAX_SECTIONS_LISTED, description="Sections to list", ge=1, le=MAX_SECTIONS_LISTED)
     cursor: str | None = Field(None, description="Next page: the cursor of the last answer")
 

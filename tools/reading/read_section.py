@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF_DESCRIPTION, Arguments, InvalidArguments, Natural, read_arguments
+from tools.arguments import Arguments, InvalidArguments, Natural, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import build_missing_section_fields, get_section_name, with_existing_text
@@ -29,7 +29,7 @@ class ReadSectionArguments(Arguments):
 
     file_path: str = Field(description="Path to file")
     section_heading: str = Field(description="Heading to search for (e.g., '3.1', 'Methods', 'Introduction')")
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    ref: str | None = None
     offset: Natural | None = Field(None, description="Character to continue from in a long section")
 
 

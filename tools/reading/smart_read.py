@@ -10,7 +10,6 @@ from pydantic import Field
 from tools.arguments import (
     MAX_BUDGET_TOKENS,
     MIN_BUDGET_TOKENS,
-    REF_DESCRIPTION,
     Arguments,
     Budget,
     Integer,
@@ -56,7 +55,7 @@ class SmartReadArguments(Arguments):
         description="Summary generation style (default: structured); outline: headings with sizes; lead: "
         "first sentences",
     )
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    ref: str | None = None
     threshold: Integer = Field(
         DEFAULT_THRESHOLD_TOKENS, description="Tokens from which auto summarizes", ge=1
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, Natural, read_arguments
+from tools.arguments import Arguments, Integer, InvalidArguments, Natural, read_arguments
 from tools.examples import with_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, count_fitting_characters
 from tools.read_context import ReadContext
@@ -40,8 +40,8 @@ class GetDocArguments(Arguments):
         ge=0,
         le=MAX_CONTEXT_CHUNKS,
     )
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
-    offset: Natural | None = Field(None, description="Character to continue from")
+    ref: str | None = None
+    offset: Natural | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

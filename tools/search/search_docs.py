@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, read_arguments
+from tools.arguments import Arguments, Integer, InvalidArguments, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -36,7 +36,7 @@ class SearchDocsArguments(Arguments):
         description="Opaque pagination token returned from a previous search. Omit for the first page. "
         "Returns an error if invalid or malformed.",
     )
-    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    ref: str | None = None
     path: str | None = Field(None, description="Folder, document or glob.")
     type: str | None = Field(None, description="Filter results by type.")
     tags: str | None = Field(None, description="Filter results by tags.")
@@ -191,5 +191,6 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     schema=_with_taxonomy,
+    lists_taxonomy=True,
     describe=_describe,
 )

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class CompleteTaskArguments(WriteFields):
     """The input of complete_task."""
 
-    file: str | None = Field(None, description="Path")
+    file: str | None = None
     slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
-    note: str | None = Field(None, description="What was done")
+    note: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

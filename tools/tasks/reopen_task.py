@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from tools.arguments import read_arguments, select_requested_fields
 from tools.examples import with_task
 from tools.task_progress import describe_progress, resolve_task_target, suggest_next_task
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
 class ReopenTaskArguments(WriteFields):
     """The input of reopen_task."""
 
-    file: str | None = Field(None, description="Path")
-    slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
+    file: str | None = None
+    slug: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

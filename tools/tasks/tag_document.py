@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class TagDocumentArguments(WriteFields):
     """The input of tag_document."""
 
-    file: str | None = Field(None, description="Path")
-    tags: Strings | None = Field(None, description="To add")
+    file: str | None = None
+    tags: Strings | None = None
     remove: Boolean | None = Field(None, description="Remove these instead")
     replace: Boolean | None = Field(None, description="Keep only these")
 

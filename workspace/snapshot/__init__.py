@@ -3,4 +3,5 @@
 document_types.py  document types
 overlay.py         overlays
 snapshot.py        snapshots
+type_names.py      the names of document types
 """

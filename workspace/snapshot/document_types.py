@@ -8,17 +8,16 @@ from templates import DocumentType, InvalidTemplate, builtin_types, parse_type
 from workspace.config.toml import DEEP_KEY
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
+from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workspace.snapshot.snapshot import Snapshot
 
-TYPES_FOLDER = ".docyard/templates"
 TYPE_FILES = ("type.toml", "document.md")
 """The files of a type's folder."""
 
-MAX_TYPES = 64
 _MAX_FILE_BYTES = 100_000
 
 

@@ -10,8 +10,9 @@ from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.links.file_tree import group_by_stem
 from workspace.lru_cache import LRUCache
-from workspace.snapshot.document_types import MAX_TYPES, TYPE_FILES, TYPES_FOLDER, read_type
+from workspace.snapshot.document_types import TYPE_FILES, read_type
 from workspace.snapshot.snapshot import check_lfs_pointer
+from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

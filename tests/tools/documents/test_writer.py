@@ -168,7 +168,7 @@ def test_task_answer_has_progress(call_tool: CallTool) -> None:
     assert answer.data["next_task"] == {"slug": "tasks[2]", "title": "Ship it", "completed": False}
     assert answer.data["next_step"] == "Complete tasks[2] or view_document for progress"
     last_answer = call_tool("complete_task", file="api.md", slug="tasks[2]")
-    assert last_answer.data["next_task"] is None
+    assert "next_task" not in last_answer.data
     assert 'view_document {"file": "api.md"}' in last_answer.data["next_step"]
 
 

@@ -17,7 +17,7 @@ def build_definition(tool: Tool) -> dict[str, Any]:
     """Return a tool's definition without the additions of a workspace."""
     return {
         "name": tool.name,
-        "title": tool.title,
+        **tool.title_field(),
         "description": tool.description,
         "inputSchema": build_input_schema(tool.arguments),
         "annotations": tool.annotations(),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workspace.git.trees import WholeEntry
     from workspace.proposals.actions.discuss import RelayedEvent
     from workspace.proposals.actions.merge_gate import MergeRequirements
+    from workspace.proposals.actions.open import NewProposal
     from workspace.proposals.actions.refresh import RefreshResolutions
     from workspace.proposals.actions.repository import ActionResult, Actor, ProposedWrite
     from workspace.proposals.events import Event, ReviewDecision
@@ -102,10 +103,12 @@ class ProposalActions:
         base_commit: str | None = None,
         seen_texts: SeenTexts | None = None,
         request: Request | None = None,
+        new_proposal: NewProposal | None = None,
     ) -> ProposedWrite:
-        """Write operations to a new proposal, because the policy does not allow a direct write.
+        """Write operations to a new proposal, named by the caller or by the commit message of the write.
 
-        The parameters and errors are those of `Workspace.write`. Also raises InvalidTarget.
+        The other parameters and the errors are those of `Workspace.write`. Also raises InvalidTarget, and
+        InvalidEventText for the title or description of `new_proposal`.
         """
         call = WriteRequest(
             workspace=self._workspace,
@@ -121,7 +124,7 @@ class ProposalActions:
             check_new_request=None,  # the target is a proposal
             person=actor.person,
         )
-        return open.propose(self._repository, call, actor)
+        return open.propose(self._repository, call, actor, new_proposal)
 
     def has_proposal_for(self, request: Request) -> bool:
         """Return True if a call with this key became or opened a proposal."""

@@ -6,7 +6,7 @@ A direct write to a protected path opens a proposal, and is written to its branc
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.branch import check_branch
 from workspace.git import trees
@@ -120,17 +120,37 @@ def append_opened_event(
     return repository.find(id)
 
 
+class NewProposal(NamedTuple):
+    """The title and description of a proposal that a write opens; `submit` requests a review at once."""
+
+    title: str
+    description: str
+    submit: bool
+
+    def validate(self) -> NewProposal:
+        """Return the proposal with its texts as they are stored. Raises InvalidEventText."""
+        return NewProposal(
+            validate_title(self.title),
+            validate_text(self.description, "description", may_be_empty=True),
+            self.submit,
+        )
+
+
 _DEFAULT_TITLE = "Change what is protected"
 _MAX_DESCRIPTION_CHARACTERS = 20_000
 
 
-def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) -> ProposedWrite:
+def propose(
+    repository: ProposalRepository, call: WriteRequest, actor: Actor, new_proposal: NewProposal | None = None
+) -> ProposedWrite:
     """Write a call's operations to a new proposal; no proposal is opened if they change nothing.
+
+    Without `new_proposal`, the commit message of the call becomes the title and the description.
 
     The branch is created first, then the operations are written, then the event is appended. An unfinished
     proposal after a crash is not listed, and a retry with the same key completes it. The branch is removed if
-    the write fails. Raises the errors of `Workspace.write`, InvalidTarget, and ProposalEnded if an earlier
-    call with the key wrote to a branch that was deleted.
+    the write fails. Raises the errors of `Workspace.write`, InvalidEventText, InvalidTarget, and
+    ProposalEnded if an earlier call with the key wrote to a branch that was deleted.
     """
     workspace = call.workspace
     require_writable(workspace.git)
@@ -145,7 +165,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     planned_result = replace(call, dry_run=True, skip_policy=True).write()
     if call.dry_run or not planned_result.changes:
         return ProposedWrite(None, planned_result)
-    title, description = _describe_call(call, planned_result)
+    title, description, submit = new_proposal or (*_describe_call(call, planned_result), False)
     branch = find_unfinished_branch(workspace.git, id, title)
     with create_branch_with_rollback(repository, id, branch, planned_result.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
@@ -153,7 +173,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
         if not result.changes and result.recorded_request is None:
             return ProposedWrite(None, result)
         proposal = append_opened_event(
-            repository, id, title, description, target, branch, actor, submit=False, key=key
+            repository, id, title, description, target, branch, actor, submit=submit, key=key
         )
         return ProposedWrite(proposal, result)
 

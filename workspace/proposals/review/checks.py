@@ -16,8 +16,9 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
 from workspace.merge.file_tree import MergedFileTree
-from workspace.snapshot.document_types import MAX_TYPES, TYPE_FILES, TYPES_FOLDER, read_type, read_types
+from workspace.snapshot.document_types import TYPE_FILES, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER
 from workspace.validation.rule import RuleContext, Severity
 from workspace.validation.rules import (
     duplicate_anchor,

@@ -1,0 +1,110 @@
+"""The operations of other writing tools in a batch of edit_document."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.loops import loop_over
+from tests.repositories import Repo
+from tests.tools.conftest import CallTool
+from tools.arguments import list_field_names
+from tools.documents.edit_operations import (
+    SPECIFICATIONS,
+    get_operation_fields,
+    load_operation_classes,
+    load_writing_tool,
+    resolve_operation,
+)
+from tools.writer import WriteFields
+
+pytestmark = pytest.mark.smoke
+
+TOOL_OPERATIONS = [name for name in SPECIFICATIONS if load_writing_tool(name)]
+
+
+def test_every_operation_is_of_edit_document_or_of_another_tool() -> None:
+    assert [name for name in SPECIFICATIONS if name not in load_operation_classes()] == TOOL_OPERATIONS
+
+
+@loop_over("name", TOOL_OPERATIONS)
+def test_fields_are_those_of_the_other_tool(name: str) -> None:
+    writing_tool = load_writing_tool(name)
+    assert writing_tool
+    fields = set(list_field_names(writing_tool.tool.arguments)) - set(list_field_names(WriteFields))
+    assert {field.name for field in get_operation_fields(name)} == fields
+
+
+def test_one_batch_creates_edits_completes_tags_and_removes(call_tool: CallTool, repo: Repo) -> None:
+    call_tool("view_document", operations=[{"file": "notes/plain.md", "slug": "_preamble"}])
+    operations = [
+        {"operation": "create_document", "doc_type": "process_checklist", "title": "Release"},
+        {"operation": "add_task", "file": "release.md", "slug": "tasks", "title": "Tag it"},
+        {"operation": "complete_task", "file": "release.md", "slug": "tasks[0]", "note": "v2"},
+        {"operation": "reopen_task", "file": "release.md", "slug": "tasks[0]"},
+        {"operation": "tag_document", "file": "release.md", "tags": ["ops"]},
+        {"operation": "restore_document", "file": "api.md", "ref": "HEAD"},
+        {"operation": "remove_document", "path": "notes/plain.md"},
+    ]
+    data = call_tool("edit_document", operations=operations, mode="all").data
+    created, _, completed, reopened, tagged, restored, removed = data["batch_results"]
+    assert (created["path"], created["created"]) == ("release.md", True)
+    progress = {"total": 1, "completed": 0}  # after the batch
+    assert (completed["completed"], completed["progress"]) == (True, progress)
+    assert (reopened["reopened"], reopened["progress"]) == (True, progress)
+    assert tagged["tags_applied"] == ["ops"]
+    assert restored["changed"] is False
+    assert removed["removed"] == "document"
+    assert repo.git("log", "--format=%(trailers:key=Docyard-Tool,valueonly)", "-1").strip() == "edit_document"
+    assert repo.git("show", "--name-status", "--format=", "HEAD").split() == [
+        *("D", "notes/plain.md"),
+        *("A", "release.md"),
+    ]
+
+
+@loop_over(
+    ("fields", "operation"),
+    [
+        ({"doc_type": "runbook", "title": "Deploy"}, "create_document"),
+        ({"file": "api.md", "tags": ["a"]}, "tag_document"),
+        ({"undo": "HEAD"}, "restore_document"),
+        ({"file": "api.md", "slug": "endpoints", "ref": "HEAD"}, "restore_document"),
+        ({"file": "api.md", "slug": "tasks[0]", "note": "x"}, "update_task"),
+        ({"operation": "complete_task", "file": "api.md", "slug": "tasks[0]"}, "complete_task"),
+    ],
+)
+def test_fields_imply_the_operation(fields: dict[str, object], operation: str) -> None:
+    assert resolve_operation(fields) == operation
+
+
+def test_removal_and_completion_are_not_implied(call_tool: CallTool, repo: Repo) -> None:
+    for fields in ({"path": "api.md"}, {"file": "api.md", "slug": "tasks[0]"}):
+        assert call_tool("edit_document", **fields).data["code"] == "INVALID_ARGUMENTS"
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
+
+
+@loop_over("name", TOOL_OPERATIONS)
+def test_error_has_the_fields_and_an_example_of_the_operation(call_tool: CallTool, name: str) -> None:
+    data = call_tool("edit_document", operation=name, file="missing.md", slug="tasks[9]", unknown=1).data
+    assert data["error"] == "unknown field 'unknown'"
+    data = call_tool("edit_document", operation=name, new_title="A").data
+    assert data["error"] == f"'new_title' is not a field of {name}"
+    assert data["usage"] == {"operation": name, **SPECIFICATIONS[name]}
+    assert data["example"]["operation"] == name
+    usage = call_tool("edit_document", operation=name).data
+    assert json.loads(usage["next_step"].partition("edit_document ")[2])["operation"] == name
+
+
+def test_unknown_operation_in_long_batch_names_the_nearest(call_tool: CallTool, repo: Repo) -> None:
+    operations: list[dict[str, object]] = [
+        {"operation": "add_section", "file": "api.md", "title": f"Part {number}"} for number in range(39)
+    ]
+    operations.insert(20, {"operation": "delete_file", "path": "api.md"})
+    data = call_tool("edit_document", operations=operations, mode="all").data
+    assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
+    failure = data["batch_results"][20]
+    assert (failure["error"], failure["fix"]) == (
+        "unknown operation 'delete_file'",
+        "Did you mean 'remove_document'?",
+    )
