@@ -39,9 +39,9 @@ def child_environment(home: Path) -> dict[str, str]:
 
 
 def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
-    """Return the result of `benchmarks.<module>.measure(**arguments)` in a fresh process, with `peak_mb`.
+    """Return the result of `benchmarks.<module>.measure(**arguments)` in a new process, with `peak_mb`.
 
-    The peak is the sum over the process and its children.
+    `peak_mb` is the peak of the total memory of the process and its children.
     """
     command = [sys.executable, "-m", "benchmarks.child", module, json.dumps(arguments, default=str)]
     with (

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.child import measure
 from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText, draw_queries, make_repository
-from benchmarks.documents import shortcuts
+from benchmarks.documents import fast_readers
 from benchmarks.engines import fts5, tantivy
 from benchmarks.reports.figures import describe_machine, list_package_versions
 from benchmarks.search import full_index, known_items
@@ -154,7 +154,7 @@ def _measure_first_queries(bench: Bench) -> Results:
     query_sets = bench.draw_query_sets()
     in_process = bench.measure("search.first_queries", **query_sets._asdict())
     return {
-        "asks": {
+        "first_queries": {
             **{name: in_process[name] for name in ("questions", "phrases")},
             **first_queries.measure(bench.repository, bench.home, query_sets),
         }
@@ -180,12 +180,12 @@ def _measure_links(bench: Bench) -> Results:
     return {"links": bench.measure("documents.link_graph", count=EDIT_COUNT)}
 
 
-def _measure_shortcuts(bench: Bench) -> Results:
-    """Measure waiting times of users with all fast readers, and without each of them."""
-    modes = {"with": None, **{name: name for name in shortcuts.READERS}}
+def _measure_fast_readers(bench: Bench) -> Results:
+    """Measure processor times with all fast readers, and without each of them."""
+    modes = {"with": None, **{name: name for name in fast_readers.READERS}}
     return {
-        "shortcuts": {
-            mode: bench.measure("documents.shortcuts", without=name, count=EDIT_COUNT)
+        "fast_readers": {
+            mode: bench.measure("documents.fast_readers", without=name, count=EDIT_COUNT)
             for mode, name in modes.items()
         }
     }
@@ -196,7 +196,7 @@ def _measure_artifact(bench: Bench) -> Results:
 
     Raises ListsDiffer.
     """
-    paths = {"out": bench.home / "artifact", "key": bench.home / "artifact.key"}
+    paths = {"artifact_folder": bench.home / "artifact", "key_file": bench.home / "artifact.key"}
     build = bench.measure("search.artifact", **paths)
     openings = [
         measure("search.artifact_opening", bench.home, queries=bench.queries, **paths)
@@ -232,10 +232,10 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "bombs": ("Adversarial queries", _measure_adversarial_queries),
     "start": ("Starting servers", _measure_starts),
     "trips": ("Round trips over stdio", _measure_round_trips),
-    "asks": ("First runs of queries", _measure_first_queries),
+    "first_queries": ("First runs of queries", _measure_first_queries),
     "edits": ("Edits", _measure_edits),
     "links": ("The link graph", _measure_links),
-    "shortcuts": ("Fast readers", _measure_shortcuts),
+    "fast_readers": ("Fast readers", _measure_fast_readers),
     "artifact": ("Artifacts", _measure_artifact),
     "git": ("Commits among 100,000 files", _measure_git),
     "checkout": ("A work tree of 10,000 files", _measure_checkout),

@@ -13,8 +13,8 @@ forges/            clients of the supported forges: GitHub, GitLab, and Gitea or
 http/              the HTTP server: authentication, and the routing of requests to MCP or pages
 mcp_server/        the MCP server: the only package that imports `mcp` and `mcp_types`
 open_workspace.py  the functions that open the workspace of a command's options
-proposals/         proposals as commands and pages show them
-service.py         the content that a server serves, over stdio or HTTP
+proposals/         the data of proposals that both commands and pages show
+service.py         the content that a server offers, over stdio or HTTP
 startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages
 sync.py            synchronisation of a served repository with its remote
 terminal/          the terminal: its user, its output, and the exit codes

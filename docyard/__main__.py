@@ -1,4 +1,4 @@
-"""`python -m docyard` and the console script `docyard`."""
+"""The entry point of `python -m docyard` and of the console script `docyard`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from os.path import dirname  # loaded at every start of Python, so no file of th
 
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname(dirname(__file__)):
     # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide
-    # Docyard's package. A source checkout needs this entry: the current directory contains the packages.
+    # Docyard's package. The entry stays if the current directory is a source checkout with these packages.
     del sys.path[0]
 
 

@@ -10,7 +10,7 @@ from docyard.terminal.exits import Exit
 
 
 class CommittingCommand(click.Command):
-    """A command that may commit."""
+    """A command that may commit. After a commit, its errors are reported as notes."""
 
     def invoke(self, ctx: click.Context) -> object:
         return run_committing_command(lambda: super(CommittingCommand, self).invoke(ctx))
@@ -19,8 +19,8 @@ class CommittingCommand(click.Command):
 def run_committing_command(run_command: Callable[[], object]) -> object:
     """Run a command and return its exit code, which is 0 after a commit, even if a later step fails.
 
-    A caller that reads an error repeats the command, and would commit twice. A closed pipe is not a failure
-    of the command.
+    A caller repeats a command that fails, and would commit twice. BrokenPipeError is always raised, because
+    a closed pipe is not a failure of the command.
     """
     # Imported here because most commands do not need it.
     from tools.errors import escape_invisible

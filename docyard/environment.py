@@ -79,13 +79,16 @@ def copy_variables() -> Mapping[str, str]:
 
 
 def read_remote_access() -> Access:
-    """Return the credentials for remotes: from the variables of Docyard and of forges, and the SSH agent."""
+    """Return the credentials for remotes, from variables of Docyard and of forges, and from files.
+
+    The SSH agent is used if its variable is set.
+    """
     from workspace.git.remotes.credentials import FORGES, Access
 
     forge_tokens = {
         host: token
-        for host, (_, names) in FORGES.items()
-        if (token := next((os.environ[name] for name in names if os.environ.get(name)), None))
+        for host, (_, variables) in FORGES.items()
+        if (token := next((os.environ[name] for name in variables if os.environ.get(name)), None))
     }
     credentials_file = os.environ.get(CREDENTIALS)
     key_file = os.environ.get(SSH_KEY)
@@ -105,7 +108,7 @@ def read_remote_access() -> Access:
 
 
 def read_forge_access() -> ForgeAccess:
-    """Return the forge's URL and tokens: from the variables of Docyard and of forges."""
+    """Return the forge's URL and tokens, from the variables of Docyard and of forges."""
     from docyard.forges.forge_repository import ForgeAccess
 
     return ForgeAccess(
@@ -127,9 +130,9 @@ def _find_settings_folder(home: Path) -> Path:
 
 
 def _find_ssh_keys(home: Path) -> tuple[Path, ...]:
-    """Return the keys that ssh itself would try (ssh_config, "IdentityFile"), of common types."""
-    keys = (home / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
-    return tuple(key for key in keys if key.is_file())
+    """Return the private key files of common types that ssh tries by default (ssh_config, "IdentityFile")."""
+    key_files = (home / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
+    return tuple(file for file in key_files if file.is_file())
 
 
 def is_completion_request() -> bool:

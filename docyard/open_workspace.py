@@ -1,4 +1,4 @@
-"""The functions that open the workspace of a command's options."""
+"""Functions that open the workspace that the options of a command name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def find_folder(repo: Path | None) -> Path:
-    """Return the folder that `-C` names, as an absolute path. Raises CommandError if it is invalid."""
+    """Return the folder that `-C` names, as an absolute path; without `-C`, the current directory.
+
+    Raises CommandError if the path names an unknown user or is too long.
+    """
     current_folder = environment.get_current_directory()
     if repo is None:
         return current_folder
@@ -39,7 +42,7 @@ def open_workspace(
 ) -> Workspace:
     """Open the workspace that the options name. Raises WorkspaceError with the reason if it cannot be opened.
 
-    With `durable` None, the workspace's settings apply.
+    If `durable` is False, commits are not synced to disk; else the setting `fsync` applies.
     """
     from workspace.workspace import Workspace
 

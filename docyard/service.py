@@ -1,4 +1,4 @@
-"""The content that a server serves: a repository, or an artifact and its replacements."""
+"""The content that a server offers: a repository, or an artifact and its replacements."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ _PROGRESS_INTERVAL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The content that one server serves.
+    """The content that one server offers.
 
-    `load` is fast and `warm` may be slow; both run in the background. `close` is called once at the end.
-    `index` returns the index for a new request. `people` returns the owners of known tokens; None without a
-    repository. `notify_write` is called after a possible write. `rounds` reads pull requests from the forge,
-    if the server synchronises with a remote.
+    `load` opens the existing index. `warm` updates the index, may be slow, and is called with a progress
+    function. Both run in the background. `close` is called once, when the server ends. `get_index` returns
+    the index for a new request. `get_tokens` returns the tokens of people, or None if an artifact is served.
+    `notify_write` is called after a possible write. `rounds` reads pull requests from the forge, if the
+    server synchronises with a remote.
     """
 
     dispatcher: ToolDispatcher
-    writes: bool
+    may_write: bool
     load: Callable[[], object]
     warm: Callable[[Any], object]
     close: Callable[[], object]
-    index: Callable[[], SearchIndex]
-    people: Callable[[], Tokens | None]
+    get_index: Callable[[], SearchIndex]
+    get_tokens: Callable[[], Tokens | None]
     notify_write: Callable[[], object]
     rounds: ForgeRounds | None = None
 
@@ -58,7 +59,7 @@ def build_repository_service(
     syncs: bool,
     text_tokens: int | None = None,
 ) -> Service:
-    """Return the service of a branch of a repository.
+    """Return the service of a branch of a repository; with `syncs`, it synchronises with a remote.
 
     Raises InvalidConfig if the settings are invalid, because every call would fail.
     """
@@ -91,7 +92,7 @@ def build_repository_service(
         except WorkspaceError as error:  # each write recovers first, and then raises this error
             log.warning("the recovery after a crash failed: %s", error.message)
         index.update_to_tip(progress)
-        index.links.begin(workspace.snapshot())
+        index.links.update_in_background(workspace.snapshot())
 
     def start_and_warm(progress: Progress) -> None:
         if syncs:
@@ -102,7 +103,7 @@ def build_repository_service(
         synchronizer.close()
         index.close()
 
-    def people() -> Tokens:
+    def get_tokens() -> Tokens:
         from workspace.policy.tokens import Tokens
 
         return Tokens(workspace.git.common_dir)
@@ -114,7 +115,7 @@ def build_repository_service(
         start_and_warm,
         close,
         lambda: index,
-        people,
+        get_tokens,
         synchronizer.notify_commit,
         rounds if syncs else None,
     )
@@ -141,7 +142,7 @@ def build_artifact_service(
         log.warning("the artifact's own index is not used (%s); an index is built from its documents", reason)
 
     def load() -> None:
-        with suppress(WorkspaceError):  # the next request raises it
+        with suppress(WorkspaceError):  # the next request raises this error
             artifacts.current()
 
     def warm(progress: Progress) -> None:
@@ -179,7 +180,7 @@ def _check_settings(workspace: Workspace) -> None:
 
 
 def _build_log_progress() -> Progress:
-    """Return a progress function that logs the progress of long work."""
+    """Return a progress function that logs its arguments at most once a second."""
     last_log_time = time.monotonic()
 
     def report(count: int, total: int, message: str) -> None:

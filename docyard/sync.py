@@ -1,4 +1,6 @@
-"""Synchronization while serving: on a schedule, and after commits, as the tip's `docyard.toml` configures.
+"""Synchronization of a served branch with its remote, on a schedule and after commits.
+
+The file `docyard.toml` at the tip of the branch configures the schedule.
 
 The synchronization runs in its own thread, so that no response waits for the network. An error is logged
 once, until another error or a success follows; meanwhile every response reports it (`tools.caveats`).
@@ -24,11 +26,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("docyard")
 
-_COLLECTION_TIME_S = 0.05  # commits within this time become one push
+_COLLECTION_TIME_S = 0.05  # commits within this time are pushed together
 _FIRST_EXCHANGE_DELAY_S = 1.0  # the delay of the first exchange of a schedule
 _SETTINGS_INTERVAL_S = 10.0  # the longest time between two reads of the settings
 _RETRY_DELAY_S, _MAX_RETRY_DELAY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
-_LAST_PUSH_TIMEOUT_S = 5.0  # for the push of the last commits when the server ends
+_LAST_PUSH_TIMEOUT_S = 5.0  # when the server ends, it waits at most this long for the last push
 
 UnpushedTips = frozenset[tuple[str, str]]
 """Branches whose tips the remote does not have, each with its commit."""

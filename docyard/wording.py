@@ -35,11 +35,11 @@ def format_state(state: str) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Return `1 comment`, `2 comments`."""
+    """Return a number with its noun: `1 comment`, `2 comments`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def join_words(words: Iterable[str], conjunction: str = "and") -> str:
-    """Return `one`, `one and two`, `one, two and three`."""
+    """Return words joined as a sentence lists them: `one`, `one and two`, `one, two and three`."""
     items: Sequence[str] = tuple(words)
     return f" {conjunction} ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

@@ -1,7 +1,7 @@
 """Conditions of a query: a tree of values that selects sections.
 
-`index.operators` parses them, and an engine evaluates them. Messages name a part by its
-`query_text`, its text in the query.
+`index.operators` parses conditions, and an engine evaluates them. In messages, a part of a condition is named
+by its `query_text`, which is its text in the query.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class HasValue:
 
 @dataclass(frozen=True, slots=True)
 class HasDate:
-    """The front matter has a date for a key, from `first` to `last` (inclusive; None is open)."""
+    """The front matter has a date for a key, from `first` to `last`, inclusive; None is no limit."""
 
     key: str
     first: str | None

@@ -1,8 +1,8 @@
 """Cursors: opaque tokens that continue one search, and no other search.
 
-A cursor contains its kind, the generation of the index, a digest of query and filters, and the offset of the
-next hit. A MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that this user's Docyard issued
-the cursor, and that the cursor is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
+A cursor contains the kind "search", the generation of the index, a digest of query and filters, and the
+offset of the next hit. A MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that this user's Docyard
+issued the cursor, and that the cursor is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class InvalidCursor(WorkspaceError):
 
 
 class StaleCursor(WorkspaceError):
-    """The cursor was issued for another commit than the searched one."""
+    """The cursor was issued for another commit than the one that is searched."""
 
     code: ClassVar[str] = "CURSOR_STALE"
 
@@ -62,9 +62,10 @@ def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, in
 def stale_cursor_error(
     generation: str | None, cause: WorkspaceError, *, is_other_ref: bool = False
 ) -> StaleCursor:
-    """Return the error for a cursor of another generation, or with `is_other_ref` of another ref.
+    """Return the error for a cursor of another generation, or, if `is_other_ref` is True, of another ref.
 
-    A generation is `schema:commit`, or `schema:commit:digest`.
+    `cause` has the current commit in its `details`. A generation is `schema:commit`, or
+    `schema:commit:digest`.
     """
     return StaleCursor(
         "the cursor belongs to another commit than this ref"

@@ -33,7 +33,7 @@ class Fence(NamedTuple):
     """A fenced block: [start, body) is its opening line, [end, close) its closing line.
 
     `mark` is the run of backticks or tildes, and `info` the first word after the run. `prefix` is the
-    beginning of each line of the block: blanks in a list, a `>` in a quotation.
+    beginning of each line of the block: spaces in a list, a `>` in a quotation.
     """
 
     start: int
@@ -91,7 +91,7 @@ def _find_fence_line_starts(text: str) -> list[int]:
 
 
 def _find_margin_fences(text: str, line_starts: Sequence[int], end: int) -> Iterator[Fence]:
-    """Find the fences that are indented by three spaces at most; the last may be open.
+    """Yield the fences before `end` that are indented by at most three spaces; the last may be open.
 
     `line_starts` are the offsets of the lines with a mark.
     """
@@ -118,7 +118,7 @@ def _find_margin_fences(text: str, line_starts: Sequence[int], end: int) -> Iter
 
 
 def _parse_fences(text: str, begin: int, end: int, enclosing_fence: Fence | None) -> Iterator[Fence]:
-    """Find the fences that begin in the lines [begin, end); `enclosing_fence` is the fence around `begin`."""
+    """Yield the fences that begin in the range [begin, end); `enclosing_fence` is the one around `begin`."""
     line_starts = [begin, *(line.end() for line in _LINE_END.finditer(text, begin, end)), end]
     excerpt = text[begin:end]
     if enclosing_fence is not None:

@@ -72,13 +72,15 @@ def _explain_single_filters(query: Query, search: Search) -> Hint | None:
     if not excluding_filters:
         return None
     advice = ", or use one of suggested_filters" if suggested_filters else ""
+    object_to_omit = "it" if len(excluding_filters) == 1 else "one of them"
     return Hint(
-        f"0 results found for {' and for '.join(excluding_filters)}. Leave it out{advice}.", suggested_filters
+        f"0 results found for {' and for '.join(excluding_filters)}. Leave {object_to_omit} out{advice}.",
+        suggested_filters,
     )
 
 
 def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
-    """Explain filters that exclude everything only together; each suggested value has hits by itself."""
+    """Explain filters that exclude everything only together; each suggested value alone has hits."""
     filters = list(_drop_each_filter(query))
     if len(filters) < 2 or not (records := search(replace(query, filters={}, path=None), SAMPLE_SIZE)):
         return None
@@ -148,11 +150,12 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
         suggestions = list(
             dict.fromkeys(text for part in empty_parts if (text := _suggest_value(part, query, search)))
         )
-        advice = (
-            f"Did you mean {' or '.join(suggestions)}?"
-            if suggestions
-            else "Leave it out, or use another value."
-        )
+        if suggestions:
+            advice = f"Did you mean {' or '.join(suggestions)}?"
+        elif len(empty_parts) == 1:
+            advice = "Leave it out, or use another value."
+        else:
+            advice = "Leave them out, or use other values."
         return _make_hint(f"no section satisfies {quoted_parts}. {advice}", query.path)
     if query.terms and search(replace(query, condition=None, includes_unscored=False), 1):
         return _make_hint("no section satisfies all fields and operators of the query. Leave some out.")

@@ -6,8 +6,8 @@
     its folder cannot be written                            ->  use the user's cache, else memory
 
 The engine decides which process writes (`index.port`); a process that may not write serves the existing index
-and reports it as stale. The engine is imported at the first search, because a server needs only
-metadata to list its tools.
+and reports it as stale. The engine is imported at the first search, because a server needs only metadata to
+list its tools.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ class LiveIndex:
         return self._publish(self.engine.rebuild(source, progress, unless=lambda state: state != damaged))
 
     def sweep(self) -> int:
-        """Remove the files of dead writers; return the number of files and folders. Raises IndexBusy."""
+        """Remove the files of dead writers; return the number of removed entries. Raises IndexBusy."""
         self._workspace.tip()  # raises if the repository or the branch is missing, before a folder is created
         return self.engine.sweep()
 
     def metadata(self) -> Metadata | None:
-        """Return the last metadata of this branch, written by any process; never wait for the index.
+        """Return the last metadata of this branch that any process has written; never wait for the index.
 
         Returns the same object while the content is unchanged.
         """
@@ -147,7 +147,7 @@ class LiveIndex:
         return {key: self.engine.values(key) for key in keys}
 
     def status(self) -> Status:
-        """Return the state of the index, without building, repairing or following it."""
+        """Return the status of the index, without building, repairing or updating the index."""
         return self.engine.status(self._workspace.tip())
 
     def new_location(self) -> IndexLocation:
@@ -166,7 +166,7 @@ class LiveIndex:
         return str(self.texts.read(record), "utf-8", "replace")
 
     def warm(self) -> None:
-        """Import the search modules and open the existing index, without building or following it."""
+        """Import the search modules and open the existing index, without building or updating it."""
         import index.snippets  # noqa: F401
         from index.query import parse_query
         from index.storage.keys import load_user_key

@@ -16,7 +16,7 @@ from index.analysis.terms import expand
 from index.analysis.words import TOKEN, make_separator_table
 
 Match = tuple[int, frozenset[str]]
-"""The character offset of a token, and the searched terms that the token gives."""
+"""The character offset of a token, and those of the searched terms that are terms of the token."""
 
 # A word contains its stem. If the stem has more than two letters and the last one is one of these, the word
 # may contain the stem without the last letter ("retried", "using", "accessibility", "skies"). Only words such
@@ -31,7 +31,7 @@ _MAX_WORD_BYTES = 100
 """The largest size of a word. A longer word is a line without spaces, or data: its tokens are analysed."""
 
 
-class Searchable:
+class SearchableText:
     """A text prepared for matchers.
 
     `source` is the text, as bytes if it is not ASCII. `lowered` has the same offsets, with lower-case
@@ -59,19 +59,19 @@ class Matcher:
         self._words: dict[str | bytes, frozenset[str]] = {}
 
     def find_matches(self, text: str) -> list[Match]:
-        """Find every token of a text that gives at least one of the terms, in order."""
-        searchable = Searchable(text)
-        matched_words, long_words = self._find_words(searchable)
+        """Return every token of a text that has at least one of the terms, in order."""
+        prepared_text = SearchableText(text)
+        matched_words, long_words = self._find_words(prepared_text)
         starts = sorted(long_words.union(matched_words))
         matches: list[Match] = []
-        for offset, start in zip(_count_characters_before(searchable.source, starts), starts, strict=True):
-            matches += self._find_tokens(offset, searchable.word_at(start))
+        for offset, start in zip(_count_characters_before(prepared_text.source, starts), starts, strict=True):
+            matches += self._find_tokens(offset, prepared_text.word_at(start))
         return matches
 
-    def find_words(self, text: Searchable) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
-        """Find the words that contain terms: the offset of each, ascending, and its terms.
+    def find_words(self, text: SearchableText) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
+        """Return the ascending offsets of the words that contain terms, and the terms of each of these words.
 
-        Each token of a long word counts by itself.
+        For a long word, each of its tokens is returned instead.
         """
         matched_words, long_words = self._find_words(text)
         starts = sorted(long_words.union(matched_words) if long_words else matched_words)
@@ -88,13 +88,13 @@ class Matcher:
         return [offset for offset, _ in matches], [terms for _, terms in matches]
 
     def _find_tokens(self, offset: int, word: str) -> Iterator[Match]:
-        """Find the tokens with terms in a word at an offset."""
+        """Yield the tokens that have terms in a word, which is at an offset."""
         for token in TOKEN.finditer(word):
             if terms := self._terms.intersection(expand(token[0])):
                 yield offset + token.start(), terms
 
-    def _find_words(self, text: Searchable) -> tuple[dict[int, frozenset[str]], set[int]]:
-        """Find the words with terms, and all long words, by their offsets in the source.
+    def _find_words(self, text: SearchableText) -> tuple[dict[int, frozenset[str]], set[int]]:
+        """Return the terms of the words that have terms, and all long words, by their offsets in the source.
 
         A word that is not ASCII may contain any term, because letters are folded.
         """

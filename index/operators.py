@@ -61,7 +61,7 @@ _MAX_SIMILAR_LENGTH = 32  # as in `index.spelling`
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of the documents of a commit, except those of words and paths. They are read only if needed.
+    """The fields that the documents of a commit define, in addition to words and paths; read only if needed.
 
     `keys` returns the keys of the taxonomy. `has_dates` returns True if a document has a date for a key.
     """
@@ -125,7 +125,7 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
     )
 
 
-# The text has an operator only if this matches.
+# A text has operators only if this pattern matches.
 _TRIGGER = re.compile(r"(?<!\S)\(*(?:AND|OR|NOT)(?![^\s(])|[^\s*]\*(?![^\s)])|[^\s~]~\d|\w:(?!:|//)")
 
 _STRAIGHT_QUOTES = '"\u201c\u201d\u201e\u201f'
@@ -364,11 +364,11 @@ class _Lexer:
         similar_match = _SIMILAR_WORD.fullmatch(text) if "~" in text else None
         if similar_match is None or similar_match[1].isupper():  # such as HEAD~1 in Git
             return None
-        if not _has_similar_words(similar_match[1]):
+        if not _can_have_similar_words(similar_match[1]):
             self._add_note(query_text, "~ needs a word of at most 32 letters")
             return None
         if not 1 <= int(similar_match[2][:3]) <= MAX_EDITS:
-            self._add_note(query_text, f"the number after ~ is not 1 or 2 ({similar_match[2][:3]})")
+            self._add_note(query_text, f"the number after ~ must be 1 or 2 ({similar_match[2][:3]})")
             return None
         return HasSimilarWord(field, fold(similar_match[1]), int(similar_match[2][:3]), query_text)
 
@@ -405,7 +405,7 @@ def _is_prefix(text: str) -> bool:
     return (len(text) == 1 or is_name(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
 
 
-def _has_similar_words(text: str) -> bool:
+def _can_have_similar_words(text: str) -> bool:
     return (
         len(text) <= _MAX_SIMILAR_LENGTH
         and WORD.fullmatch(text) is not None

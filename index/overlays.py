@@ -3,8 +3,8 @@
 The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
 identified by its commit, and stays valid when the branch and the index change. If most documents of a commit
 differ, or its settings change how documents are read, the overlay has all documents in memory. The most
-recent overlays are cached, and their segments are reused for the next overlay. The first search
-of a commit with and without this reuse is measured by `python -m benchmarks.checks.refs`.
+recent overlays are cached, and their segments are reused for the next overlay.
+`python -m benchmarks.checks.refs` compares the first search of a commit with the build of a full index.
 
 Documents with equal path, blob, settings and manifests are indexed equally, so no cached document is analysed
 again.
@@ -71,13 +71,17 @@ class AddedSegments(NamedTuple):
 
 
 def reuse_documents(
-    required_blobs: Mapping[str, str], manifest_values: ManifestValues, sources: Iterable[CachedSegments]
+    required_blobs: Mapping[str, str],
+    manifest_values: ManifestValues,
+    cached_segments: Iterable[CachedSegments],
 ) -> ReusedSegments:
     """Find the required documents, given as blobs by path, in cached segments."""
     remaining_blobs = dict(required_blobs)
     readers: list[SegmentReader] = []
     for reader, cached_manifest_values in (
-        (reader, source.manifest_values) for source in sources for reader in source.segment_readers
+        (reader, segments.manifest_values)
+        for segments in cached_segments
+        for reader in segments.segment_readers
     ):
         segment = reader.segment
         document_numbers = {path: reader.find(path) for path in remaining_blobs}
@@ -120,9 +124,9 @@ def _merge_small_segments(readers: Sequence[SegmentReader]) -> tuple[SegmentRead
 
 
 def _join_readers_of_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
-    """Return one reader for each segment. A document is live in it if it is live in a given reader.
+    """Return one reader for each segment. A document is live in a joined reader if any given one has it live.
 
-    The index and earlier overlays may share a segment, with other live documents each.
+    The index and earlier overlays may share a segment, each with different live documents.
     """
     joined_readers: dict[str, SegmentReader] = {}
     for reader in readers:
@@ -187,7 +191,7 @@ class Overlay:
         return sum(array.nbytes for segment in segments for array in segment.arrays.values())
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Return a range of results. Raises GenerationGone for another generation than its own."""
+        """Return a range of results. Raises GenerationGone if `generation` is not the overlay's."""
         read = self.live.texts.read
         return self.searcher.search(query, read, offset=offset, limit=limit, generation=generation)
 
@@ -219,7 +223,7 @@ class Overlays:
     def at(self, snapshot: Snapshot, progress: Progress | None = None) -> Overlay:
         """Return the overlay of a commit; one thread creates it while others wait.
 
-        Raises InvalidConfig, and the errors of following the branch if there is no index yet.
+        Raises InvalidConfig, and, if there is no index yet, the errors of `LiveIndex.update_to_tip`.
         """
         with self._lock_commit(snapshot.commit, progress):
             cached_overlay = self._find_cached(snapshot.commit)
@@ -237,7 +241,7 @@ class Overlays:
             return sum(overlay.nbytes for overlay in self._cached_overlays.values())
 
     def close(self) -> None:
-        """Release all overlays, and those under construction."""
+        """Drop all cached overlays. An overlay that a thread is creating now is not cached."""
         with self._lock:
             self._close_count += 1
             self._cached_overlays.clear()
@@ -336,7 +340,7 @@ class Overlays:
 def _reuse_base_segments(
     base: _Base | None, target: Snapshot
 ) -> tuple[list[SegmentReader], dict[str, str], bool]:
-    """Return the reusable segments of an index, the blobs of other documents, and True if none is reused."""
+    """Return the segments to reuse, the blobs by path of the other documents, and True if none is reused."""
     if base is not None:
         generation, snapshot, _ = base
         with suppress(DamagedRepository):  # objects of an unreachable commit may have been pruned

@@ -1,4 +1,4 @@
-"""Passages of `get_doc`: a chunk by its id with its neighbours, and the text form with delimiters.
+"""Passages of `get_doc`: a chunk, found by its id, with its neighbours; and their text with delimiters.
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_ID_LENGTH = 20_000
-"""The largest length of an id that is resolved by alias and in the history."""
+"""The largest number of characters of an id that is searched for by alias and in the history."""
 
 _MAX_SHOWN_LENGTH = 200
 _MAX_COMPARED_PATHS = 2_000
@@ -103,7 +103,7 @@ class Passage:
         return next(chunk for chunk in self.chunks if chunk.relative_position == 0)
 
     def text(self, describe_remainder: Callable[[PassageChunk], str] = lambda chunk: "") -> str:
-        """Return the passage in the delimiter grammar; a line that imitates a delimiter gets a space.
+        """Return the chunks as text with delimiters; a line that imitates a delimiter is indented by a space.
 
         `describe_remainder` returns a sentence on how to read the remainder of a cut chunk.
         """
@@ -120,7 +120,7 @@ class Passage:
         )
 
     def continue_from(self, offset: int) -> Passage:
-        """Return the passage with the target from a character on; the other chunks are unchanged."""
+        """Return the passage with the target's text from `offset` on; the other chunks are unchanged."""
         return replace(
             self,
             chunks=tuple(
@@ -133,7 +133,7 @@ class Passage:
 def read_passage(
     snapshot: Snapshot, requested_id: str, context: int = 0, moves: Callable[[], Moves] | None = None
 ) -> Passage:
-    """Read a chunk and up to `context` chunks before and after it, by its current or an old id.
+    """Read a chunk and up to `context` chunks before and after it. The id can be an old one.
 
     `moves` resolves old ids. Raises ChunkNotFound, InvalidChunkId.
     """
@@ -250,7 +250,7 @@ def _invalid_chunk_id_error(requested_id: str) -> InvalidChunkId:
     shown_id = CONTROL.sub("�", requested_id[:_MAX_SHOWN_LENGTH])
     return InvalidChunkId(
         f"Chunk ID '{shown_id}' is not valid: it must be a file path, or a file path, '#' and a heading path",
-        fix="For example 'guides/retries.md#backoff-strategy', as a search returns it.",
+        fix="Use an id that a search returned, such as 'guides/retries.md#backoff-strategy'.",
     )
 
 

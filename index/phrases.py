@@ -47,7 +47,11 @@ def _find_terms_inside_names(word: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """Phrases that must all occur, each as a sequence of folded words."""
+    """Phrases that must all occur.
+
+    `runs` has the folded words of each phrase, with a space on both sides of each word. `patterns` has the
+    rough pattern of each phrase.
+    """
 
     runs: tuple[str, ...]
     patterns: tuple[re.Pattern[str], ...]
@@ -55,7 +59,7 @@ class Phrases:
     @classmethod
     def of(cls, phrases: Iterable[Iterable[str]]) -> Phrases:
         """Return the phrases of a query, each given as its words."""
-        runs = [run for run in (_space_words(" ".join(phrase)) for phrase in phrases) if not run.isspace()]
+        runs = [run for run in (_pad_words(" ".join(phrase)) for phrase in phrases) if not run.isspace()]
         return cls(tuple(runs), tuple(map(_compile_rough_pattern, runs)))
 
     def occur_in(self, heading: str, text: bytes) -> bool:
@@ -83,16 +87,16 @@ def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
         if match is None:
             return False
         start, end = lower_text.rfind("\n", 0, match.start()) + 1, lower_text.find("\n", match.end())
-        if run in _space_words(lower_text[start : end if end >= 0 else None]):
+        if run in _pad_words(lower_text[start : end if end >= 0 else None]):
             return True
-    return run in _space_words(text)
+    return run in _pad_words(text)
 
 
 _MAX_PATTERN_WORDS = 8  # so that the search takes linear time for a phrase of any length
 
 
 def _compile_rough_pattern(run: str) -> re.Pattern[str]:
-    """Return a pattern that matches every lower-case ASCII text with this phrase, and some other texts."""
+    """Return a pattern that matches every lower-case ASCII text with this phrase, but also some others."""
     return re.compile("[^a-z0-9]*+".join(map(re.escape, run.split()[:_MAX_PATTERN_WORDS])))
 
 
@@ -112,17 +116,15 @@ MAX_SCORED_WORDS = 2
 
 
 def can_be_scored(phrase: Iterable[str]) -> bool:
-    """Return True if a phrase is short, and not of stop words alone.
+    """Return True if a phrase is short and has a word that is not a stop word.
 
-    The sections with a phrase of stop words cannot be listed.
+    The sections that contain a phrase of stop words cannot be listed.
     """
     phrase = tuple(phrase)
-    return len(_space_words(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(
-        find_required_terms(phrase)
-    )
+    return len(_pad_words(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(find_required_terms(phrase))
 
 
-def make_phrase_counter(
+def make_phrase_weigher(
     phrase: Iterable[str], read: Callable[[SectionRecord], bytes]
 ) -> Callable[[SectionRecord], int]:
     """Return a function that returns the weight of a phrase in a section, 0 if it does not occur there.
@@ -130,7 +132,7 @@ def make_phrase_counter(
     The weight is computed as for a term: an occurrence in the heading counts twice, and headings above do not
     count.
     """
-    run = _space_words(" ".join(phrase))
+    run = _pad_words(" ".join(phrase))
     pattern = _compile_rough_pattern(run)
     # With two spaces between words, neighbouring occurrences share no character.
     spaced_run = run.replace(" ", "  ")[1:-1]
@@ -138,7 +140,7 @@ def make_phrase_counter(
     def count_occurrences(text: str) -> int:
         if text.isascii() and pattern.search(text.lower()) is None:
             return 0
-        return _space_words(text).replace(" ", "  ").count(spaced_run)
+        return _pad_words(text).replace(" ", "  ").count(spaced_run)
 
     def weigh_phrase(record: SectionRecord) -> int:
         body = strip_markup(read(record)).decode("utf-8", "replace")
@@ -147,7 +149,7 @@ def make_phrase_counter(
     return weigh_phrase
 
 
-def _space_words(text: str) -> str:
+def _pad_words(text: str) -> str:
     """Return the folded words of a text with a space on both sides of each.
 
     In scripts without spaces each character counts as a word.

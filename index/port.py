@@ -4,12 +4,12 @@ An engine stores the sections of one commit and searches them. `index.live` pass
 branch; the engine itself never reads Git. A change that it has confirmed is not lost.
 `tests/index/whoosh_engine/test_engines.py` is the full contract: every engine passes it.
 
-    state               the indexed commit and its figures; None before the first commit is indexed
-    apply               go from one commit to the next: a compare-and-set on the base, in one step
+    state               return the indexed commit and its figures; None before the first commit is indexed
+    apply               index the changes from one commit to the next, in one step, if the base is unchanged
     rebuild             index a full commit next to the current index, and swap the two
-    search              the best sections for a query, in a fixed order
-    values              how many sections have each value of a taxonomy key
-    find_similar_terms  terms that a misspelt word may mean
+    search              return the best sections for a query, in a fixed order
+    values              count the sections that have each value of a taxonomy key
+    find_similar_terms  return terms that a misspelt word may mean
     close               close open files; the next call opens them again
 """
 
@@ -31,7 +31,7 @@ MAX_PATH_LENGTH = 1_000
 
 
 class BaseMoved(WorkspaceError):
-    """The index is not at the base commit of the change; `details` has its `commit`."""
+    """The index is not at the base commit of the change; `details` has the `commit` of the index."""
 
     code: ClassVar[str] = "BASE_MOVED"
 
@@ -78,7 +78,7 @@ class Query:
     Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
     A scored phrase need not occur: it counts as one more term.
 
-    A filter selects the sections of documents that have this value, among others, for a taxonomy key.
+    `filters` has taxonomy keys, each with a value: only documents that have this value, among others, match.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
     With `includes_unscored`, every selected section is a result, even if it contains none of the terms.
 
@@ -133,7 +133,7 @@ class DocumentSource(Protocol):
     def commit(self) -> str | None: ...
 
     def paths(self) -> tuple[str, ...]:
-        """Return every document, in order."""
+        """Return the path of every document, in order."""
 
     def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         """Read the documents with these paths, in the order of the paths."""
@@ -188,12 +188,12 @@ class Engine(Protocol):
         """Count the sections that have each value of a taxonomy key."""
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
-        """Return at most `limit` terms of live sections that a folded word may mean, without its own term.
+        """Return at most `limit` terms of live sections that a misspelt, folded word may mean.
 
-        The nearest terms are returned: those one edit away, or those two edits away if there are none. Terms
-        one edit away include the stems of all words one edit away. Terms two edits away have the same first
-        two letters, and `index.spelling.max_edits` must allow two edits. The terms are sorted by the number
-        of sections that contain them, then alphabetically.
+        The term of the word itself is not returned. The nearest terms are returned: those one edit away, or,
+        if there are none, those two edits away. Terms one edit away include the stems of all words one edit
+        away. Terms two edits away have the same first two letters, and `index.spelling.max_edits` must allow
+        two edits. The terms are sorted by the number of sections that contain them, then alphabetically.
         """
 
     def close(self) -> None: ...

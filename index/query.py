@@ -1,12 +1,13 @@
-"""The query grammar: the parser of the text of a query to a `Query` for an engine.
+"""The query grammar, and the parser that converts a query's text to a `Query` for an engine.
 
     words              joined by OR; stop words ("the", "and") are ignored if there are other words
-    "exact phrase"     must occur; in any quotes but single quotes. Among other words, a phrase of one or two
-                       words counts as a rare word, and sections with a longer phrase rank first
+    "exact phrase"     must occur; any quotes except single quotes are allowed. If the query also has other
+                       words, phrases are optional: a phrase of one or two words is scored like a rare word,
+                       and sections with a longer phrase rank first
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
-`index.operators` has prefixes, similar words, fields, AND, OR, NOT and brackets. Everything else is text. The
-only errors are an empty query, a query over a limit and an excluded phrase. Identifiers keep their form:
+`index.operators` parses prefixes, similar words, fields, AND, OR, NOT and brackets. Everything else is text.
+The only errors are an empty query, a query over a limit and an excluded phrase. Identifiers keep their form:
 `--dry-run`, `-1` and `-rf` are searched for.
 """
 
@@ -54,14 +55,14 @@ _MARK = re.compile(f"[{_QUOTES}-]")
 
 
 class EmptyQuery(WorkspaceError):
-    """A search without a query."""
+    """The query of a search is empty or blank."""
 
     code: ClassVar[str] = "EMPTY_QUERY"
 
 
 @dataclass(frozen=True, slots=True)
 class _ParsedText:
-    """The text of a query, including the words of its phrases, with its phrases and excluded terms."""
+    """The phrases and the excluded terms of a query, and its text without the exclusions."""
 
     text: str
     phrases: tuple[tuple[str, ...], ...] = ()

@@ -50,7 +50,10 @@ class SearchRequest(NamedTuple):
 
 
 class SearchResponse(NamedTuple):
-    """A range of results, and a hint if it is empty. Stale results are older than the branch."""
+    """A range of results, and a hint if the range is empty.
+
+    `is_stale` is True if the results are older than the tip of the branch.
+    """
 
     results: Results
     hint: Hint | None
@@ -60,7 +63,10 @@ class SearchResponse(NamedTuple):
 def search_branch(
     live: LiveIndex, request: SearchRequest, progress: Progress | None = None
 ) -> SearchResponse:
-    """Search the tip of the branch. Raises StaleCursor, and the errors of following and of filters."""
+    """Search the tip of the branch.
+
+    Raises StaleCursor, and the errors of `LiveIndex.update_to_tip` and `check_filters`.
+    """
     for attempts_left in reversed(range(_ATTEMPTS)):
         update_result = live.update_to_tip(progress)
         try:
@@ -86,9 +92,12 @@ def search_branch(
 def search_commit(
     overlays: Overlays, request: SearchRequest, snapshot: Snapshot, progress: Progress | None = None
 ) -> SearchResponse:
-    """Search one commit, at the tip or elsewhere. Raises StaleCursor, and the errors of the overlay."""
+    """Search one commit, at the tip or elsewhere.
+
+    Raises StaleCursor, and the errors of `Overlays.at` and `check_filters`.
+    """
     if snapshot.commit == overlays.workspace.tip():
-        with suppress(StaleCursor):  # the branch has just changed, and the cursor is of the previous tip
+        with suppress(StaleCursor):  # the branch has just changed, and the cursor belongs to the previous tip
             response = search_branch(overlays.live, request, progress)
             if response.results.state.commit == snapshot.commit:
                 return response._replace(is_stale=False)

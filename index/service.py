@@ -106,7 +106,8 @@ class SearchIndex:
         None is the tip of the branch. A cursor is valid only for the commit of its search.
 
         Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, and
-        the errors of `Workspace.at`. Raises IndexBusy, IndexUnwritable or IndexDamaged without an index.
+        the errors of `Workspace.at`. If there is no usable index, raises IndexBusy, IndexUnwritable or
+        IndexDamaged.
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import Fields
@@ -183,7 +184,7 @@ class SearchIndex:
         return self._live.rebuild(progress).commit
 
     def metadata(self) -> Metadata | None:
-        """Return the last `metadata.json` of this branch; None before the first index. Never waits."""
+        """Return the last `metadata.json` of this branch; None before the first build. Never waits."""
         return self._live.metadata()
 
     def description(self) -> str:
@@ -203,12 +204,12 @@ class SearchIndex:
         return self._workspace.snapshot().config.taxonomy_keys
 
     def values(self) -> Mapping[str, Mapping[str, int]]:
-        """Return the number of sections for each value of each key; empty without an index."""
+        """Return the number of sections for each value of each key; no values without an index."""
         state = self._live.engine.serving_state()
         return self._live.values(state) if state is not None else {}
 
     def sweep(self) -> int:
-        """Remove the files of dead writers; return the number of files and folders. Raises IndexBusy."""
+        """Remove the files of dead writers; return the number of removed entries. Raises IndexBusy."""
         return self._live.sweep()
 
     def status(self) -> Status:
@@ -216,7 +217,7 @@ class SearchIndex:
         return self._live.status()
 
     def close(self) -> None:
-        """Close the files of the index and the link graph, and drop the indexes of other commits."""
+        """Close the files of the index and of the link graph, and drop the indexes of other commits."""
         if "_overlays" in vars(self):
             self._overlays.close()
         if "_live" in vars(self):  # the index is not opened only to be closed, which could fail

@@ -1,9 +1,9 @@
 """Snippets: the excerpt of a section that best shows its match, in its own words and case.
 
 `Texts` caches the blobs that it reads from Git, because consecutive queries often show sections of the same
-documents.
-A blob's id is a digest of its bytes, so a cached blob is never outdated. The display texts of sections are
-not cached: most queries find sections that no earlier query found, and a text is prepared in microseconds.
+documents. A blob's id is a digest of its bytes, so a cached blob is never outdated. The display texts of
+sections are not cached: most queries find sections that no earlier query found, and a text is prepared in
+microseconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from index.fences import Fence, find_fences
-from index.matches import Matcher, Searchable
+from index.matches import Matcher, SearchableText
 from index.ranking.cache import estimate_bytes
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
@@ -76,7 +76,7 @@ def cut_snippet(text: str, matcher: Matcher) -> str:
 def _find_match(text: str, matcher: Matcher) -> int:
     """Return the offset of the first word of the best window; 0 without a match."""
     for start in range(0, len(text), _BLOCK_LENGTH):
-        words = matcher.find_words(Searchable(text[start : start + _BLOCK_LENGTH]))
+        words = matcher.find_words(SearchableText(text[start : start + _BLOCK_LENGTH]))
         if words[0]:
             return start + _find_best_window(*words)
     return 0
@@ -194,13 +194,14 @@ BLOB_CACHE_BYTES = 16_000_000
 class Texts:
     """A cache of the texts of sections. Safe to use from threads.
 
-    `read` returns the bytes of a blob by its id. Its errors are raised, except in `read` and `display_text`.
+    `read_blob` returns the bytes of a blob by its id. `data` raises the errors of `read_blob`; `read` and
+    `display_text` treat the text of a damaged blob as empty.
     """
 
-    def __init__(self, read: Callable[[str], bytes], max_cache_bytes: int = BLOB_CACHE_BYTES) -> None:
-        self._read = read
+    def __init__(self, read_blob: Callable[[str], bytes], max_cache_bytes: int = BLOB_CACHE_BYTES) -> None:
+        self._read_blob = read_blob
         self._blobs: LRUCache[str, memoryview] = LRUCache(max_cache_bytes, estimate_bytes)
-        self._last: tuple[str, memoryview] = ("", memoryview(b""))
+        self._last_blob: tuple[str, memoryview] = ("", memoryview(b""))
 
     def read(self, record: SectionRecord) -> bytes:
         """Return the Markdown of a section without its heading; empty if its blob was lost after indexing."""
@@ -215,11 +216,11 @@ class Texts:
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""
-        last_blob, data = self._last
+        last_blob, data = self._last_blob
         if last_blob != blob:
-            data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
+            data = self._blobs.get(blob, lambda: memoryview(self._read_blob(blob)))
             # The next request is often for the same document, which may be too large for the cache.
-            self._last = blob, data
+            self._last_blob = blob, data
         return bytes(data[start:end])
 
     def _read_section(self, record: SectionRecord) -> bytes:

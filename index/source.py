@@ -36,11 +36,11 @@ class GitSource:
         self.commit = snapshot.commit
 
     def paths(self) -> tuple[str, ...]:
-        """Return every document, in order."""
+        """Return the path of every document, in order."""
         return tuple(self._blobs)
 
     def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        """Read the documents with these paths, in this order. None is read twice, so none is cached."""
+        """Read the documents with these paths, in this order. They are not cached: each is read only once."""
         for path in paths:
             yield _read_indexed_document(path, self._blobs[path], self._taxonomy, self._read_document)
 

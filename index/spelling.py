@@ -99,7 +99,7 @@ def find_terms_within(
 ) -> tuple[str, ...]:
     """Return the term of a folded word, and a field's terms at most `max_distance` edits away, sorted.
 
-    Terms two edits away begin with the word's first two letters. Not every term is in a segment.
+    Terms two edits away begin with the word's first two letters. Some terms may not be in any segment.
     """
     distances = _find_distances(statistics, word, max_distance, field) if is_word(word) else {}
     return tuple(
@@ -110,7 +110,7 @@ def find_terms_within(
 def _find_distances(
     statistics: Statistics, word: str, max_distance: int, field: str = TEXT
 ) -> dict[str, int]:
-    """Return the number of edits to each term within `max_distance`. Not every term is in a segment."""
+    """Return the number of edits to each term within `max_distance`. Some may not be in any segment."""
     own_term = stem(word)
     terms_one_edit_away = stem_all_edits(word)
     terms_with_prefix = {

@@ -1,4 +1,4 @@
-"""The status of an index, read without changing, following or repairing it."""
+"""The status of an index, read without changing, updating or repairing the index."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from index.storage.manifest import IndexDamaged, read_manifest
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of an index: its folder (None in memory), and its size in bytes.
+    """The status of an index: its folder (None in memory), number of segments, and size in bytes.
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
-    file. `leftovers` names the files of dead writers. `is_busy` is True while a process writes the
-    index.
+    file. `leftovers` names the files of dead writers. `is_busy` is True while a process writes the index.
     """
 
     folder: Path | None

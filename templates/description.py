@@ -13,7 +13,7 @@ from templates.text import check_visible, decode_text
 MAX_FILE_BYTES = 32_000
 MAX_TITLE_CHARACTERS = 80
 MAX_SUMMARY_CHARACTERS = 200
-MAX_ITEM_CHARACTERS = 600  # of an instruction, a practice or a section's guidance
+MAX_ITEM_CHARACTERS = 600  # the limit for an instruction, a practice, and a section's guidance
 MAX_ITEMS = 30
 MAX_KEY_CHARACTERS = 200
 

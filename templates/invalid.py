@@ -1,4 +1,4 @@
-"""The error of this package."""
+"""The error for an invalid document type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles of Hypothesis, marks of tests by cost and by folder, and a check of unmarked tests."""
+"""Hypothesis profiles, the cost marks of tests by folder, and a check that quick tests start no process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _record_process(event: str, arguments: tuple[object, ...]) -> None:
         command = arguments[1]
         words = command if isinstance(command, (list, tuple)) else [command]
         program = os.fsdecode(words[0]) if words else ""  # type: ignore[arg-type]
-        # A call of git takes 3 ms, and only prepares the test.
+        # git prepares the tests, and a call takes only 3 ms.
         if os.path.basename(program) != "git":
             _started_processes.append(program)
     elif event in ("os.fork", "os.forkpty", "os.posix_spawn"):
@@ -51,11 +51,11 @@ sys.addaudithook(_record_process)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Add the cost mark of its folder to each test without a mark."""
+    """Add to each unmarked test the cost mark of its folder."""
     for item in items:
-        folder = item.path.relative_to(_ROOT).as_posix()
-        for name, mark in _MARKS_BY_FOLDER.items():
-            if folder.startswith(f"{name}/") and not _is_marked(item):
+        path = item.path.relative_to(_ROOT).as_posix()
+        for folder, mark in _MARKS_BY_FOLDER.items():
+            if path.startswith(f"{folder}/") and not _is_marked(item):
                 item.add_marker(mark)
 
 
@@ -70,13 +70,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if _is_marked(item):
         return (yield)
 
-    def start(process: BaseProcess) -> None:
+    def record_and_start(process: BaseProcess) -> None:
         _started_processes.append(process.name)
         original_start(process)
 
     original_start = BaseProcess.start
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseProcess, "start", start)  # spawned processes are not audited
+        patch.setattr(BaseProcess, "start", record_and_start)  # spawned processes are not audited
         patch.setattr(os, "fsync", lambda handle: None)
         patch.setattr(type(pygit2.settings), "enable_fsync_gitdir", lambda self, enabled: None)
         return (yield)

@@ -27,12 +27,12 @@ _PRELOADED_MODULES = (
     "index.service",
     "tools.dispatcher",
 )
-_MAX_REQUEST_BYTES = 1 << 20  # bytes of a request: arguments and environment
-_NUMBER_BYTES = 4  # bytes of a number on the wire
+_MAX_REQUEST_BYTES = 1 << 20  # a request contains arguments and an environment
+_NUMBER_BYTES = 4  # bytes of a process id or an exit code on the socket
 
 
 def python_command() -> list[str]:
-    """Return the start of a command with the arguments of `python`: `-m MODULE …` or a script."""
+    """Return the start of a command that accepts the arguments of `python`: `-m MODULE …` or a script."""
     if not hasattr(os, "fork"):
         return [sys.executable]
     return [sys.executable, "-I", "-S", __file__, "run", _start_server()]
@@ -40,9 +40,9 @@ def python_command() -> list[str]:
 
 @cache
 def _start_server() -> str:
-    """Start the forking process of this run or worker, and return the path of its socket.
+    """Start the forking process of this pytest process, and return the path of its socket.
 
-    The process exits with the run.
+    The forking process exits with the pytest process.
     """
     import atexit
     import subprocess
@@ -65,7 +65,7 @@ def _start_server() -> str:
 
 
 def serve(path: str) -> None:
-    """Fork for each request, until the standard input ends."""
+    """Listen on the socket `path`, and fork a child for each request, until the standard input ends."""
     import gc
     import select
     from importlib import import_module
@@ -111,7 +111,7 @@ def _serve_request(connection: socket.socket) -> None:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    # Streams cache the properties of their descriptors: seekable, terminal.
+    # Python streams cache whether their descriptor is seekable or a terminal, so create them again.
     sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)

@@ -19,16 +19,16 @@ def loop_over(
     *,
     ids: Iterable[str] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
-    """Call a test for each case, in one item. The arguments are those of `parametrize`.
+    """Call a test for each case, in one item. The parameters are those of `pytest.mark.parametrize`.
 
     All cases are run. The error of the first failed case is raised, with notes that name each failed case.
-    The cases share the fixtures, except `tmp_path`: each case has a subfolder.
+    The cases share the fixtures, except `tmp_path`: each case receives its own subfolder.
     """
     argument_names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     is_single = len(argument_names) == 1 and isinstance(names, str)
     cases = list(cases)
     values = [_read_values(case, is_single=is_single) for case in cases]
-    assert values, f"there are no cases of {', '.join(argument_names)}"
+    assert values, f"there are no cases for {', '.join(argument_names)}"
     assert all(len(case) == len(argument_names) for case in values), (
         f"each case must have {len(argument_names)} values"
     )

@@ -1,9 +1,9 @@
 """Break each promise by a mutation of a copy of the source, and name the first test that fails.
 
-    python -m tests.mutations [WORD…]    only mutations whose promise contains one of these words
+    python -m tests.mutations [WORD…]    tries only mutations whose promise contains one of these words
 
-A mutation is a text of the source that occurs once, and its replacement. If the text no longer occurs,
-`test_mutations.py` fails. Then the mutation must be updated for the present code.
+A mutation replaces a text that occurs once in its source file. If the text no longer occurs,
+`test_mutations.py` fails, and the mutation must be updated for the present code.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ MUTATIONS = (
         ("tests/workspace/publishing/test_publishing.py",),
     ),
     Mutation(
-        "uncommitted files of a user refuse the batch",
+        "a batch that conflicts with uncommitted files is refused",
         "workspace/publishing/checkout.py",
         "        if conflicts:\n            raise WorktreeConflict(conflicts)\n",
         "",
@@ -82,7 +82,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "a write to a file during its replacement refuses the batch",
+        "a batch is refused if a file is written during its replacement",
         "workspace/publishing/checkout.py",
         "            self._files.check_replaced(journal.files)\n",
         "",
@@ -210,7 +210,7 @@ MUTATIONS = (
     Mutation(
         "a proposal that changes during its merge is evaluated again",
         "workspace/proposals/actions/merge.py",
-        "        if (current.tip, current.content, current.unread_count) != (\n            tip,",
+        "        if (current.tip, current.content, current.unread_event_count) != (\n            tip,",
         "        if False and (\n            tip,",
         ("tests/workspace/proposals/actions",),
     ),

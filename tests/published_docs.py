@@ -1,4 +1,4 @@
-"""Published documentation of 150 files; the headings have ids in attribute lists."""
+"""A generated documentation site of 150 files, whose headings have published ids in attribute lists."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class PublishedHeading(NamedTuple):
 
 
 def make_path(number: int) -> str:
-    """Return the path of a file."""
+    """Return the path of the file with a number."""
     return f"docs/{_AREAS[number % len(_AREAS)]}/page-{number:03}.md"
 
 
 def make_headings(number: int) -> tuple[PublishedHeading, ...]:
-    """Return the headings of a file below its title."""
+    """Return the headings of the file with a number, below its title."""
     return (
         PublishedHeading(2, "First steps", "{ #first-steps }", "first-steps"),
         PublishedHeading(3, "Install it", f"{{ #install-{number:03} .wide }}", f"install-{number:03}"),
@@ -45,7 +45,7 @@ def make_headings(number: int) -> tuple[PublishedHeading, ...]:
 
 
 def make_text(number: int) -> str:
-    """Return the text of a file, with links to ids of other files."""
+    """Return the text of the file with a number; it links to ids of another file."""
     target = (number * 7 + 1) % FILE_COUNT
     target_path = "../" + make_path(target).removeprefix("docs/")
     parts = [

@@ -24,7 +24,7 @@ from workspace.git.objects import Signature
 NAME, EMAIL = "Ada", "ada@example.org"
 
 _GIT_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
-"""Without these settings, git starts a process after each commit that checks for housekeeping."""
+"""These settings stop git from starting a housekeeping process after each commit."""
 
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -44,7 +44,7 @@ def git_environment() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """A repository; `path` is its work tree, or the repository if bare."""
+    """A repository; `path` is its work tree, or the Git directory of a bare repository."""
 
     path: Path
 
@@ -197,7 +197,7 @@ def create_bare_repository(path: Path, files: Mapping[str, str | bytes] = FILES)
 
 
 def clone_repository(source: Repo, path: Path) -> Repo:
-    """Clone a repository, with the settings for commits of a user."""
+    """Clone a repository, and set the name and e-mail address of the user who commits."""
     source.git("clone", "-q", str(source.path), str(path))
     repo = Repo(path)
     repo.git("config", "user.name", NAME)
@@ -224,11 +224,14 @@ def make_signature() -> Signature:
 
 
 def read_repository_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Return mode, time and bytes of all files below a folder, except objects and Docyard's folder."""
+    """Return the mode, modification time in ns and bytes of each file below a folder, by path.
+
+    The folders `objects` and `docyard` are skipped.
+    """
     states = {}
-    for below, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in ("objects", "docyard")]
-        for path in (Path(below, name) for name in names):
+    for parent, subfolders, names in os.walk(folder):
+        subfolders[:] = [name for name in subfolders if name not in ("objects", "docyard")]
+        for path in (Path(parent, name) for name in names):
             status = path.lstat()
             data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
             states[str(path)] = (status.st_mode, status.st_mtime_ns, data)

@@ -1,4 +1,4 @@
-"""Builders of repositories and checkouts of every shape that Docyard supports."""
+"""Builders of repositories and checkouts in every layout and configuration that Docyard supports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A repository to open at `open_path`. `work_tree` is None if bare; `branch` is served."""
+    """A repository to open at `open_path`, to serve `branch`, or the checked-out branch if None.
+
+    `work_tree` is None for a bare repository, and if `branch` is not checked out.
+    """
 
     open_path: Path
     work_tree: Path | None
@@ -47,7 +50,7 @@ def make_shape(repo: Repo) -> Shape:
 
 
 def configure_clone(path: Path) -> Shape:
-    """Return the shape of a clone, with the settings for commits of a user."""
+    """Set the name and e-mail address of the user who commits in a clone, and return its shape."""
     clone = Repo(path)
     clone.git("config", "user.name", repositories.NAME)
     clone.git("config", "user.email", repositories.EMAIL)
@@ -148,7 +151,7 @@ def repository_with_a_submodule(repo: Repo) -> Shape:
     return make_shape(repo)
 
 
-def work_tree_named_by_a_git_directory(repo: Repo) -> Shape:
+def git_directory_opened_with_core_worktree(repo: Repo) -> Shape:
     git_dir = repo.path.with_name("apart.git")
     (repo.path / ".git").rename(git_dir)
     Repo(git_dir).git("config", "core.worktree", str(repo.path))
@@ -162,12 +165,12 @@ def shallow_clone(repo: Repo) -> Shape:
     return configure_clone(repo.path.with_name("shallow"))
 
 
-def objects_of_another_repository(repo: Repo) -> Shape:
+def clone_that_shares_objects(repo: Repo) -> Shape:
     repo.git("clone", "-q", "--shared", ".", "../borrower")
     return configure_clone(repo.path.with_name("borrower"))
 
 
-def detached_with_a_branch_named(repo: Repo) -> Shape:
+def branch_served_with_detached_head(repo: Repo) -> Shape:
     repo.git("branch", "topic")
     repo.git("checkout", "-q", "--detach")
     return Shape(repo.path, None, branch="topic")
@@ -185,12 +188,12 @@ def chain_of_symbolic_refs(repo: Repo) -> Shape:
     return make_shape(repo)
 
 
-def packed_refs(repo: Repo) -> Shape:
+def repository_with_packed_refs(repo: Repo) -> Shape:
     repo.git("pack-refs", "--all", "--prune")
     return make_shape(repo)
 
 
-def many_packs(repo: Repo) -> Shape:
+def repository_with_many_packs(repo: Repo) -> Shape:
     repo.git("repack", "-q", "-d")
     repo.commit({"more.md": "# More\n"})
     repo.git("repack", "-q", "-d")
@@ -198,32 +201,32 @@ def many_packs(repo: Repo) -> Shape:
     return make_shape(repo)
 
 
-def commit_graph(repo: Repo) -> Shape:
+def repository_with_commit_graph(repo: Repo) -> Shape:
     repo.git("commit-graph", "write", "--reachable")
     return make_shape(repo)
 
 
-def grafted_by_a_replacement(repo: Repo) -> Shape:
+def history_grafted_by_a_replacement(repo: Repo) -> Shape:
     repo.commit({"more.md": "# More\n"})
     repo.git("replace", "--graft", "HEAD")
     return make_shape(repo)
 
 
-def old_index(repo: Repo) -> Shape:
+def index_of_version_2(repo: Repo) -> Shape:
     return apply_settings(repo, {"index.version": "2"})
 
 
-def compressed_index(repo: Repo) -> Shape:
+def index_of_version_4(repo: Repo) -> Shape:
     repo.git("update-index", "--index-version", "4")
     return apply_settings(repo, {"index.version": "4"})
 
 
-def untracked_cache(repo: Repo) -> Shape:
+def index_with_untracked_cache(repo: Repo) -> Shape:
     repo.git("update-index", "--untracked-cache")
     return apply_settings(repo, {"core.untrackedCache": "true"})
 
 
-def file_system_monitor_marks(repo: Repo) -> Shape:
+def index_with_fsmonitor_marks(repo: Repo) -> Shape:
     repo.git("update-index", "--fsmonitor")
     return apply_settings(repo, {"core.fsmonitor": "false"})
 
@@ -234,11 +237,11 @@ def index_without_checksum(repo: Repo) -> Shape:
     return apply_settings(repo, {"index.skipHash": "true"})
 
 
-def ignoring_case(repo: Repo) -> Shape:
+def repository_that_ignores_case(repo: Repo) -> Shape:
     return apply_settings(repo, {"core.ignoreCase": "true"})
 
 
-def ignoring_modes(repo: Repo) -> Shape:
+def repository_that_ignores_file_modes(repo: Repo) -> Shape:
     (repo.path / "README.md").chmod(0o755)
     return apply_settings(repo, {"core.fileMode": "false"})
 
@@ -287,13 +290,13 @@ def symlinks_next_to_documents(repo: Repo) -> Shape:
     return make_shape(repo)
 
 
-def other_files_flagged(repo: Repo) -> Shape:
+def unrelated_file_with_assume_unchanged(repo: Repo) -> Shape:
     repo.git("update-index", "--assume-unchanged", "data.txt")
     return make_shape(repo)
 
 
-def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
-    """Return a builder of a clone with these attributes and settings, checked out by git itself."""
+def clone_with_line_endings(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
+    """Return a builder of a clone that the git program checks out with these attributes and settings."""
 
     def clone(repo: Repo) -> Shape:
         repo.commit(
@@ -311,7 +314,7 @@ def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
     return clone
 
 
-def another_file_system(repo: Repo) -> Shape:
+def work_tree_on_another_file_system(repo: Repo) -> Shape:
     shared_memory_folder = Path("/dev/shm")
     if (
         not os.access(shared_memory_folder, os.W_OK)
@@ -340,39 +343,39 @@ SERVED_SHAPES: list[Callable[[Repo], Shape]] = [
     git_directory_elsewhere,
     submodule_itself,
     repository_with_a_submodule,
-    work_tree_named_by_a_git_directory,
+    git_directory_opened_with_core_worktree,
     shallow_clone,
-    objects_of_another_repository,
-    detached_with_a_branch_named,
+    clone_that_shares_objects,
+    branch_served_with_detached_head,
     branch_with_slashes_and_letters,
     chain_of_symbolic_refs,
-    packed_refs,
-    many_packs,
-    commit_graph,
-    grafted_by_a_replacement,
-    old_index,
-    compressed_index,
-    untracked_cache,
-    file_system_monitor_marks,
+    repository_with_packed_refs,
+    repository_with_many_packs,
+    repository_with_commit_graph,
+    history_grafted_by_a_replacement,
+    index_of_version_2,
+    index_of_version_4,
+    index_with_untracked_cache,
+    index_with_fsmonitor_marks,
     index_without_checksum,
-    ignoring_case,
-    ignoring_modes,
+    repository_that_ignores_case,
+    repository_that_ignores_file_modes,
     executable_document,
     read_only_file,
     hard_linked_file,
     symlinked_work_tree,
     names_that_differ_in_case,
     symlinks_next_to_documents,
-    other_files_flagged,
-    end_of_line("", core_autocrlf="true"),
-    end_of_line("", core_autocrlf="input"),
-    end_of_line("", core_autocrlf="true", core_safecrlf="true"),
-    end_of_line("* text=auto\n", core_eol="crlf"),
-    end_of_line("* text=auto eol=crlf\n"),
-    end_of_line("* text=auto eol=lf\n", core_autocrlf="true"),
-    end_of_line("*.md text\n", core_autocrlf="true"),
-    end_of_line("*.md -text\n", core_autocrlf="true"),
-    end_of_line("guides/** -text\n*.md eol=crlf\n"),
-    end_of_line("*.md ident\n"),
-    another_file_system,
+    unrelated_file_with_assume_unchanged,
+    clone_with_line_endings("", core_autocrlf="true"),
+    clone_with_line_endings("", core_autocrlf="input"),
+    clone_with_line_endings("", core_autocrlf="true", core_safecrlf="true"),
+    clone_with_line_endings("* text=auto\n", core_eol="crlf"),
+    clone_with_line_endings("* text=auto eol=crlf\n"),
+    clone_with_line_endings("* text=auto eol=lf\n", core_autocrlf="true"),
+    clone_with_line_endings("*.md text\n", core_autocrlf="true"),
+    clone_with_line_endings("*.md -text\n", core_autocrlf="true"),
+    clone_with_line_endings("guides/** -text\n*.md eol=crlf\n"),
+    clone_with_line_endings("*.md ident\n"),
+    work_tree_on_another_file_system,
 ]

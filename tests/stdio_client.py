@@ -23,7 +23,7 @@ TIMEOUT_S = 60.0  # seconds to wait for an expected message or exit
 Message = dict[str, Any]
 ProtocolVersion = Literal["auto", "legacy"]
 
-ENVELOPE = {
+REQUEST_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "raw client", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -55,7 +55,7 @@ def encode_line(message: Mapping[str, Any]) -> bytes:
 
 
 def encode_call(number: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
-    """Return the line of a call, with a progress token if `progress` is requested."""
+    """Return a call of a tool as a line of JSON, with a progress token if `progress` is true."""
     params: Message = {"name": tool, "arguments": arguments}
     if progress:
         params["_meta"] = {"progressToken": number}
@@ -89,13 +89,13 @@ class RawClient:
             self.receive()
 
     def write(self, data: bytes) -> None:
-        """Write bytes without changes."""
+        """Write all bytes, unchanged."""
         remaining_data = memoryview(data)
         while remaining_data:
             remaining_data = remaining_data[os.write(self._stdin.fileno(), remaining_data) :]
 
     def send(self, line: bytes) -> None:
-        """Write a line."""
+        """Write a line and its line break."""
         self.write(line + b"\n")
 
     def notify(self, method: str, **params: Any) -> None:
@@ -179,7 +179,7 @@ async def connect(
     receive: Callable[[Any], Awaitable[None]] | None = None,
     log: TextIO | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect the SDK's client. `receive` receives the messages of a `legacy` client."""
+    """Start a server and connect the SDK's client. `receive` handles the messages to a `legacy` client."""
     env = dict(server_environment() if variables is None else variables)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
     async with Client(

@@ -166,7 +166,7 @@ def _find_backlinks(read_context: ReadContext, document: Document) -> list[Docum
     try:
         records = graph.records(snapshot, document.path)
         if records is None and read_context.ref is None:
-            graph.begin(snapshot).join(_GRAPH_TIMEOUT_S)
+            graph.update_in_background(snapshot).join(_GRAPH_TIMEOUT_S)
             records = graph.records(snapshot, document.path)
     except WorkspaceError:  # such as a lock of another process, or a full disk
         return None

@@ -21,7 +21,7 @@ _MIN_COMMIT_ID_LENGTH = 4
 class Archive(Workspace):
     """The documents of a tree in a folder of packs. It never changes, and is read-only.
 
-    `commit` is the source commit of the documents, which responses contain; None if there is none.
+    `commit` is the source commit of the documents, or None; responses contain this commit.
     `current_paths` maps earlier paths of documents to current ones, because an archive has no history.
     Raises DamagedRepository for a folder that has no packs.
     """

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
 _MAX_CACHED_DATES = 100  # each resolved date needs a walk through the history
-_MAX_CACHED_BRANCHES = 64  # in addition to the served branch
+_MAX_CACHED_BRANCHES = 64  # the served branch is not counted
 
 
 class BranchNotFound(WorkspaceError):
@@ -52,7 +52,7 @@ def check_branch_name(git: GitReader, branch: str) -> None:
 
 
 def check_branch(git: GitReader, branch: str) -> None:
-    """Raise BranchNotFound unless a branch has a commit; RepositoryMissing without a repository."""
+    """Raise BranchNotFound unless a branch has a commit; RepositoryMissing if its repository is missing."""
     if git.tip(branch) is None:
         check_repository_exists(git)
         raise branch_not_found_error(git, branch)
@@ -113,7 +113,7 @@ class Branch:
         self.git = git
         self.durable = durable
         self._branch_name = branch
-        self.writer_lock = WriterLock()  # of this process; `Workspace.write` acquires the lock itself
+        self.writer_lock = WriterLock()  # `Workspace.write` acquires the lock itself
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()

@@ -1,7 +1,7 @@
 """A least-recently-used cache with a capacity.
 
-Not `cachetools.LRUCache`: the lock, the creation and the removal of values would need as much code, and a hit
-takes twice the time (1.1 us).
+`cachetools.LRUCache` is not used: the lock, the creation and the removal of values would need as much code,
+and a hit takes twice the time (1.1 us).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def _weigh_equally(value: object) -> int:
 
 
 class LRUCache(Generic[Key, Value]):
-    """Values by key, up to `capacity`: a sum of the weights by `weigh`, by default 1 for each value.
+    """A cache of values by key. The sum of their weights is at most `capacity`.
 
-    A value that exceeds the capacity is not cached. Thread-safe; two threads may compute the same
-    value at the same time.
+    `weigh` returns the weight of a value, by default 1. A value that exceeds the capacity is not cached.
+    Thread-safe; two threads may compute the same value at the same time.
     """
 
     def __init__(self, capacity: int, weigh: Callable[[Value], int] = _weigh_equally) -> None:

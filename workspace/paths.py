@@ -92,7 +92,7 @@ def check_new_path(path: str) -> None:
 def fold_name(name: str) -> str:
     """Return a form that is equal for names of the same file on disks that fold case or Unicode.
 
-    Unicode's canonical caseless match (D145), without the characters that HFS+ ignores.
+    The comparison is Unicode's canonical caseless match (D145), without the characters that HFS+ ignores.
     """
     if name.isascii():
         return name.lower()

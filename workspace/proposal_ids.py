@@ -48,7 +48,10 @@ def derive_id(key: str) -> str:
 
 
 def read_id(text: str) -> str | None:
-    """Return the id in a text: also in capitals, with `o`, `i` or `l` for a digit, or in a branch name."""
+    """Return the id in a text, or None.
+
+    The id may be in capitals, may have `o`, `i` or `l` in place of a digit, or may be part of a branch name.
+    """
     text = text.strip().removeprefix("refs/heads/")
     if text.startswith(PROPOSAL_BRANCH_PREFIX):
         return parse_branch_id(text)

@@ -1,4 +1,4 @@
-"""Refs: the names of commits to read, by people and agents (gitrevisions(7)).
+"""Refs: the names by which people and agents request commits to read (gitrevisions(7)).
 
     main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, the checked-out commit
     3f2a91c                           a commit's id, or at least four characters of its beginning
@@ -92,11 +92,11 @@ def resolve_ref(
     base, steps = _split_ref(ref)
     name, separator, date_text = base.partition("@{")
     if separator:
-        query = _find_start(git, name, tip), _parse_date(date_text, ref)
+        start_and_time = _find_start(git, name, tip), _parse_date(date_text, ref)
         commit = (
-            _find_commit_at(git, *query, ref)
+            _find_commit_at(git, *start_and_time, ref)
             if commits_by_date is None
-            else commits_by_date.get(query, _find_commit_at, git, *query, ref)
+            else commits_by_date.get(start_and_time, _find_commit_at, git, *start_and_time, ref)
         )
     else:
         commit = _find_commit_by_name(git, name)
@@ -248,7 +248,7 @@ def _not_found_error(git: GitReader, name: str) -> RefNotFound:
 
 
 def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
-    """Return the open proposals, if a name can only be a proposal id."""
+    """Return the ids of the open proposals if a name has the form of a proposal id, else no ids."""
     if read_id(name) is None:
         return ()
     return list_open_proposals(git)

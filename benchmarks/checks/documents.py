@@ -54,7 +54,7 @@ NEW_TEXT = "A temporary text."
 EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-01")
 
 Outcomes = Iterator[str | None]
-"""None for each correct result, and a description of each wrong result."""
+"""The outcomes of a check: None for each correct result, and a description of each wrong result."""
 
 
 @dataclass
@@ -292,7 +292,7 @@ def main() -> int:
             report.add(file_report)
             if report_progress:
                 report_progress(count, len(files), None)
-    print(format_table(("check", "times"), [(name, f"{count:,}") for name, count in report.counts.items()]))
+    print(format_table(("check", "count"), [(name, f"{count:,}") for name, count in report.counts.items()]))
     for name, path, outcome in report.problems[:MAX_PROBLEMS_SHOWN]:
         print(f"{name}: {path}: {outcome}")
     counts_by_check = Counter(name for name, _, _ in report.problems)

@@ -112,7 +112,7 @@ def _read_html_names(file: Path) -> frozenset[str]:
 
 
 def main() -> int:
-    """Compare and print; return 1 if a difference has no reason."""
+    """Compare the findings and print the differences; return 1 if a difference has no known reason."""
     parser = argparse.ArgumentParser(description="Compare broken links with those of an independent checker.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("report", type=Path)

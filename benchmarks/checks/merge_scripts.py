@@ -40,7 +40,10 @@ class Touch(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A change of a document by addresses of the base, and the units that it touches."""
+    """A change of a document, and the units that the change touches.
+
+    `apply` gets the base, in which it resolves its addresses, and the document to change.
+    """
 
     touches: tuple[Touch, ...]
     apply: Callable[[Document, Document], Document]
@@ -51,7 +54,7 @@ class StepRefused(Exception):
 
 
 def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Document:
-    """Return the document after the steps. Raises StepRefused."""
+    """Return `start` after the steps, whose addresses are those of `base`. Raises StepRefused."""
     document = start
     for step in steps:
         try:
@@ -78,7 +81,7 @@ def touch_different_units(left: Sequence[Step], right: Sequence[Step]) -> bool:
 def bind_edit(
     operation: Callable[..., DocumentOperation], *address_fields: str, **fields: object
 ) -> Callable[[Document, Document], Document]:
-    """Return a function that runs an operation. `address_fields` contain addresses of the base."""
+    """Return a function that runs an operation. The fields in `address_fields` are addresses of the base."""
 
     def apply(base: Document, document: Document) -> Document:
         arguments = dict(fields)
@@ -132,7 +135,7 @@ class ScriptGenerator:
         return f"{self._name} wrote {self._number}{self._rng.randrange(10**6)}"
 
     def draw_steps(self) -> Iterator[Step]:
-        """Yield steps without end."""
+        """Yield random steps endlessly."""
         draw_functions = [
             self._draw_replace_text_step,
             self._draw_append_step,
@@ -306,7 +309,7 @@ class ScriptGenerator:
                 )
 
     def draw_conflicting_steps(self) -> tuple[Step, Step, UnitId] | None:
-        """Return two steps that change a unit differently, and the unit."""
+        """Return two steps that change a unit differently, and the unit; None if a drawn section is empty."""
         section = self._draw_section()
         key = section.key
         texts = [

@@ -8,9 +8,9 @@ equal       the merge equals the result of both scripts in either order, except 
             a position; `exact` counts merges that are equal byte for byte
 lost        every word that a side added is in the merge or in a conflict, and so are the words and lines of
             the base that no side removed
-worse       the merge has readable front matter if both sides have, no new duplicate address, and the line
-            endings of a side
-sound       a merge with an unchanged side gives the other version, and swapping the sides changes at most
+worse       the merge has readable front matter if both sides have it, no new duplicate address, and only
+            line endings that a side has
+sound       a merge with an unchanged side gives the other side, and swapping the sides changes at most
             the order of additions at a position
 conflict    if both scripts change a unit differently, exactly this unit is in conflict
 
@@ -48,7 +48,7 @@ _MAX_STEPS = 4
 
 
 def describe_sections(document: Document) -> dict[str, tuple[object, ...]]:
-    """Return a document's sections by address: heading, level, parent, and the blocks as a set."""
+    """Return a document's sections by key: heading, level, parent, and the blocks as a set."""
     sections_by_key: dict[str, tuple[object, ...]] = {}
     for section in document.sections:
         parent = None if section.parent is None else document.sections[section.parent].key

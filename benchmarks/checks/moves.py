@@ -48,14 +48,17 @@ CONTEXT_BYTES = 20
 
 
 class Move(NamedTuple):
-    """An operation, and a function that returns its inverse after all later operations are reverted."""
+    """A committed operation, and a function that returns its inverse.
+
+    Before the function is called, all later operations must be reverted.
+    """
 
     operation: Operation
     inverse: Callable[[], Operation]
 
 
 class RandomMover:
-    """A source of random moves and renames, which it writes, and of their inverses."""
+    """A generator of random moves and renames. It commits each of them, and returns each with its inverse."""
 
     def __init__(self, workspace: Workspace, rng: random.Random) -> None:
         self.workspace = workspace
@@ -63,24 +66,24 @@ class RandomMover:
         self.original_paths = {path: path for path in workspace.snapshot().documents}
         self.last_error: WorkspaceError | None = None
 
-    def draw_moves(self) -> Iterator[Move]:
-        """Yield written moves without end. A refused move is replaced by another draw."""
+    def commit_random_moves(self) -> Iterator[Move]:
+        """Commit random moves endlessly, and yield each. A refused move is replaced by another one."""
         number = 0
         while True:
             number += 1
             move = self.rng.choice(
                 (
-                    self._rename_section,
-                    self._move_within_document,
-                    self._move_between_documents,
-                    self._move_document,
+                    self._commit_rename,
+                    self._commit_move_within_document,
+                    self._commit_move_between_documents,
+                    self._commit_document_move,
                 )
             )(number)
             if move is not None:
                 yield move
 
     def write(self, operation: Operation) -> Mapping[str, Any] | None:
-        """Write an operation and return its result; None if it was refused or had no effect."""
+        """Commit an operation and return its result; None if the operation was refused or had no effect."""
         result = self.workspace.write((operation,), mode=Mode.ALL, tool="check_moves", client="check_moves")
         outcome, self.last_error = result.steps[0].outcome, result.steps[0].error
         if outcome is None or not result.is_committed:
@@ -96,7 +99,7 @@ class RandomMover:
         sections = [item for item in document.sections if not item.is_preamble and item.key == item.address]
         return (path, document, self.rng.choice(sections)) if sections else None
 
-    def _rename_section(self, number: int) -> Move | None:
+    def _commit_rename(self, number: int) -> Move | None:
         section_choice = self._draw_section()
         if section_choice is None:
             return None
@@ -115,15 +118,17 @@ class RandomMover:
             operation, lambda: RenameSection(file=path, slug=self._find_address(path, mark), new_title=title)
         )
 
-    def _move_within_document(self, number: int) -> Move | None:
+    def _commit_move_within_document(self, number: int) -> Move | None:
         section_choice = self._draw_section()
-        return self._move_section(*section_choice, section_choice[0]) if section_choice else None
+        return self._commit_section_move(*section_choice, section_choice[0]) if section_choice else None
 
-    def _move_between_documents(self, number: int) -> Move | None:
+    def _commit_move_between_documents(self, number: int) -> Move | None:
         section_choice, other = self._draw_section(), self._draw_section()
-        return self._move_section(*section_choice, other[0]) if section_choice and other else None
+        return self._commit_section_move(*section_choice, other[0]) if section_choice and other else None
 
-    def _move_section(self, path: str, document: Document, section: Section, target_path: str) -> Move | None:
+    def _commit_section_move(
+        self, path: str, document: Document, section: Section, target_path: str
+    ) -> Move | None:
         target = self.workspace.snapshot().document(target_path)
         parents = [None, *(item for item in target.sections if not item.is_preamble)]
         parent = self.rng.choice(parents)
@@ -159,7 +164,7 @@ class RandomMover:
         document = self.workspace.snapshot().document(path)
         return next(item.address for item in document.sections if find_mark(document, item) == mark)
 
-    def _move_document(self, number: int) -> Move | None:
+    def _commit_document_move(self, number: int) -> Move | None:
         documents = list(self.workspace.snapshot().documents)
         path = self.rng.choice(documents)
         folder = PurePosixPath(self.rng.choice(documents)).parent
@@ -216,7 +221,7 @@ def check_folder(root: Path, count: int, seed: int) -> CheckReport:
         )
         moves_made: list[Move] = []
         with show_progress("Moving") as report_progress:
-            for move in mover.draw_moves():
+            for move in mover.commit_random_moves():
                 moves_made.append(move)
                 report.counts[type(move.operation).__name__] += 1
                 if report_progress:

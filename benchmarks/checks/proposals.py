@@ -14,8 +14,8 @@ merge          a merge of a proposal, with its checks
 durable merge  a merge of a proposal, with fsync
 new process    the imports, the list, and a view, in a new process
 
-FTS5's queries and a bare round trip are measured in the same run, to determine the machine's speed. Prints
-the times as a table; the exit code is 1 if a scaled limit was missed.
+FTS5's queries and pings of a minimal server are measured in the same run, to determine the machine's speed.
+Prints the times as a table; the exit code is 1 if a scaled limit was missed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from typing import NamedTuple
 from benchmarks.child import ROOT, child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.engines.fts5 import measure as measure_fts5
-from benchmarks.reports.reference_measurements import SMALL, TRIP_MS
+from benchmarks.reports.reference_measurements import PING_MS, SMALL
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import measure_seconds, percentile
 from workspace.diff.formats import format_markdown
@@ -47,7 +47,7 @@ VIEW_MS, MERGE_MS = 100.0, 150.0
 """The limits for 200 open proposals on the small corpus, on the reference machine."""
 
 _TOUCHED_DOCUMENT_COUNT = 60  # documents that proposals may touch
-_TRIP_COUNT = 200
+_PING_COUNT = 200
 _QUERY_COUNT = 50
 _MAX_CHARACTERS = 20_000  # characters of Markdown
 _ACTOR = Actor(
@@ -132,7 +132,7 @@ def measure_proposals(workspace: Workspace, ids: Sequence[str], merges: int, rng
 
 
 def measure_new_process(folder: Path, proposal_id: str, home: Path) -> float:
-    """Return the seconds of a process that views a proposal and exits."""
+    """Return the seconds that a new process takes to view a proposal and exit."""
     code = (
         "import sys; from pathlib import Path; from benchmarks.checks.proposals import view_proposal; "
         "from workspace.workspace import Workspace; "
@@ -143,13 +143,13 @@ def measure_new_process(folder: Path, proposal_id: str, home: Path) -> float:
 
 
 def measure_reference_times(corpus: Corpus, home: Path) -> tuple[float, float]:
-    """Return the medians of FTS5's queries and of bare round trips in milliseconds."""
+    """Return the medians of FTS5's queries and of pings of the minimal server, in milliseconds."""
     texts = list(corpus.texts())
     results = measure_fts5(texts, draw_queries(texts, _QUERY_COUNT), home)
-    with StdioServer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as server:
+    with StdioServer([sys.executable, "-m", "benchmarks.serving.minimal_server"], home) as server:
         server.initialize()
-        trip_times = [measure_seconds(lambda: server.request("ping")) for _ in range(_TRIP_COUNT)]
-    return results["query"]["p50_ms"], percentile(trip_times, 0.5) * 1e3
+        ping_times = [measure_seconds(lambda: server.request("ping")) for _ in range(_PING_COUNT)]
+    return results["query"]["p50_ms"], percentile(ping_times, 0.5) * 1e3
 
 
 def main() -> int:
@@ -173,10 +173,10 @@ def main() -> int:
         print(f"{len(corpus.documents):,} documents, {len(ids)} proposals in {elapsed:.0f} s")
         new_process_s = measure_new_process(repository, ids[-1], home)
         times = measure_proposals(workspace, ids, options.merges, rng)
-        query_ms, trip_ms = measure_reference_times(corpus, home)
+        query_ms, ping_ms = measure_reference_times(corpus, home)
     factor = max(1.0, query_ms / SMALL.query_ms)
     print(f"FTS5's query p50 {query_ms:.2f} ms ({factor:.2f}x)")
-    print(f"bare round trip p50 {trip_ms:.2f} ms ({trip_ms / TRIP_MS:.2f}x)")
+    print(f"ping of a minimal server p50 {ping_ms:.2f} ms ({ping_ms / PING_MS:.2f}x)")
     print(f"a proposal overlaps with {times.overlaps:.1f} other proposals")
     missed_count = 0
     limits = {"view": VIEW_MS * factor, "merge": MERGE_MS * factor}

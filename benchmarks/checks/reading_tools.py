@@ -122,7 +122,7 @@ def find_disagreements(path: str, data: bytes) -> Iterator[str]:
 
 
 def _ends_section(item: ParsedHeading, level: int, text: TextFile) -> bool:
-    """Return True if a heading ends a section of this level: no deeper heading, or the document's title."""
+    """Return True if a heading ends a section of this level: it is not deeper, or is the document's title."""
     preamble = text.document.preamble if text.document else None
     return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
 

@@ -168,7 +168,8 @@ def _print_times(timed_commits: Sequence[TimedCommit], build_times: Sequence[flo
     later_ms = [1e3 * value for timed_commit in timed_commits for value in timed_commit.seconds[1:]]
     print(f"first queries: {percentile(first_ms, 0.5):.1f} ms in the median, {max(first_ms):.1f} at most")
     print(
-        f"  without an overlay, with a new index of the commit: {1e3 * percentile(build_times, 0.5):.1f} ms"
+        f"first queries of a new index, with its build: "
+        f"{1e3 * percentile(build_times, 0.5):.1f} ms in the median"
     )
     print(
         f"next queries: {percentile(later_ms, 0.5):.1f} ms in the median, "

@@ -39,9 +39,9 @@ MAX_PROBLEMS_SHOWN = 20
 _HEADING = re.compile(r"#{1,6}(?: (?P<title>.*))? `(?P<address>[^`]+)`")
 _WORD = re.compile(r"\w+")
 _SHORTCODE = re.compile(r"\{\{[<%]([^{}]*)[>%]\}\}")
-_TEXT = re.compile(r'text="([^"]*)"')
+_TEXT_ATTRIBUTE = re.compile(r'text="([^"]*)"')
 # Invisible text: targets of links, tags, comments, images, indentation and quotation marks.
-_TARGET = re.compile(
+_INVISIBLE = re.compile(
     r"(?<=\])(?:\([^()]*\)|\[[^\]]*\])|</?[a-z][^<>]*>|<!--.*?-->|!\[[^\]\n]*\]|^[ \t>]+",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
@@ -154,7 +154,9 @@ def _occurs(line: str, texts: Sequence[str]) -> bool:
 
 def _to_visible_text(source: str) -> str:
     """Return a source without link targets, tags and comments, and with the text of Hugo shortcodes."""
-    return _TARGET.sub(" ", _SHORTCODE.sub(lambda match: " ".join(_TEXT.findall(match[1])), source))
+    return _INVISIBLE.sub(
+        " ", _SHORTCODE.sub(lambda match: " ".join(_TEXT_ATTRIBUTE.findall(match[1])), source)
+    )
 
 
 def _normalize_words(text: str) -> str:

@@ -1,6 +1,6 @@
 """Measurements of edits, links and the fast readers.
 
-edits.py       edits of sections, each committed and then found by a search for a new word
-link_graph.py  the link graph: built from every document, then updated after edits that add links
-shortcuts.py   the fast readers of headings and links
+edits.py         edits of sections, each committed and then found by a search for a new word
+fast_readers.py  the fast readers of headings and links, compared with the parser
+link_graph.py    the link graph: built from every document, then updated after edits that add links
 """

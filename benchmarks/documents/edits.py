@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.search.queries import bind_top_ten
+from benchmarks.search.queries import make_top_ten_search
 from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
 from index.service import SearchIndex
 from workspace.document.document import Document
@@ -33,7 +33,7 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     workspace = Workspace.open(Path(repository), durable=durable)
     search = SearchIndex(workspace)
     search.update_to_tip()
-    query_times_before = measure_warm_seconds(bind_top_ten(search), queries)
+    query_times_before = measure_warm_seconds(make_top_ten_search(search), queries)
     edit_times: list[float] = []
     commit_times: list[float] = []
     processor_times: list[float] = []
@@ -54,7 +54,7 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     }
     if not queries:
         return results
-    find_top_ten = bind_top_ten(search)
+    find_top_ten = make_top_ten_search(search)
     query_times_after = measure_warm_seconds(find_top_ten, queries)
     return results | {
         "before": p50_p95_ms(query_times_before),

@@ -1,4 +1,4 @@
-"""SQLite FTS5 for comparison: receives sections, uses its own porter stemmer and bm25."""
+"""SQLite FTS5 for comparison: it receives sections, and uses its own porter stemmer and bm25."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUILD_COUNT = 3
 
 
 def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Measure the build, the bytes of the file, queries, and edits of sections with a search for each."""
+    """Measure the build, the size of the file in bytes, queries, and edits with a search for each edit."""
     rows = [(text.id, text.title, text.body) for text in texts]
 
     def search(query: Sequence[str]) -> list[str]:
@@ -58,7 +58,7 @@ def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], fold
 
 
 def _open_database(file: Path) -> sqlite3.Connection:
-    """Open a database without waits for the disk, as in the measured build of Docyard."""
+    """Open a database that does not wait for the disk, as in the measured build of Docyard."""
     database = sqlite3.connect(file)
     database.executescript(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"

@@ -1,4 +1,4 @@
-"""tantivy for comparison, if installed: receives sections, indexes five fields with its English stemmer."""
+"""tantivy for comparison, if installed: it receives sections, and indexes five fields, stemmed as English."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_installed() -> bool:
 
 
 def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Measure the build, the bytes of the index, and queries over all fields."""
+    """Measure the build, the size of the index in bytes, and queries over all fields."""
     import tantivy
 
     builder = tantivy.SchemaBuilder().add_text_field("id", stored=True, tokenizer_name="raw")

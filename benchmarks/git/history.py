@@ -34,6 +34,7 @@ QUERIES = {
     "changed by the first commit alone": (_NEVER_CHANGED, "section-3"),
     "a document": (_SOMETIMES_CHANGED, None),
 }
+"""The number of a document and the slug of a section (None for the full document), by title of the query."""
 
 
 def make_document_path(number: int) -> str:

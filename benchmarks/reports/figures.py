@@ -101,7 +101,7 @@ def _to_figure(row: Row, results: Results, factors: Mapping[ReferenceMeasurement
     corpus_class = find_corpus_class(results)
     target = row.limits[0 if corpus_class is SMALL else 1] if corpus_class else None
     limit = target * factors.get(row.reference, 1.0) if target and row.reference else target
-    readers = {"FTS5": row.fts5, "tantivy": row.tantivy, "bare mcp": row.bare}
+    readers = {"FTS5": row.fts5, "tantivy": row.tantivy, "minimal server": row.minimal_server}
     others = {name: _read_value(reader, results) for name, reader in readers.items() if reader}
     return Figure(
         name=row.name,

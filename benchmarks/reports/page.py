@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.child import ROOT
 from benchmarks.reports.figures import Figure, compute_figures, describe_run
-from benchmarks.reports.reference_measurements import find_reference_name
+from benchmarks.reports.reference_measurements import find_comparable_class_name
 from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_number, format_value
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
@@ -31,9 +31,9 @@ class MissingMarkers(Exception):
 
 def store_results(results: Results, folder: Path, results_folder: Path = RESULTS_FOLDER) -> Path:
     """Store the results of a complete run in place of earlier results for the corpus; return the file."""
-    name = find_reference_name(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip(
-        "-"
-    )
+    name = find_comparable_class_name(results) or re.sub(
+        r"[^a-z0-9]+", "-", folder.resolve().name.lower()
+    ).strip("-")
     file = results_folder / f"{name or 'corpus'}.json"
     results_folder.mkdir(exist_ok=True)
     file.write_text(json.dumps(results, indent=1) + "\n")

@@ -1,6 +1,6 @@
-"""Scaling of time limits by the speed of the machine, measured by SQLite FTS5 and a bare server.
+"""Scaling of time limits by the speed of the machine, measured by SQLite FTS5 and a minimal MCP server.
 
-The limits were set on a reference machine. If FTS5 or the bare server takes longer in this run, a limit
+The limits were set on a reference machine. If FTS5 or the minimal server takes longer in this run, a limit
 grows by the same factor. If they take less time, the limit does not change. Limits on ratios, memory and
 sizes never change.
 """
@@ -15,18 +15,22 @@ from typing import Any
 
 
 class ReferenceMeasurement(StrEnum):
-    """A reference measurement by which a limit is scaled."""
+    """A reference measurement by which a limit is scaled. The values are shown in reports."""
 
     QUERY = "query p50 of FTS5"
     BUILD = "build by FTS5"
-    BOTH = "geometric mean of both"
-    TRIP = "bare round trip"
-    CALL = "call of a bare server"
+    QUERY_AND_BUILD = "geometric mean of query and build"
+    PING = "ping of a minimal server"
+    CALL = "tool call of a minimal server"
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusClass:
-    """A reference corpus with limits, and the times of FTS5 for it on the reference machine."""
+    """A class of corpora with the same limits: those of at most `max_bytes`.
+
+    Each class has a reference corpus. `sections` is the number of sections of this corpus. `build_s` and
+    `query_ms` are the times of FTS5 for this corpus on the reference machine; the query time is the median.
+    """
 
     name: str
     max_bytes: int
@@ -37,8 +41,11 @@ class CorpusClass:
 
 SMALL = CorpusClass("small", 7_000_000, 14_259, build_s=0.25, query_ms=2.5)
 LARGE = CorpusClass("large", 60_000_000, 158_042, build_s=2.6, query_ms=33.0)
-TRIP_MS = 0.43
+PING_MS = 0.43
+"""The median time of a ping of the minimal server on the reference machine."""
+
 CALL_MS = 0.7
+"""The median time of a first tool call of the minimal server on the reference machine."""
 
 _SIZE_TOLERANCE = 0.1
 
@@ -55,8 +62,8 @@ def find_corpus_class(results: Mapping[str, Any]) -> CorpusClass | None:
     )
 
 
-def find_reference_name(results: Mapping[str, Any]) -> str | None:
-    """Return the name of the class if the corpus has about as many sections as its reference, else None."""
+def find_comparable_class_name(results: Mapping[str, Any]) -> str | None:
+    """Return the name of the class whose reference corpus has about as many sections; None without one."""
     corpus_class = find_corpus_class(results)
     if corpus_class and abs(results["corpus"]["sections"] / corpus_class.sections - 1) <= _SIZE_TOLERANCE:
         return corpus_class.name
@@ -75,7 +82,7 @@ def compute_reference_ratios(results: Mapping[str, Any]) -> dict[ReferenceMeasur
     """
     ratios: dict[ReferenceMeasurement, float] = {}
     corpus_class, fts5 = find_corpus_class(results), results.get("fts5")
-    if corpus_class and fts5 and find_reference_name(results):
+    if corpus_class and fts5 and find_comparable_class_name(results):
         build_ratio, query_ratio = (
             fts5["seconds"] / corpus_class.build_s,
             fts5["query"]["p50_ms"] / corpus_class.query_ms,
@@ -83,10 +90,10 @@ def compute_reference_ratios(results: Mapping[str, Any]) -> dict[ReferenceMeasur
         ratios |= {
             ReferenceMeasurement.BUILD: build_ratio,
             ReferenceMeasurement.QUERY: query_ratio,
-            ReferenceMeasurement.BOTH: sqrt(build_ratio * query_ratio),
+            ReferenceMeasurement.QUERY_AND_BUILD: sqrt(build_ratio * query_ratio),
         }
     if "trips" in results:
-        ratios[ReferenceMeasurement.TRIP] = results["trips"]["bare_ping"]["p50_ms"] / TRIP_MS
-    if "asks" in results:
-        ratios[ReferenceMeasurement.CALL] = results["asks"]["bare"]["first"]["p50_ms"] / CALL_MS
+        ratios[ReferenceMeasurement.PING] = results["trips"]["bare_ping"]["p50_ms"] / PING_MS
+    if "first_queries" in results:
+        ratios[ReferenceMeasurement.CALL] = results["first_queries"]["bare"]["first"]["p50_ms"] / CALL_MS
     return ratios

@@ -34,7 +34,7 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def format_value(figure: Figure) -> str:
     """Return the value with its unit."""
-    return "not measured" if figure.value is None else _with_unit(figure.value, figure.unit)
+    return "not measured" if figure.value is None else _format_with_unit(figure.value, figure.unit)
 
 
 def compare_with(figure: Figure, engine: str) -> str:
@@ -51,7 +51,7 @@ def format_limit(figure: Figure) -> str:
     """Return the limit, with the target in brackets if this run's limit is higher."""
     if figure.limit is None or figure.target is None:
         return ""
-    limit = f"≤ {_with_unit(figure.limit, figure.unit)}"
+    limit = f"≤ {_format_with_unit(figure.limit, figure.unit)}"
     return limit if figure.limit == figure.target else f"{limit} ({format_number(figure.target)})"
 
 
@@ -62,5 +62,5 @@ def format_number(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def _with_unit(value: float, unit: str) -> str:
+def _format_with_unit(value: float, unit: str) -> str:
     return f"{format_number(value)}{unit}" if unit == "x" else f"{format_number(value)} {unit}".rstrip()

@@ -2,13 +2,13 @@
 
 adversarial_queries.py  times of adversarial queries until a result or a refusal
 artifact.py             a full build of an artifact, and a second build after changes of ten documents
-artifact_opening.py     opening of an artifact with its key in a new process, and its result lists
+artifact_opening.py     the time that a new process takes to open an artifact, and its result lists
 first_queries.py        times of searches: the first and the second run of each query
 full_index.py           a full build, from a Git commit to a searchable index on disk
-known_items.py          queries drawn from a corpus, each with its section of origin
+known_items.py          queries drawn from a corpus, each with the section from which it was drawn
 lists.py                comparison of result lists: the same query must give the same list
 queries.py              times of queries in a process that has just opened an index from disk
 query_sets.py           sets of distinct queries of several kinds, equal for equal corpora
 rebuild.py              rebuild of an index that was updated after commits
-server_index.py         the index and the link graph in the folder of a server's index
+server_index.py         the build of the index and the link graph that a server uses
 """

@@ -20,16 +20,14 @@ CHANGED_DOCUMENTS = 10
 """The number of documents changed in one commit before the second build."""
 
 
-def measure(repository: str, out: str, key: str) -> dict[str, Any]:
+def measure(repository: str, artifact_folder: str, key_file: str) -> dict[str, Any]:
     """Return the seconds of both builds, from the commit to the artifact, and the bytes of the artifact."""
-    git, artifact_folder, secret_key = GitReader(Path(repository)), Path(out), load_or_create_key(Path(key))
+    git, out, key = GitReader(Path(repository)), Path(artifact_folder), load_or_create_key(Path(key_file))
 
     def build_once() -> None:
         commit = git.head().commit
         assert commit is not None
-        build_artifact(
-            read_commit_contents(git, commit, "benchmark", ContentFilter()), artifact_folder, key=secret_key
-        )
+        build_artifact(read_commit_contents(git, commit, "benchmark", ContentFilter()), out, key=key)
 
     full_s = measure_seconds(build_once)
     workspace = Workspace.open(Path(repository), durable=False)
@@ -40,5 +38,5 @@ def measure(repository: str, out: str, key: str) -> dict[str, Any]:
     if not workspace.write(changes, mode=Mode.ALL, tool="benchmark", client="benchmark").is_committed:
         raise EditFailed("the documents could not be changed")
     second_s = measure_seconds(build_once)
-    size = sum(file.stat().st_size for file in artifact_folder.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     return {"full_s": full_s, "again_s": second_s, "bytes": size}

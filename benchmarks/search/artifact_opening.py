@@ -1,4 +1,4 @@
-"""Opening of an artifact with its key in a new process, and its result lists."""
+"""Measure how long a new process takes to open an artifact with its key, and list results of queries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search.queries import bind_top_ten
+from benchmarks.search.queries import make_top_ten_search
 from benchmarks.timing import measure_seconds
 
 ENGINE_MODULES = (
@@ -19,7 +19,7 @@ ENGINE_MODULES = (
 """The modules imported before an artifact is opened. Their import time does not depend on the artifact."""
 
 
-def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
+def measure(artifact_folder: str, key_file: str, queries: list[str]) -> dict[str, Any]:
     """Return milliseconds of the imports and of the opening, and the result lists of all queries."""
     import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.artifacts.artifact import open_artifact
@@ -29,16 +29,16 @@ def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
     indexes: list[FrozenIndex] = []
 
     def open_index() -> None:
-        index = FrozenIndex(open_artifact(Path(out), read_key(Path(key))))
+        index = FrozenIndex(open_artifact(Path(artifact_folder), read_key(Path(key_file))))
         index.update_to_tip()
         indexes.append(index)
 
     open_s = measure_seconds(open_index)
     [index] = indexes
     if not index.artifact.is_trusted:
-        raise ValueError("the artifact has no valid seal of its key")
+        raise ValueError("the artifact has no valid seal that was made with the key")
     return {
         "import_ms": import_s * 1e3,
         "open_ms": open_s * 1e3,
-        "lists": list(map(bind_top_ten(index), queries)),
+        "lists": list(map(make_top_ten_search(index), queries)),
     }

@@ -1,9 +1,9 @@
-"""Known items: queries drawn from a corpus, each with its section of origin.
+"""Known items: queries drawn from a corpus, each with the section from which it was drawn.
 
 python -m benchmarks.search.known_items FOLDER [--count N] [--misses] [--json FILE]
 
-Identifiers are code tokens that occur in exactly one section, which should be the first hit. Reminders are
-words that a reader may remember of a section: words of the heading, two rarer words of the text, and one
+Identifiers are code tokens that occur in exactly one section, which should be the first hit. Remembered words
+are words that a reader may remember of a section: words of the heading, two rarer words of the text, and one
 word that the section does not contain.
 """
 
@@ -47,7 +47,7 @@ _WORD = re.compile(r"[a-z]{4,}")
 
 _MIN_LENGTH = 5
 _MAX_SECTION_SHARE = 0.02  # a word in more sections is not specific
-_RAREST_WORD_COUNT = 6  # two of this number of rarest words are drawn
+_RAREST_WORD_COUNT = 6  # of a section's rarest words; two of them are drawn
 _SEPARATOR = "\n\0\n"
 
 
@@ -118,11 +118,11 @@ def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def draw_reminders(texts: Sequence[SectionText], count: int) -> list[Item]:
+def draw_remembered_words(texts: Sequence[SectionText], count: int) -> list[Item]:
     """Draw queries of up to three words of a heading, two rarer words of its text, and a foreign word.
 
     Words of many headings ("example") are omitted, because users would not search for them. The foreign word
-    is of another section. Raises CorpusTooSmall if too few sections have such words.
+    is taken from another section. Raises CorpusTooSmall if too few sections have such words.
     """
     headings = [_extract_words(text.title) for text in texts]
     bodies = [_extract_words(text.body) for text in texts]
@@ -148,7 +148,7 @@ def draw_reminders(texts: Sequence[SectionText], count: int) -> list[Item]:
             items[texts[number].id] = Item(" ".join(query), texts[number].id)
         if len(items) == count:
             return list(items.values())
-    raise CorpusTooSmall("there is too little text to draw reminders from")
+    raise CorpusTooSmall("the folder has too little text to draw remembered words from")
 
 
 def _extract_words(text: str) -> list[str]:
@@ -156,7 +156,7 @@ def _extract_words(text: str) -> list[str]:
 
 
 def measure(repository: str, items: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Return the counts of sections and documents as the first hit, and the mean of 1 / rank, by kind."""
+    """Return, by kind, how often a section or its document was the first hit, and the mean of 1 / rank."""
     index = SearchIndex(Workspace.open(Path(repository), read_only=True))
     try:
         return {
@@ -200,7 +200,10 @@ def _extract_path(chunk: str) -> str:
 
 def draw_items(texts: Sequence[SectionText], count: int = COUNT) -> dict[str, list[Item]]:
     """Return the items for `measure`, by kind."""
-    return {"identifiers": draw_identifiers(texts, count), "reminders": draw_reminders(texts, count)}
+    return {
+        "identifiers": draw_identifiers(texts, count),
+        "remembered_words": draw_remembered_words(texts, count),
+    }
 
 
 def measure_folder(folder: Path, count: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ ResultList = list[tuple[str, float]]
 """Ids and scores, the best hit first."""
 
 
-def bind_top_ten(search: SearchIndex) -> Callable[[str], ResultList]:
+def make_top_ten_search(search: SearchIndex) -> Callable[[str], ResultList]:
     """Return a function that finds the ten best sections of a query with the engine alone, without snippets.
 
     The function uses the open engine of `search` at its present commit.
@@ -49,7 +49,7 @@ def measure(repository: str, queries: list[str], first: int = 0, warm: bool = Tr
 
     search = SearchIndex(Workspace.open(Path(repository), read_only=True))
     open_s = measure_seconds(search.update_to_tip)
-    find_top_ten = bind_top_ten(search)
+    find_top_ten = make_top_ten_search(search)
     first_s = measure_seconds(lambda: find_top_ten(queries[first]))
     results: dict[str, Any] = {
         "import_ms": import_s * 1e3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search.queries import bind_top_ten
+from benchmarks.search.queries import make_top_ten_search
 from benchmarks.timing import measure_seconds
 from index.service import SearchIndex
 from workspace.workspace import Workspace
@@ -16,4 +16,4 @@ def measure(repository: str, queries: list[str]) -> dict[str, Any]:
     search = SearchIndex(Workspace.open(Path(repository)))
     search.update_to_tip()
     rebuild_s = measure_seconds(search.rebuild)
-    return {"seconds": rebuild_s, "lists": list(map(bind_top_ten(search), queries))}
+    return {"seconds": rebuild_s, "lists": list(map(make_top_ten_search(search), queries))}

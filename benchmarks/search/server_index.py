@@ -1,4 +1,4 @@
-"""Index and link graph in the folder of a server's index, built at the tip before other measurements."""
+"""The build of the index and the link graph that a server uses, before other measurements."""
 
 from __future__ import annotations
 

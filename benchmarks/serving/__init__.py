@@ -1,11 +1,11 @@
 """Measurements of servers: starts, calls, pages and memory.
 
-bare_pages.py     a minimal server of one short page, for comparison
-bare_server.py    a minimal MCP server with one tool, for comparison
 first_queries.py  times of first and second runs of queries over stdio and HTTP
+minimal_pages.py  a minimal server of one short page, for comparison
+minimal_server.py a minimal MCP server with one tool, for comparison
 pages.py          times of each page of a real server over HTTP
 server_memory.py  the memory of a server that handles queries over stdio
-startup.py        the first `tools/list` over stdio, and pings
+startup.py        times of server starts until the first `tools/list` or search, and of pings, over stdio
 stdio.py          a minimal MCP client over stdio
 taxonomy.py       times of `tools/list` with as many keys and values as the contract allows
 """

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.child import MeasurementFailed
 from benchmarks.search.query_sets import QuerySets
 from benchmarks.serving.pages import run_http_server
-from benchmarks.serving.startup import BARE_COMMAND, make_server_command
+from benchmarks.serving.startup import MINIMAL_SERVER_COMMAND, make_server_command
 from benchmarks.serving.stdio import REQUEST_META, StdioServer
 from benchmarks.timing import measure_seconds, p50_p95_p99_ms
 
@@ -31,21 +31,23 @@ Send = Callable[[str], object]
 
 
 def measure(repository: Path, home: Path, sets: QuerySets) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure the first and the second run of each query by server, without the quoted phrases.
+    """Measure the first and the second run of each query, without the quoted phrases; return times by server.
 
     The servers alternate at each query, so that a slow period of the machine affects all servers.
     """
     http_command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
     with (
-        StdioServer(BARE_COMMAND, home) as bare,
+        StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal,
         StdioServer(make_server_command(repository), home) as stdio,
         StdioServer(make_server_command(repository), home) as stateless,
         run_http_server(http_command, home) as connection,
     ):
-        bare.initialize()
+        minimal.initialize()
         stdio.initialize()
         servers: dict[str, Send] = {
-            "bare": lambda query: bare.request("tools/call", {"name": "nothing", "arguments": {"q": query}}),
+            "bare": lambda query: minimal.request(
+                "tools/call", {"name": "nothing", "arguments": {"q": query}}
+            ),
             "stdio": lambda query: stdio.request("tools/call", _call_parameters(query)),
             "stateless": lambda query: stateless.request(
                 "tools/call", _call_parameters(query) | {"_meta": REQUEST_META}

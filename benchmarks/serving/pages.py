@@ -3,16 +3,16 @@
     python -m benchmarks.serving.pages FOLDER [--rounds 30] [--seed 1]
 
 One document has a history of many commits. Some proposals are open: one changes a hundred sections, and one
-is in conflict. A kind of page with many URLs is requested at each URL first, and then at the same URLs again.
+is in conflict. If a kind of page has many URLs, each URL is requested first, and then the same URLs again.
 For a single page and for the largest documents, the first time is reported separately.
 
 at once      documents, as soon as the server listens, while its index and its link graph are built
 first time   documents that were not requested before
 again        the same documents
 
-A bare round trip is measured before and after the pages, and scales the limits
-(`benchmarks.reports.reference_measurements`). A page of a bare Starlette server is measured for comparison.
-Prints a table; the exit code is 1 if a limit was missed.
+Pings of a minimal MCP server are measured before and after the pages, and scale the limits
+(`benchmarks.reports.reference_measurements`). A page of a minimal Starlette server is measured for
+comparison. Prints a table; the exit code is 1 if a limit was missed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rich.table import Table
 
 from benchmarks.child import ROOT, child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
-from benchmarks.reports.reference_measurements import TRIP_MS
+from benchmarks.reports.reference_measurements import PING_MS
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import measure_seconds, percentile
 from workspace.edits.operation import Operation
@@ -55,8 +55,8 @@ _ACTOR = Actor(
     Author("Benchmark", "benchmark@example.org", IdentitySource.CLIENT, "benchmark"), "page", "benchmark"
 )
 _LARGEST_DOCUMENT_COUNT = 10
-_ROUND_TRIP_COUNT = 200
-_BARE_PAGE = "bare Starlette"
+_PING_COUNT = 200
+_MINIMAL_PAGE = "minimal Starlette server"
 _MANY_SECTIONS_PATH = "benchmark-of-many-sections.md"
 
 
@@ -170,7 +170,7 @@ def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.
 
 
 class Times(NamedTuple):
-    """Seconds of a kind of page: the first request of each URL, and later requests."""
+    """The seconds of each request of a kind of page: first requests of each URL, and later requests."""
 
     first_times: list[float]
     later_times: list[float]
@@ -193,14 +193,12 @@ def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds:
     return Times(first_times, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
 
 
-def measure_round_trip_ms(home: Path) -> float:
-    """Return the median of bare round trips over stdio in milliseconds."""
-    with StdioServer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as server:
+def measure_ping_ms(home: Path) -> float:
+    """Return the median of pings of the minimal server over stdio in milliseconds."""
+    with StdioServer([sys.executable, "-m", "benchmarks.serving.minimal_server"], home) as server:
         server.initialize()
         return (
-            percentile(
-                [measure_seconds(lambda: server.request("ping")) for _ in range(_ROUND_TRIP_COUNT)], 0.5
-            )
+            percentile([measure_seconds(lambda: server.request("ping")) for _ in range(_PING_COUNT)], 0.5)
             * 1e3
         )
 
@@ -222,7 +220,7 @@ def make_rows(times_by_page: Mapping[str, Times], document_count: int, factor: f
     """Yield the rows, each with the limit of its kind multiplied by `factor`."""
     for page, times in times_by_page.items():
         kind_limit_ms = CHANGES_MS if page.startswith("changes") else _default_limit_ms(document_count)
-        limit_ms = None if page == _BARE_PAGE else kind_limit_ms * factor
+        limit_ms = None if page == _MINIMAL_PAGE else kind_limit_ms * factor
         if len(times.first_times) > 1:
             # The first requests of the largest documents have no limit: the server reads and renders their
             # text once.
@@ -277,9 +275,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = create_content(workspace, corpus, rng)
         document_urls = draw_document_urls(corpus, options.rounds, rng)
         other_urls = draw_page_urls(content, corpus, workspace.snapshot().commit or "", options.rounds, rng)
-        trip_times_ms = [measure_round_trip_ms(home)]
-        with run_http_server(["-m", "benchmarks.serving.bare_pages"], home) as connection:
-            times_by_page[_BARE_PAGE] = measure(connection, ["/"], options.rounds)
+        ping_times_ms = [measure_ping_ms(home)]
+        with run_http_server(["-m", "benchmarks.serving.minimal_pages"], home) as connection:
+            times_by_page[_MINIMAL_PAGE] = measure(connection, ["/"], options.rounds)
         command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
         with run_http_server(command, home) as connection:
             at_once, later = document_urls
@@ -287,10 +285,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             measure(connection, ["/search?q=heron"], 1)  # waits for the index
             for page, urls in {later: document_urls[later], **other_urls}.items():
                 times_by_page[page] = measure(connection, urls, options.rounds)
-        trip_times_ms.append(measure_round_trip_ms(home))
-    trip_ms = sum(trip_times_ms) / len(trip_times_ms)
-    rows = list(make_rows(times_by_page, len(corpus.documents), max(1.0, trip_ms / TRIP_MS)))
-    print(f"bare round trip p50 {trip_ms:.2f} ms ({trip_ms / TRIP_MS:.2f}x)")
+        ping_times_ms.append(measure_ping_ms(home))
+    ping_ms = sum(ping_times_ms) / len(ping_times_ms)
+    rows = list(make_rows(times_by_page, len(corpus.documents), max(1.0, ping_ms / PING_MS)))
+    print(f"ping of a minimal server p50 {ping_ms:.2f} ms ({ping_ms / PING_MS:.2f}x)")
     Console().print(format_table(rows, len(corpus.documents)))
     return int(any(row.is_limit_missed for row in rows))
 

@@ -1,4 +1,7 @@
-"""The first `tools/list` over stdio, alternating with a minimal server, and pings."""
+"""Measure server starts over stdio until the first `tools/list` or search, and measure pings.
+
+Starts and pings are also measured with a minimal server; runs of the two servers alternate.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ FIRST_SEARCH_COUNT = 5
 WARM_UP_S = 2.0
 """The seconds after which an idle server should be ready for a search."""
 
-BARE_COMMAND = (sys.executable, "-m", "benchmarks.serving.bare_server")
+MINIMAL_SERVER_COMMAND = (sys.executable, "-m", "benchmarks.serving.minimal_server")
 
 
 def make_server_command(repository: Path) -> tuple[str, ...]:
@@ -39,8 +42,11 @@ def measure_first_list(command: Sequence[str], home: Path) -> tuple[float, float
 
 
 def measure_start(repository: Path, home: Path) -> dict[str, Any]:
-    """Return medians over alternating runs. `ratio` is the median of the ratios of adjacent runs."""
-    commands = {"ours": make_server_command(repository), "bare": BARE_COMMAND}
+    """Return medians of alternating starts of both servers, and of the ratios of adjacent starts.
+
+    The results of Docyard begin with `ours`, those of the minimal server with `bare`.
+    """
+    commands = {"ours": make_server_command(repository), "bare": MINIMAL_SERVER_COMMAND}
     times: dict[str, list[tuple[float, float | None]]] = {name: [] for name in commands}
     for command in commands.values():
         measure_first_list(command, home)  # reads the files into the system's cache
@@ -90,15 +96,18 @@ def measure_first_searches(repository: Path, home: Path, queries: Sequence[str])
 
 def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
     """Measure pings of the minimal server and of Docyard, alternately."""
-    bare_pings, pings = [], []
-    with StdioServer(BARE_COMMAND, home) as bare, StdioServer(make_server_command(repository), home) as ours:
-        bare.initialize()
+    minimal_server_pings, pings = [], []
+    with (
+        StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal,
+        StdioServer(make_server_command(repository), home) as ours,
+    ):
+        minimal.initialize()
         ours.initialize()
         ours.request("tools/list")
         for _ in range(ROUND_COUNT):
-            bare_pings += _measure_pings(bare)
+            minimal_server_pings += _measure_pings(minimal)
             pings += _measure_pings(ours)
-    return {"ping": p50_p95_ms(pings), "bare_ping": p50_p95_ms(bare_pings)}
+    return {"ping": p50_p95_ms(pings), "bare_ping": p50_p95_ms(minimal_server_pings)}
 
 
 def _search(server: StdioServer, query: str) -> None:

@@ -1,8 +1,8 @@
 """Times of `tools/list` with as many keys and values as the contract of `metadata.json` allows.
 
-python -m benchmarks.serving.taxonomy [--length N]     prints milliseconds, including those of a bare server
+python -m benchmarks.serving.taxonomy [--length N]     prints milliseconds, also of a minimal server
 
-The bare server is a server of the SDK that returns the same definitions and does no other work.
+The minimal server is a server of the SDK that returns the same definitions and does no other work.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def make_corpus(length: int) -> Corpus:
 
 
 def measure_lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
-    """Measure `tools/list` of a server after its first list; return the times and the list."""
+    """Measure `tools/list` of a server after its first list; return the times and the list of tools."""
     with StdioServer(command, home) as server:
         server.initialize()
         tools = server.request("tools/list")
@@ -57,27 +57,27 @@ def measure_lists(command: Sequence[str], home: Path) -> tuple[dict[str, float],
         return p50_p95_ms(times), tools
 
 
-async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
-    """Run a server that lists the given tools until standard input ends."""
+async def serve_tool_list(tools: Sequence[dict[str, Any]]) -> None:
+    """Run a minimal server, which lists the given tools, until standard input ends."""
 
     async def list_tools(
         context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in tools])
 
-    server: Server[Any] = Server("bare", version="1", on_list_tools=list_tools)
+    server: Server[Any] = Server("minimal", version="1", on_list_tools=list_tools)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print, or run the bare server with a file of definitions."""
+    """Measure and print the times, or run the minimal server with a file of definitions."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving.taxonomy")
     parser.add_argument("--length", type=int, default=VALUE_LENGTH, help="characters of each value")
     parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.bare:
-        anyio.run(serve_bare, json.loads(options.bare.read_text())["tools"])
+        anyio.run(serve_tool_list, json.loads(options.bare.read_text())["tools"])
         return 0
     with tempfile.TemporaryDirectory(prefix="docyard-taxonomy-") as folder:
         home = Path(folder)
@@ -89,11 +89,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         docyard_times, tools = measure_lists(make_server_command(home / "repository"), home)
         (home / "tools.json").write_text(json.dumps(tools))
         command = (sys.executable, "-m", "benchmarks.serving.taxonomy", "--bare", str(home / "tools.json"))
-        bare_times, _ = measure_lists(command, home)
+        minimal_server_times, _ = measure_lists(command, home)
         size = (home / "tools.json").stat().st_size
     print(
         json.dumps(
-            {"keys": MAX_KEYS, "values": MAX_VALUES, "bytes": size, "ours": docyard_times, "bare": bare_times}
+            {
+                "keys": MAX_KEYS,
+                "values": MAX_VALUES,
+                "bytes": size,
+                "ours": docyard_times,
+                "bare": minimal_server_times,
+            }
         )
     )
     return 0

@@ -1,6 +1,7 @@
 """The command line: the group of all commands, and code that several commands share.
 
-addresses.py         addresses at the command line, relative to a folder or of a moved section
+addresses.py         addresses at the command line, which may be relative or name a moved section
+checked_files.py     the files that `docyard validate` and `docyard fix` check
 ci_workflows.py      CI configuration that checks each pull request, for each kind of forge
 commit_range.py      the two commits that `docyard diff` compares, and their differences
 commits.py           commit logs: short id, time, author, subject and changes
@@ -15,5 +16,5 @@ reports/             validation reports, for people and for programs
 shells.py            completion scripts for bash, zsh and fish
 sites.py             detection of site generators, and the settings that match them
 sync_report.py       the result of a synchronisation, as data for programs and as text for people
-validate_sources.py  the sources of `docyard validate`
+
 """

@@ -56,8 +56,8 @@ class _PathLookup:
 def to_repository_path(root: Path, folders: Sequence[Path], name: Path) -> str | None:
     """Return the path of `name` relative to the root of the repository; None if it is outside.
 
-    `folders` are paths of one folder, which `name` may be relative to. Symbolic links in the parent folders
-    are resolved if needed.
+    `name` may be relative to a folder; `folders` are the paths of that one folder, with and without symbolic
+    links. Symbolic links in the parent folders of `name` are resolved if needed.
     """
     for folder in folders:
         path = Path(os.path.normpath(folder / name))
@@ -79,7 +79,7 @@ class ResolvedAddress(NamedTuple):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Return the fields of a response."""
+        """Return the fields of the JSON output: `file`, `slug`, and `moved_to` for a moved target."""
         moved_fields = {} if self.moved_to is None else {"moved_to": self.moved_to}
         return {"file": self.path, "slug": self.slug, **moved_fields}
 

@@ -124,13 +124,13 @@ def write_workflow(root: Path, workflow: Workflow) -> bool:
     Raises CommandError if the path exists with other content, or if the file cannot be written.
     """
     file = root / workflow.path
-    data = workflow.text.encode()
+    content = workflow.text.encode()
     if not file.resolve().is_relative_to(root.resolve()):
         raise CommandError(
             f"{workflow.path} is outside the repository through a symbolic link", fix="Remove the link."
         )
     with suppress(OSError):
-        if file.read_bytes() == data:
+        if file.read_bytes() == content:
             return False
     if os.path.lexists(file):
         raise CommandError(
@@ -140,7 +140,7 @@ def write_workflow(root: Path, workflow: Workflow) -> bool:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("xb") as stream:
-            stream.write(data)
+            stream.write(content)
     except OSError as error:
         raise CommandError(
             f"{workflow.path} cannot be written: {error.strerror or type(error).__name__}",

@@ -25,9 +25,10 @@ class CommitRange(NamedTuple):
 def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
     """Resolve at most two refs, or one range such as `A..B` or `A...B`.
 
-    Without a ref the tip is compared with its parent; a single ref is compared with the tip. With three dots
-    the comparison starts at the merge base, as in a pull request. A missing side is the tip. Raises
-    CommandError for sides without a common commit, and the errors of `Workspace.at`.
+    If no ref is given, the tip is compared with its parent. A single ref is compared with the tip. With three
+    dots the comparison starts at the merge base, as in a pull request. A missing side is the tip. Raises
+    CommandError if three dots are given and the sides have no common ancestor, and the errors of
+    `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])
@@ -64,7 +65,7 @@ def compare_range(
         )
         if path in changes.paths:
             break
-    return select_changes(changes, path, slug, source="the range")
+    return select_changes(changes, path, slug, subject="the range")
 
 
 def _split_range(text: str) -> tuple[str, str, str]:

@@ -1,7 +1,8 @@
 """Shell completion of addresses, refs, proposals, types, toolsets and queries.
 
 A user waits for the candidates. So only the document whose sections are completed is parsed, only one folder
-is listed, and imports are late. After an error there are no candidates: the command itself reports the error.
+is listed, and modules are imported on demand. After an error there are no candidates: the command itself
+reports the error.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Candidates = list["CompletionItem[str]"]
 
 
 def _limit_candidates(find_candidates: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, Candidates]:
-    """Wrap a function so that it returns at most MAX_CANDIDATES candidates, and none after an error."""
+    """Wrap a function so that it returns at most MAX_CANDIDATES candidates; after an error, an empty list."""
 
     @wraps(find_candidates)
     def list_candidates(*arguments: P.args, **keywords: P.kwargs) -> Candidates:
@@ -124,7 +125,7 @@ def complete_types(
 def complete_query(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield the fields of a query, such as `type:`; after the colon, the values of a key, or paths.
+    """Yield the fields of a query, such as `type:`; after the colon, the values of that field, or paths.
 
     Values come from the metadata of the index, which may be older than the branch.
     """
@@ -235,7 +236,7 @@ def _list_paths(
     from docyard.cli.addresses import to_repository_path
 
     typed_folder = incomplete[: incomplete.rfind("/") + 1]
-    prefix, root, count = incomplete[len(typed_folder) :], workspace.git.worktree, 0
+    prefix, root, has_matches = incomplete[len(typed_folder) :], workspace.git.worktree, False
     folders = []
     if root is not None:
         folders.append(
@@ -248,14 +249,14 @@ def _list_paths(
     folders.append(typed_folder.rstrip("/"))
     for folder in dict.fromkeys(folder for folder in folders if folder is not None):
         for name in _list_names(snapshot, "" if folder == "." else folder, prefix):
-            count += 1
+            has_matches = True
             yield _build_candidate(typed_folder + name, type=PARTIAL)
-        if count:
+        if has_matches:
             return
 
 
 def _list_names(snapshot: Snapshot, folder: str, prefix: str) -> Iterator[str]:
-    """Yield matching folders and documents of a folder; other files if no document matches."""
+    """Yield the names of matching folders and documents in a folder; if no document matches, other files."""
     entry = snapshot.entry(folder) if folder else None
     tree = snapshot.tree if not folder else entry.id if entry is not None and entry.is_tree else None
     if tree is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from docyard.cli.validate_sources import Sources, collect_sources, process_in_blocks, select_documents
+from docyard.cli.checked_files import CheckedFiles, collect_checked_files, process_in_blocks, select_documents
 from docyard.terminal.exits import CommandError
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.repository import Actor
@@ -57,7 +57,7 @@ class FixOutcome(NamedTuple):
 class FixRequest:
     """The documents to fix and the rules to apply.
 
-    Without `names` all documents are fixed; without `rules` all rules apply.
+    If `names` is empty, all documents are fixed. If `rules` is None, all rules apply.
     """
 
     workspace: Workspace
@@ -65,9 +65,9 @@ class FixRequest:
     names: Sequence[Path]
     rules: frozenset[str] | None
 
-    def select_documents(self, sources: Sources) -> tuple[str, ...]:
+    def select_documents(self, checked_files: CheckedFiles) -> tuple[str, ...]:
         """Return the selected documents. Raises CommandError if a name matches nothing."""
-        return select_documents(sources, self.folder, self.names)
+        return select_documents(checked_files, self.folder, self.names)
 
 
 def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
@@ -76,12 +76,12 @@ def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | Non
     return selected_rules or None
 
 
-def check_fixes(
+def preview_fixes(
     request: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None
 ) -> FixOutcome:
-    """Return the fixes for the work tree, Git's index, or a commit. Changes nothing."""
-    sources = collect_sources(request.folder, ref, staged)
-    return _fix_in_memory(request, sources, progress)
+    """Return the fixes for the work tree, Git's index, or a commit, without writing them."""
+    checked_files = collect_checked_files(request.folder, ref, staged)
+    return _fix_in_memory(request, checked_files, progress)
 
 
 def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
@@ -89,7 +89,7 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     root = request.workspace.git.worktree
     if root is None:
         raise CommandError("a bare repository has no files to write", fix="Omit --write.")
-    outcome = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
+    outcome = _fix_in_memory(request, collect_checked_files(request.folder, None, False), progress)
     written_changes: list[FixedBytes] = []
     unwritten_files: list[SkippedFix] = []
     for change in outcome.changes:
@@ -117,8 +117,8 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
     paths: tuple[str, ...] = ()
     if request.names:
         root = (git.worktree or git.git_dir).resolve()
-        sources = Sources(list_commit(git, tip), root, git, tip, "the commit")
-        paths = request.select_documents(sources)
+        checked_files = CheckedFiles(list_commit(git, tip), root, git, tip, "the commit")
+        paths = request.select_documents(checked_files)
         if not paths:
             return FixOutcome()
 
@@ -128,7 +128,7 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
         commit = snapshot.commit
         if commit is None:
             return ()
-        if commit not in results:  # the call for a new proposal has the commit of the served branch again
+        if commit not in results:  # for a new proposal, the function is called again with the same commit
             results[commit] = _fix_documents(request, list_commit(git, commit), snapshot, paths, progress)
         return results[commit]
 
@@ -163,16 +163,16 @@ def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
     uncommitted_paths = git.list_uncommitted()
     return len(
         set(uncommitted_paths).intersection(
-            paths or collect_sources(request.folder, None, False).files.documents
+            paths or collect_checked_files(request.folder, None, False).files.documents
         )
     )
 
 
-def _fix_in_memory(request: FixRequest, sources: Sources, progress: Progress | None) -> FixOutcome:
-    snapshot = request.workspace.snapshot(sources.commit)
-    paths = request.select_documents(sources)
-    results = _fix_documents(request, sources.files, snapshot, paths, progress)
-    return FixOutcome(*fix_files(results, snapshot, sources.files))
+def _fix_in_memory(request: FixRequest, checked_files: CheckedFiles, progress: Progress | None) -> FixOutcome:
+    snapshot = request.workspace.snapshot(checked_files.commit)
+    paths = request.select_documents(checked_files)
+    results = _fix_documents(request, checked_files.files, snapshot, paths, progress)
+    return FixOutcome(*fix_files(results, snapshot, checked_files.files))
 
 
 def _fix_documents(
@@ -208,9 +208,11 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
     fixes = cast("Mapping[str, FixedBytes]", fix_result["changes"])
     snapshot = write_result.plan.snapshot
     changes = [
-        fixes[path]._replace(after=data) if path in fixes else FixedBytes(path, snapshot.read(path), data)
-        for path, data in sorted(write_result.changes.items())
-        if data is not None
+        fixes[path]._replace(after=content)
+        if path in fixes
+        else FixedBytes(path, snapshot.read(path), content)
+        for path, content in sorted(write_result.changes.items())
+        if content is not None
     ]
     return FixOutcome(
         changes,

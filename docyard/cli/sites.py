@@ -165,9 +165,10 @@ def _format_heading_count(count: int) -> str:
 
 
 def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
-    """Return the number of headings with an anchor by form, and of headings with the anchor on the next line.
+    """Count the headings that have an anchor.
 
-    At most MAX_DOCUMENTS documents are read. The last value is true if more documents exist.
+    Return the number of headings for each form of anchor, the number of headings with an anchor on the next
+    line, and True if more than MAX_DOCUMENTS documents exist, of which only the first were read.
     """
     from workspace.document.document import Document
     from workspace.errors import LimitExceeded

@@ -25,7 +25,7 @@ def needs_resolution(result: SyncResult) -> bool:
 
 
 def sync_to_data(result: SyncResult) -> dict[str, object]:
-    """Return the result as data. The user can fill in decisions in the field `conflicts`."""
+    """Return the result as data for JSON. The user can fill in decisions in the field `conflicts`."""
     from docyard.cli.proposals.conflicts import conflict_to_data
 
     unpushed_info = result.unpushed
@@ -62,15 +62,15 @@ def print_sync(result: SyncResult, remote: str | None = None) -> None:
         click.echo(escape_invisible(line.replace(_SYNC_COMMAND, command)))
 
 
-def _branch_to_data(synced: SyncedBranch) -> dict[str, object]:
+def _branch_to_data(synced_branch: SyncedBranch) -> dict[str, object]:
     return {
-        "branch": synced.branch,
-        "state": synced.state.value,
-        "commit": synced.commit,
-        "there": synced.is_on_remote,
-        "done": list(synced.actions),
-        "conflicts": list(synced.conflicts),
-        "error": None if synced.error is None else _error_to_data(synced.error),
+        "branch": synced_branch.branch,
+        "state": synced_branch.state.value,
+        "commit": synced_branch.commit,
+        "there": synced_branch.is_on_remote,
+        "done": list(synced_branch.actions),
+        "conflicts": list(synced_branch.conflicts),
+        "error": None if synced_branch.error is None else _error_to_data(synced_branch.error),
     }
 
 
@@ -140,7 +140,10 @@ def _describe_conflicts(result: SyncResult) -> list[str]:
 
 
 def _format_rerun_command(branch: str) -> str:
-    """Return the command for the same branch; a proposal's branch is rarely checked out."""
+    """Return the command that synchronises a branch again.
+
+    It names a proposal's branch, which is rarely checked out.
+    """
     from workspace.proposal_ids import PROPOSAL_BRANCH_PREFIX
 
     return (
@@ -154,49 +157,52 @@ def _list_other_branches(result: SyncResult) -> list[str]:
     """Return lines about the branches of proposals and the branch of their discussions."""
     counts = {
         "updated": sum(
-            "followed" in synced.actions or "merged" in synced.actions for synced in result.other_branches
+            "followed" in synced_branch.actions or "merged" in synced_branch.actions
+            for synced_branch in result.other_branches
         ),
-        "pushed": sum("pushed" in synced.actions for synced in result.other_branches),
+        "pushed": sum("pushed" in synced_branch.actions for synced_branch in result.other_branches),
     }
     parts = [f"{verb} {_format_branch_count(count)}" for verb, count in counts.items() if count]
     lines = [f"Proposals and their discussion: {', '.join(parts)}."] if parts else []
-    for synced in result.other_branches:
-        if synced.needs_resolution:
-            lines += _describe_diverged(synced, result.remote)
+    for synced_branch in result.other_branches:
+        if synced_branch.needs_resolution:
+            lines += _describe_diverged(synced_branch, result.remote)
     return lines
 
 
-def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
-    if synced.conflicts:
-        names = ", ".join(synced.conflicts[:_MAX_CONFLICT_NAMES])
-        command = f"docyard sync --branch {shlex.quote(synced.branch)}"
-        return [f"{synced.branch} has diverged, in {names}.", f"  next: {command} shows the conflicts"]
-    if synced.error is not None:
+def _describe_diverged(synced_branch: SyncedBranch, remote: str) -> list[str]:
+    if synced_branch.conflicts:
+        names = ", ".join(synced_branch.conflicts[:_MAX_CONFLICT_NAMES])
+        command = f"docyard sync --branch {shlex.quote(synced_branch.branch)}"
+        return [f"{synced_branch.branch} has diverged, in {names}.", f"  next: {command} shows the conflicts"]
+    if synced_branch.error is not None:
         return [
-            f"{synced.branch} was not synchronised: {synced.error.message}.",
-            f"  next: {synced.error.fix}",
+            f"{synced_branch.branch} was not synchronised: {synced_branch.error.message}.",
+            f"  next: {synced_branch.error.fix}",
         ]
-    if synced.is_discussion:
+    if synced_branch.is_discussion:
         return [
             f"{remote} no longer has some events of the discussion; the local branch still has all of them.",
             "  next: docyard sync --push pushes them again",
         ]
-    if not synced.is_on_remote:
+    if not synced_branch.is_on_remote:
         return [
-            f"{synced.branch} was deleted on {remote}; the local branch is unchanged.",
-            f"  next: git branch -D {shlex.quote(synced.branch)} deletes the local branch too",
+            f"{synced_branch.branch} was deleted on {remote}; the local branch is unchanged.",
+            f"  next: git branch -D {shlex.quote(synced_branch.branch)} deletes the local branch too",
         ]
     return [
-        f"{synced.branch} was rewritten on {remote}; the local branch is unchanged.",
-        f"  next: docyard sync --branch {shlex.quote(synced.branch)} shows the possible next steps",
+        f"{synced_branch.branch} was rewritten on {remote}; the local branch is unchanged.",
+        f"  next: docyard sync --branch {shlex.quote(synced_branch.branch)} shows the possible next steps",
     ]
 
 
 def _describe_unpushed(unpushed_info: UnpushedCommits, remote: str) -> str:
     since = unpushed_info.since.strftime("%Y-%m-%d %H:%M UTC")
     prefix = "more than " if unpushed_info.has_more else ""
+    verb = "has" if unpushed_info.commit_count == 1 and not unpushed_info.has_more else "have"
     return (
-        f"{prefix}{_format_commit_count(unpushed_info.commit_count)} not pushed to {remote}, since {since}."
+        f"{prefix}{_format_commit_count(unpushed_info.commit_count)} {verb} not been pushed to {remote} "
+        f"since {since}."
     )
 
 

@@ -15,7 +15,7 @@ Each module defines a click command named `command`.
     links.py       `docyard links`
     log.py         `docyard log`
     metadata.py    `docyard metadata`
-    options.py     options that several commands share, and the objects that they open
+    options.py     options that several commands share, and the function that opens their index
     proposals/     `docyard proposals`
     read.py        `docyard read`
     search.py      `docyard search`

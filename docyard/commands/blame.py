@@ -77,7 +77,7 @@ def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, A
 
 
 def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
-    """Print tab-separated cells for each line."""
+    """Print each line with its commit, author, date and number, as tab-separated cells."""
     from tools.errors import escape_invisible
 
     commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}

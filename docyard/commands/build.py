@@ -86,18 +86,18 @@ def command(
     """
     from index.artifacts.build import build_artifact
 
-    source = find_folder(folder if repo is None else repo / folder)
-    if not source.is_dir():
+    documents_folder = find_folder(folder if repo is None else repo / folder)
+    if not documents_folder.is_dir():
         raise click.BadParameter("the folder does not exist", param_hint="DIR")
-    target = find_folder(out)
-    key = _load_key(find_folder(key_file), target) if key_file else None
+    artifact_folder = find_folder(out)
+    key = _load_key(find_folder(key_file), artifact_folder) if key_file else None
     start_time = time.monotonic()
     warnings: list[str] = []
-    contents = _read_contents(source, ref, include, exclude, warnings)
-    with console.show_progress("Indexing") as progress, _name_invalid_option(description, taxonomy):
+    contents = _read_contents(documents_folder, ref, include, exclude, warnings)
+    with console.show_progress("Indexing") as progress, _convert_invalid_settings(description, taxonomy):
         build = build_artifact(
             contents,
-            target,
+            artifact_folder,
             description=description,
             taxonomy=dict(map(_parse_taxonomy, taxonomy)),
             key=key,
@@ -110,7 +110,7 @@ def command(
 
 
 def _read_contents(
-    source: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
+    folder: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
     """Return the documents below a folder: from a commit if it is in a repository, otherwise from its files.
 
@@ -124,13 +124,13 @@ def _read_contents(
 
     content_filter = ContentFilter("", _parse_globs(include, "--include"), _parse_globs(exclude, "--exclude"))
     try:
-        git = GitReader(source)
+        git = GitReader(folder)
     except NotARepository:
         if ref is not None:
             raise click.BadParameter("the folder is not in a Git repository", param_hint="--ref") from None
-        return read_folder_contents(source.resolve(), content_filter)
-    if git.worktree is not None and source.resolve().is_relative_to(git.worktree.resolve()):
-        folder_in_repository = source.resolve().relative_to(git.worktree.resolve()).as_posix()
+        return read_folder_contents(folder.resolve(), content_filter)
+    if git.worktree is not None and folder.resolve().is_relative_to(git.worktree.resolve()):
+        folder_in_repository = folder.resolve().relative_to(git.worktree.resolve()).as_posix()
         content_filter = content_filter._replace(
             below="" if folder_in_repository == "." else folder_in_repository
         )
@@ -165,14 +165,14 @@ def _parse_taxonomy(text: str) -> tuple[str, str | None]:
     return key.strip(), description.strip() or None
 
 
-def _load_key(file: Path, out: Path) -> bytes:
+def _load_key(file: Path, artifact_folder: Path) -> bytes:
     """Return the key in a file; create the file if it is missing.
 
-    Raises InvalidKeyFile, and BadParameter for a file inside OUT.
+    Raises InvalidKeyFile, and BadParameter if the file is inside the artifact's folder.
     """
     from index.storage.keys import load_or_create_key, read_key
 
-    if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):
+    if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(artifact_folder)):
         raise click.BadParameter("a key file in OUT would be published with the artifact", param_hint="--key")
     is_new = not file.exists()
     key = load_or_create_key(file) or read_key(file)
@@ -185,10 +185,10 @@ def _load_key(file: Path, out: Path) -> bytes:
 
 
 @contextmanager
-def _name_invalid_option(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
-    """Raise BadParameter with the option's name for an invalid setting.
+def _convert_invalid_settings(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
+    """Convert InvalidConfig to BadParameter, with the name of the option that has the invalid setting.
 
-    The settings in files are valid: they were checked before.
+    The settings in files were checked before, so they are valid.
     """
     from workspace.config.toml import CONFIG_PATH
     from workspace.errors import InvalidConfig

@@ -48,7 +48,7 @@ def command(keep: Path | None) -> int:
     from docyard.demo.steps import Screen
 
     folder = _prepare_folder(keep)
-    init.create_repository(folder, "main")
+    init.ensure_repository(folder, "main")
     init.commit_settings(folder, None, _SETTINGS)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         has_passed = anyio.run(_run_steps, folder, Screen(), log)

@@ -142,7 +142,7 @@ def check_all(
             for finding in findings:
                 reported_subjects.add(finding.subject)
                 yield finding
-        except WorkspaceError as error:  # such as a missing object, which ends only this check
+        except WorkspaceError as error:  # for example, a missing object, which ends only this check
             if not reported_subjects & {error.details.get("ref"), error.details.get("id")}:
                 yield build_unreadable_finding(error)
         except OSError as error:

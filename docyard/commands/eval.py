@@ -17,7 +17,7 @@ from docyard.terminal.exits import CommandError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.eval.cases import Case
-    from docyard.eval.report import Difference, Gate
+    from docyard.eval.report import Difference, RequiredMinimum
     from docyard.eval.run import EvalRun, Parameters
     from index.service import SearchIndex
 
@@ -26,11 +26,13 @@ _OUTPUT_FILE = click.Path(dir_okay=False, path_type=Path)
 _OUTPUT_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def _read_gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
-    from docyard.eval.report import read_gate
+def _parse_minimums(
+    context: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> list[RequiredMinimum]:
+    from docyard.eval.report import parse_minimum
 
     try:
-        return [read_gate(value) for value in values]
+        return [parse_minimum(value) for value in values]
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from None
 
@@ -78,10 +80,10 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
 )
 @click.option(
     "--fail-under",
-    "gates",
+    "minimums",
     metavar="MEASURE=NUMBER",
     multiple=True,
-    callback=_read_gates,
+    callback=_parse_minimums,
     help="Exit with 1 if a mean is below NUMBER, such as ndcg@10=.45 or chunk.mrr=.5. Can be repeated.",
 )
 @click.option(
@@ -101,7 +103,7 @@ def command(
     runs: Path | None,
     against: Path | None,
     plot: Path | None,
-    gates: list[Gate],
+    minimums: list[RequiredMinimum],
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -143,7 +145,7 @@ def command(
     earlier_run = _read_earlier_run(against, runs, name, parameters)
     run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
     difference = _compare_with_earlier_run(earlier_run, run)
-    missed_limits = [reason for gate in gates if (reason := gate.describe_miss(run))]
+    missed_limits = [reason for minimum in minimums if (reason := minimum.describe_miss(run))]
     with _convert_write_errors():
         if runs is not None:
             save_run(runs, run)
@@ -190,7 +192,7 @@ def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters:
         with console.show_progress("Indexing") as progress:
             commit = index.update_to_tip(progress)
         with console.show_progress("Searching") as progress:
-            outcome = run_cases(
+            case_results = run_cases(
                 index, index.workspace.snapshot(commit), cases, top=parameters.top, progress=progress
             )
         metadata = index.metadata()
@@ -203,8 +205,8 @@ def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters:
         version=__version__,
         parameters=parameters,
         metadata=metadata.model_dump(mode="json") if metadata else None,
-        problems=tuple(str(problem) for problem in outcome.problems),
-        cases=outcome.outcomes,
+        problems=tuple(str(problem) for problem in case_results.problems),
+        cases=case_results.outcomes,
     )
 
 

@@ -103,7 +103,7 @@ def command(
     request = fixes.FixRequest(workspace, find_folder(repo), paths, selected_rules)
     with console.show_progress("Reading documents") as progress:
         if check:
-            outcome = fixes.check_fixes(request, staged=staged, ref=ref, progress=progress)
+            outcome = fixes.preview_fixes(request, staged=staged, ref=ref, progress=progress)
         elif write:
             outcome = fixes.write_fixes(request, progress)
         else:
@@ -121,7 +121,7 @@ def command(
 def _check_options(
     *, check: bool, write: bool, staged: bool, ref: str | None, branch: str | None, message: str | None
 ) -> None:
-    """Raise UsageError for options that exclude each other."""
+    """Raise UsageError if options exclude each other."""
     if check and write:
         raise click.UsageError("--check and --write exclude each other")
     if staged and ref is not None:

@@ -157,7 +157,7 @@ def command(
     folder = find_folder(path or repo)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
-    is_new_repository = False if only_hosts else create_repository(folder, branch)
+    is_new_repository = False if only_hosts else ensure_repository(folder, branch)
     site = None if only_hosts else _detect_site(folder, branch)
     commit = (
         commit_settings(folder, branch, site.fill_in_settings(_build_settings(anchors))) if site else None
@@ -198,8 +198,8 @@ def _build_settings(anchors: str | None) -> str:
     return SETTINGS_TEMPLATE.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
 
 
-def create_repository(folder: Path, branch: str | None) -> bool:
-    """Create a repository in a folder without a repository; return True if it was created.
+def ensure_repository(folder: Path, branch: str | None) -> bool:
+    """Create a repository in a folder if the folder has none; return True if it was created.
 
     Raises CommandError if the folder is inside a repository, or cannot be written.
     """
@@ -249,19 +249,19 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
         raise CommandError(
             "HEAD is detached, so there is no branch to write to", fix="Run `docyard init --branch NAME`."
         )
-    data = settings.encode()
-    if git.config_flag("commit.gpgsign") and WorkspaceConfig.read(data).signing != "off":
+    content = settings.encode()
+    if git.config_flag("commit.gpgsign") and WorkspaceConfig.read(content).signing != "off":
         if file is None:
             raise CommandError(
                 "the repository requires signed commits", fix=f"Commit a {CONFIG_PATH} yourself."
             )
-        file.write_bytes(data)
+        file.write_bytes(content)
         return None
     now = datetime.now().astimezone()
     offset = now.utcoffset() or timedelta()
     author = Signature(*workspace.author(), int(now.timestamp()), int(offset.total_seconds() // 60))
     batch = Batch(
-        workspace.branch, snapshot.commit, {CONFIG_PATH: data}, "Set up a Docyard workspace\n", author
+        workspace.branch, snapshot.commit, {CONFIG_PATH: content}, "Set up a Docyard workspace\n", author
     )
     return publish(git, batch, durable=True)
 

@@ -81,7 +81,7 @@ def _is_broken(link: DocumentLink) -> bool:
 
 
 def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[DocumentLink]:
-    """Yield the links of every readable document; print a notice for an unreadable document."""
+    """Yield the links of every readable document; print a notice for each unreadable document."""
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.errors import WorkspaceError
     from workspace.links.file_tree import OverlayFileTree
@@ -107,19 +107,21 @@ def _collect_links(
 
     file_tree = OverlayFileTree(snapshot)
     document = snapshot.document(target.path)
-    keys = None
+    section_keys = None
     if target.slug is not None:
         section = resolve_section(document, target.slug)
-        keys = {section.key, *(child.key for child in document.descendants(section))}
+        section_keys = {section.key, *(child.key for child in document.descendants(section))}
     links_by_kind: dict[str, list[DocumentLink]] = {}
     if kind != "backlinks":
         outgoing = resolve_outgoing(file_tree, document)
-        links_by_kind["outgoing"] = [link for link in outgoing if keys is None or link.section in keys]
+        links_by_kind["outgoing"] = [
+            link for link in outgoing if section_keys is None or link.section in section_keys
+        ]
     if kind in (None, "backlinks"):
         preamble = document.preamble.key if document.preamble else None
         backlinks = _collect_backlinks(workspace, snapshot, file_tree, document)
         links_by_kind["backlinks"] = [
-            link for link in backlinks if keys is None or (link.to or preamble) in keys
+            link for link in backlinks if section_keys is None or (link.to or preamble) in section_keys
         ]
     return links_by_kind
 

@@ -22,7 +22,7 @@ _ARTIFACT_FIELD = "artifact"
 
 
 class _MetadataCheck(NamedTuple):
-    """The metadata and all problems. `metadata` is None for an invalid file."""
+    """The metadata and all problems. `metadata` is None if the file is invalid."""
 
     metadata: Metadata | None
     problems: list[Problem]
@@ -58,11 +58,11 @@ def command(
     if key_file is not None and (path is None or not path.is_dir()):
         raise click.BadParameter("--key needs PATH to be the folder of an artifact", param_hint="--key")
     if path is None:
-        check = _check_data(_read_file(_find_index_metadata(repo, branch)))
+        check = _check_content(_read_file(_find_index_metadata(repo, branch)))
     elif path.is_dir():
         check = _check_artifact(path, key_file)
     else:
-        check = _check_data(_read_file(path))
+        check = _check_content(_read_file(path))
     if as_json:
         console.print_json(
             {
@@ -93,24 +93,24 @@ def _read_file(file: Path) -> bytes:
         if file.exists() and not file.is_file():
             raise CommandError(f"{file.name} is not a file", fix="Name a file, or the folder of an artifact.")
         with file.open("rb") as stream:
-            data = stream.read(_MAX_METADATA_BYTES + 1)
+            content = stream.read(_MAX_METADATA_BYTES + 1)
     except OSError as error:
         raise CommandError(
             f"{file.name} cannot be read: {error.strerror or type(error).__name__}",
             fix="Name a metadata.json or an artifact's folder; omit PATH for the repository's index.",
         ) from error
-    if len(data) > _MAX_METADATA_BYTES:
+    if len(content) > _MAX_METADATA_BYTES:
         raise CommandError(
             f"{file.name} is larger than {_MAX_METADATA_BYTES >> 20} MiB", fix="Name a metadata.json."
         )
-    return data
+    return content
 
 
-def _check_data(data: bytes) -> _MetadataCheck:
+def _check_content(content: bytes) -> _MetadataCheck:
     from index.storage.metadata import find_problems, parse_metadata
 
-    problems = find_problems(data)
-    return _MetadataCheck(None if problems else parse_metadata(data), problems)
+    problems = find_problems(content)
+    return _MetadataCheck(None if problems else parse_metadata(content), problems)
 
 
 def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
@@ -119,7 +119,7 @@ def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
     from index.storage.metadata import Problem
 
     key = read_key(find_folder(key_file)) if key_file else None
-    check = _check_data(_read_file(folder / _METADATA_FILE))
+    check = _check_content(_read_file(folder / _METADATA_FILE))
     if check.problems:
         return check
     return _MetadataCheck(

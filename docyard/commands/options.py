@@ -1,4 +1,4 @@
-"""Options that several commands share, and the index that they select."""
+"""Options that several commands share, and the function that opens the index that they select."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _SinglePath(click.Path):
 def _reject_repeated(
     context: click.Context, parameter: click.Parameter, values: Sequence[Path]
 ) -> Path | None:
-    """Return the value of an option. Raises UsageError for a repeated option, which is ambiguous."""
+    """Return the value of an option. Raises UsageError if the option is repeated, which is ambiguous."""
     if len(values) > 1:
         raise click.UsageError(
             f"{' / '.join(parameter.opts)} is given {len(values)} times, but a command reads one repository"
@@ -93,9 +93,9 @@ def artifact(command: F) -> F:
 
 
 def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
-    """Open the index of the artifact; without an artifact, the index of the repository.
+    """Open the index of the artifact; if `artifact` is None, the index of the repository.
 
-    Raises UsageError for options that exclude each other, and WorkspaceError if opening fails.
+    Raises UsageError if the options exclude each other, and WorkspaceError if opening fails.
     """
     from index.service import SearchIndex
 

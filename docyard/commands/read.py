@@ -86,7 +86,7 @@ def command(
 
 
 def _find_range(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadRange:
-    """Return the bytes of an address: a section includes its subsections, the preamble does not."""
+    """Return the range of bytes at an address. A section includes its subsections."""
     from tools.reading.texts import open_text
     from workspace.document.addresses import read_fragment, resolve_task, split_address
     from workspace.texts.text_file import LazyFilePaths
@@ -108,7 +108,10 @@ def _find_range(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadR
 def _call_read_tool(
     workspace: Workspace, snapshot: Snapshot, address: str, ref: str | None, form: str | None
 ) -> dict[str, Any]:
-    """Call a read tool of the agents and return its response. Raises the errors of the tool."""
+    """Call the tool with which an agent reads this address, and return the data of its answer.
+
+    All pages are joined. Raises the errors of the tool.
+    """
     from index.service import SearchIndex
     from tools.dispatcher import ToolDispatcher
     from tools.toolsets import all_tools

@@ -119,7 +119,7 @@ def command(
 
 
 def _format_hint(hint: Hint | None) -> Iterator[str]:
-    """Yield the hint of a search without hits, with the suggested filters and queries."""
+    """Yield lines that explain why a search has no hits, with the suggested filters and queries."""
     if hint is None:
         yield "There are no hits."
         return
@@ -133,9 +133,9 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
 def _parse_filters(
     named_filters: Iterable[tuple[str, str | None]], other_filters: Iterable[str]
 ) -> dict[str, str]:
-    """Return the value of each key.
+    """Return the value of each key to filter by.
 
-    Raises BadParameter for text without KEY=VALUE, and for a repeated key.
+    Raises BadParameter if a text is not KEY=VALUE, or if a key is repeated.
     """
     filters = {key: value for key, value in named_filters if value}
     for text in other_filters:

@@ -180,7 +180,7 @@ def command(
 
 
 def _check_usage(context: click.Context) -> None:
-    """Raise click.UsageError for options that exclude each other. Environment variables are not checked."""
+    """Raise click.UsageError if options exclude each other. Environment variables are not checked."""
     given_options = {
         name
         for name in context.params
@@ -207,7 +207,7 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _build_settings(context: click.Context) -> HttpSettings | None:
-    """Return the HTTP settings; None over stdio. Raises click.UsageError, CommandError."""
+    """Return the HTTP settings; None if the server uses stdio. Raises click.UsageError, CommandError."""
     parameters = context.params
     if parameters["http"] is None:
         return None

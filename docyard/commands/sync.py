@@ -114,7 +114,7 @@ def command(
 def _build_conflict_resolver(
     ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
 ) -> ChooseResolutions | None:
-    """Return a function that resolves conflicts as the options say; None without options."""
+    """Return a function that resolves conflicts as the options specify; None if no option is given."""
     if not (ours or theirs or resolve):
         return None
     from docyard.cli.proposals.actions import read_text_file

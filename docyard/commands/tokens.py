@@ -173,7 +173,7 @@ def _open_tokens(workspace: Workspace) -> Tokens:
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
-    """Return the options' name and address, else those of Git's settings. Raises CommandError."""
+    """Return the name and address of the options, else of Git's settings. Raises CommandError."""
     git_identity = workspace.git.identity()
     if git_identity is None and (name is None or email is None):
         raise CommandError(

@@ -18,8 +18,8 @@ from workspace.config.tables import RULE_NAMES, Dialect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from docyard.cli.checked_files import CheckedFiles
     from docyard.cli.reports.formats import Report
-    from docyard.cli.validate_sources import Sources
     from workspace.validation.rule import Finding
     from workspace.validation.run import Validator
 
@@ -110,30 +110,32 @@ def command(
         raise click.UsageError("--ref and --staged exclude each other")
     if as_json and output_format not in (None, "json"):
         raise click.UsageError("--json and --format exclude each other")
+    from docyard.cli.checked_files import collect_checked_files, select_documents
     from docyard.cli.reports.formats import Report
-    from docyard.cli.validate_sources import collect_sources, select_documents
 
     folder = find_folder(repo)
-    sources = collect_sources(folder, ref, staged)
-    validator = _build_validator(sources, dialect, only_rules, disabled_rules)
-    documents = select_documents(sources, folder, paths)
+    checked_files = collect_checked_files(folder, ref, staged)
+    validator = _build_validator(checked_files, dialect, only_rules, disabled_rules)
+    documents = select_documents(checked_files, folder, paths)
     findings = _collect_findings(validator, documents, jobs, checks_manifests=not paths)
     if since is not None:
-        findings = _select_new_findings(sources, validator, findings, since)
+        findings = _select_new_findings(checked_files, validator, findings, since)
     findings = validator.add_suggestions(findings)
-    fix_command = _format_fix_command(sources, ref, staged)
-    report = Report(findings, len(documents), sources.origin, sources.commit, max_findings, fix_command)
+    fix_command = _format_fix_command(checked_files, ref, staged)
+    report = Report(
+        findings, len(documents), checked_files.origin, checked_files.commit, max_findings, fix_command
+    )
     with console.ignore_broken_pipe():
         click.echo(_format_report(report, "json" if as_json else output_format or "text"))
     return Exit.DONE if report.is_valid else Exit.PROBLEMS
 
 
 def _build_validator(
-    sources: Sources, dialect: str | None, only_rules: Sequence[str], disabled_rules: Sequence[str]
+    checked_files: CheckedFiles, dialect: str | None, only_rules: Sequence[str], disabled_rules: Sequence[str]
 ) -> Validator:
     from workspace.validation.run import Selection, Validator
 
-    files, config = sources.files, sources.files.config
+    files, config = checked_files.files, checked_files.files.config
     if dialect is not None:
         links = config.links.model_copy(update={"dialect": Dialect(dialect)})
         files = replace(files, settings=config.model_copy(update={"links": links}))
@@ -148,7 +150,7 @@ def _build_validator(
 def _collect_findings(
     validator: Validator, documents: Sequence[str], jobs: int | None, *, checks_manifests: bool
 ) -> list[Finding]:
-    from docyard.cli.validate_sources import collect_findings
+    from docyard.cli.checked_files import collect_findings
 
     with console.show_progress("Validating documents") as progress:
         findings = collect_findings(validator, documents, jobs, progress)
@@ -158,16 +160,21 @@ def _collect_findings(
 
 
 def _select_new_findings(
-    sources: Sources, validator: Validator, findings: list[Finding], since: str
+    checked_files: CheckedFiles, validator: Validator, findings: list[Finding], since: str
 ) -> list[Finding]:
-    """Return the new findings. At the earlier commit only documents with findings are checked."""
-    from docyard.cli.validate_sources import find_range_start
+    """Return the findings that the merge base with `since` does not have.
+
+    At the merge base, only the documents with findings are checked.
+    """
+    from docyard.cli.checked_files import find_range_start
     from workspace.validation.files import BlobReader, list_commit
     from workspace.validation.run import Validator, exclude_earlier_findings, map_earlier_paths
 
-    if sources.git is None:
+    if checked_files.git is None:
         raise CommandError("--since needs a Git repository", fix="Omit --since.")
-    earlier_files = list_commit(sources.git, find_range_start(sources.git, since, sources.commit))
+    earlier_files = list_commit(
+        checked_files.git, find_range_start(checked_files.git, since, checked_files.commit)
+    )
     earlier_validator = Validator(
         replace(earlier_files, settings=validator.files.config), validator.selection
     )
@@ -181,12 +188,12 @@ def _select_new_findings(
     )
 
 
-def _format_fix_command(sources: Sources, ref: str | None, staged: bool) -> str | None:
-    """Return the command that previews the fixes; None without a repository."""
-    if sources.git is None:
+def _format_fix_command(checked_files: CheckedFiles, ref: str | None, staged: bool) -> str | None:
+    """Return the command that previews the fixes; None if the files are not in a repository."""
+    if checked_files.git is None:
         return None
-    source = " --staged" if staged else f" --ref {ref}" if ref else ""
-    return f"docyard fix --check{source}"
+    options_text = " --staged" if staged else f" --ref {ref}" if ref else ""
+    return f"docyard fix --check{options_text}"
 
 
 def _format_report(report: Report, output_format: str) -> str:

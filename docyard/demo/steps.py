@@ -1,7 +1,7 @@
 """The calls of the agent in the demonstration, the conditions on their responses, and the output.
 
-Between the calls a person makes a commit. The commit is made with the git program, because people use it; if
-the program is not installed, Docyard writes the same commit.
+Between the calls a person makes a commit. The commit is made with the git program, as people do; if the
+program is not installed, Docyard writes the same commit.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ STEPS: Sequence[Step | PersonCommit] = (
 )
 
 _MAX_RESPONSE_LINES = 24
-_MAX_LINE_LENGTH = 90  # characters of JSON on one line
+_MAX_LINE_LENGTH = 90  # characters; longer JSON is printed on several lines
 
 
 class Screen:
@@ -310,7 +310,10 @@ _GIT_OPTIONS = (
 
 
 def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> str:
-    """Append `text` to a file and commit it as a person. Return the command as text."""
+    """Append `text` to a file and commit the file as a person.
+
+    Return the text of the command, or a note if git is not installed.
+    """
     program = shutil.which("git")
     if program is None:
         _commit_without_git(folder, file, text)
@@ -325,7 +328,7 @@ def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str,
 
 
 def read_history(folder: Path, variables: Mapping[str, str]) -> str:
-    """Return the output of `git log --stat`."""
+    """Return the output of `git log --stat`, or a similar text if git is not installed."""
     program = shutil.which("git")
     if program is None:
         return _read_history_without_git(folder)
@@ -346,8 +349,8 @@ def _commit_without_git(folder: Path, file: str, text: str) -> None:
     workspace = Workspace.open(folder, read_only=True)
     snapshot = workspace.snapshot()
     author = Signature(PERSON_NAME, PERSON_EMAIL, int(time.time()), 0)
-    data = snapshot.read(file) + text.encode()
-    batch = Batch(workspace.branch or "main", snapshot.commit, {file: data}, COMMIT_MESSAGE, author)
+    content = snapshot.read(file) + text.encode()
+    batch = Batch(workspace.branch or "main", snapshot.commit, {file: content}, COMMIT_MESSAGE, author)
     publish(GitStore(folder), batch, durable=False)
 
 

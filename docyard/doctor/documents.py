@@ -39,8 +39,8 @@ def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def check_values(index: SearchIndex) -> Iterator[Finding]:
-    """Yield the keys and values of the index that search_docs cannot list."""
+def check_taxonomy(index: SearchIndex) -> Iterator[Finding]:
+    """Yield findings about the keys and values of the index that search_docs cannot list."""
     from index.storage.metadata import MAX_KEYS, MAX_VALUE_LENGTH, MAX_VALUES, is_listable
 
     listed_values: dict[str, list[str]] = {}
@@ -125,8 +125,9 @@ def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{format_count(unsupported_paths, 'path is', 'paths are')} named like documents, but symbolic "
-            f"links or submodules, which are not read: {format_list(unsupported_paths)}",
+            "docyard does not read symbolic links and submodules, but "
+            f"{format_count(unsupported_paths, 'of them has', 'of them have')} the suffix of a document: "
+            f"{format_list(unsupported_paths)}",
         )
     if unnameable_paths:
         escaped_paths = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable_paths]
@@ -165,9 +166,9 @@ def _check_contents(
             if snapshot.git.blob_size(blob) > max_bytes:
                 large_paths.append(path)
             else:
-                data = snapshot.git.blob(blob)
-                check_lfs_pointer(path, data)
-                data.decode()
+                content = snapshot.git.blob(blob)
+                check_lfs_pointer(path, content)
+                content.decode()
         except NotADocument:
             pointer_paths.append(path)
         except UnicodeDecodeError:
@@ -198,8 +199,8 @@ def _check_contents(
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{format_count(pointer_paths, 'path is a pointer', 'paths are pointers')} of Git LFS, so "
-            f"their text is not available: {format_list(pointer_paths)}",
+            f"{format_count(pointer_paths, 'path is a pointer', 'paths are pointers')} of Git LFS, without "
+            f"the text of the document: {format_list(pointer_paths)}",
             "git lfs migrate export --include='*.md' stores the texts in the repository",
         )
     if non_utf8_paths:
@@ -228,8 +229,8 @@ def _rewrite_blobs(open_writable: Callable[[], Workspace], blobs: Mapping[str, s
     written_paths = []
     with sync_written_objects():
         for path, blob in blobs.items():
-            data = read_matching_file(store, path, blob)
-            if data is not None and store.put_blob(data) == blob:
+            content = read_matching_file(store, path, blob)
+            if content is not None and store.put_blob(content) == blob:
                 written_paths.append(path)
     if not written_paths:
         return None

@@ -27,7 +27,10 @@ MIN_PYTHON_VERSION = (3, 11)
 
 
 def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
-    """Yield problems outside the repository. `common_dir` and `worktree` are None if they do not exist."""
+    """Yield problems of Python, its libraries, the folders that commits write to, and the user's programs.
+
+    `common_dir` and `worktree` are None if they do not exist.
+    """
     if sys.version_info < MIN_PYTHON_VERSION:
         min_version = ".".join(map(str, MIN_PYTHON_VERSION))
         yield Finding(

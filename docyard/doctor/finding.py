@@ -1,4 +1,4 @@
-"""One finding of a check."""
+"""One finding of a check, and the formats of counts and lists in its message."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Finding:
     subject: str = field(default="", compare=False)
 
     def to_data(self) -> dict[str, str]:
-        """Return the finding as data for programs."""
+        """Return the fields of the finding in the JSON output, without the function that fixes it."""
         return {
             "severity": self.severity,
             "area": self.area,
@@ -58,12 +58,12 @@ class Finding:
 
 
 def format_count(items: Sequence[str], singular: str, plural: str) -> str:
-    """Return a number with its noun and verb: "1 document is", "1,200 documents are"."""
+    """Return the number of items with a noun and its verb: "1 document is", "1,200 documents are"."""
     return f"{len(items):,} {singular if len(items) == 1 else plural}"
 
 
 def format_list(items: Sequence[str]) -> str:
-    """Return the first items, and the number of omitted items."""
+    """Return at most ten items separated by commas, and the number of omitted items."""
     omitted_count = len(items) - _MAX_LISTED_ITEMS
     return ", ".join(items[:_MAX_LISTED_ITEMS]) + (
         f" and {omitted_count:,} more" if omitted_count > 0 else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.doctor.documents import check_values
+from docyard.doctor.documents import check_taxonomy
 from docyard.doctor.finding import Finding, Severity, format_count
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the index's own folder cannot be used: {' and '.join(status.blocked)} in it cannot be written "
-            "(a folder or a symbolic link in its place, or its permissions), so searches use another index",
+            f"docyard cannot write {' and '.join(status.blocked)} in the index's own folder (a folder or a "
+            "symbolic link has that name, or permissions are missing), so searches use another index",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )
@@ -125,9 +125,9 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             "the next change of the index removes them",
             apply_fix=lambda: _sweep_index(index),
         )
-    yield from _find_unused_folders(workspace, status.folder.parent, status.folder.name, status.schema)
+    yield from _check_unused_folders(workspace, status.folder.parent, status.folder.name, status.schema)
     if status.is_current:
-        yield from check_values(index)
+        yield from check_taxonomy(index)
 
 
 def _rebuild_index(index: SearchIndex) -> str:
@@ -142,7 +142,9 @@ def _sweep_index(index: SearchIndex) -> str | None:
     return "removed leftover files from the index's folder" if index.sweep() else None
 
 
-def _find_unused_folders(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
+def _check_unused_folders(
+    workspace: Workspace, parent: Path, own_name: str, schema: int
+) -> Iterator[Finding]:
     """Yield a finding for the index folders of this user that no branch uses."""
     from index.storage.location import make_index_name
 
@@ -155,16 +157,15 @@ def _find_unused_folders(workspace: Workspace, parent: Path, own_name: str, sche
         if entry.is_dir()
         and entry.name not in used_names
         and entry.name.endswith(suffix)
-        and _is_unused(entry.name.partition("-"), schema)
+        and _is_removable(entry.name.partition("-"), schema)
     ]
     if unused_names:
         names = " ".join(unused_names[:10])
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(unused_names, 'index folder', 'index folders')} of earlier versions or of "
-            "deleted branches: "
-            "they only use disk space",
+            f"{format_count(unused_names, 'index folder is', 'index folders are')} not used any more, "
+            "because the format is old or the branch was deleted",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index" && rm -r {names}',
             apply_fix=lambda: _remove_folders([parent / name for name in unused_names]),
         )
@@ -186,10 +187,10 @@ def _remove_folders(folders: list[Path]) -> str | None:
     )
 
 
-def _is_unused(name_parts: tuple[str, str, str], schema: int) -> bool:
-    """Return True if the folder's index has this version or an earlier version of the format.
+def _is_removable(name_parts: tuple[str, str, str], schema: int) -> bool:
+    """Return True if the folder's index has the format `schema` or an earlier one.
 
-    Indexes of detached work trees are excluded, because they may be in use.
+    An index of a detached work tree is not removable, because it may be in use.
     """
     version, _, rest = name_parts
     return version.isdecimal() and (

@@ -75,8 +75,9 @@ class Installer(enum.Enum):
 class Installation:
     """An environment that contains Docyard. `source` is the requirement that it was installed from.
 
-    `other_packages` lists the other packages that the user installed there, and `python_version` is the
-    Python version, if the installer would otherwise remove or change them.
+    `uv tool install` removes packages and changes the Python version, unless its command repeats them. For
+    this installer, `other_packages` are the other packages that the user installed in the environment, and
+    `python_version` is the version that the user chose.
     """
 
     installer: Installer
@@ -87,7 +88,7 @@ class Installation:
     python_version: str | None = None
 
     def build_extra_command(self, extra: str, requirements: Iterable[str]) -> str:
-        """Return the command that installs an extra, or its `requirements`."""
+        """Return the command that installs an extra: by its name, or by its `requirements`."""
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "inject", self.prefix.name, *requirements])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
@@ -148,7 +149,7 @@ def format_extra_command(extra: str) -> str:
 
 
 def list_requirements() -> list[Requirement]:
-    """Return the requirements of the installed Docyard; none if it runs from a source checkout."""
+    """Return the requirements of the installed Docyard; an empty list if Docyard is not installed."""
     try:
         return parse_requirements(metadata.requires(PACKAGE_NAME) or [])
     except metadata.PackageNotFoundError:
@@ -181,7 +182,7 @@ def find_installed_version(name: str) -> str | None:
 
 
 def _find_source(prefix: Path, name: str = PACKAGE_NAME) -> str:
-    """Return the requirement of a package's installation: its name, or a direct reference (PEP 610)."""
+    """Return the requirement that a package was installed from: its name, or a direct reference (PEP 610)."""
     folders = list({*prefix.glob("lib/python3*/site-packages"), *prefix.glob("Lib/site-packages")})
     for distribution in metadata.distributions(name=name, path=[str(folder) for folder in folders]):
         try:
@@ -198,7 +199,7 @@ def _find_source(prefix: Path, name: str = PACKAGE_NAME) -> str:
 
 
 def _read_uv_receipt(prefix: Path, executable: Path, source: str) -> Installation:
-    """Return the installation in the receipt of `uv tool install`, with the packages that the user named."""
+    """Return the installation that the receipt of `uv tool install` describes."""
     try:
         receipt = tomllib.loads((prefix / _UV_RECEIPT_FILE).read_text(encoding="utf-8"))["tool"]
         entries = [entry for entry in receipt["requirements"] if isinstance(entry, dict)]

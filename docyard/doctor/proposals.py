@@ -24,7 +24,7 @@ AREA = "repository"
 
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
-    """Yield the problems that prevent reading, approving or merging proposals. Changes nothing."""
+    """Yield the problems that prevent reading, approving or merging proposals."""
     from workspace.proposal_ids import DISCUSSION_BRANCH, parse_branch_id
     from workspace.proposals.event_log import EventLog
 
@@ -47,8 +47,8 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(branches_without_events, 'branch is', 'branches are')} named like a proposal's "
-            f"branch, but without events: {format_list(branches_without_events)}",
+            f"{format_count(branches_without_events, 'branch has', 'branches have')} the name of a "
+            f"proposal's branch, but no events in the discussion: {format_list(branches_without_events)}",
             "docyard sync fetches the events; to delete a branch that is not a proposal: "
             f"git branch -D {quote(branches_without_events[0])}",
         )
@@ -121,12 +121,13 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
         )
     if (unpushed_info := tracked_state.unpushed) is not None:
         more_text = " or more" if unpushed_info.has_more else ""
-        commits_text = "commit was" if unpushed_info.commit_count == 1 and not more_text else "commits were"
+        is_single_commit = unpushed_info.commit_count == 1 and not more_text
+        commits_text = "commit has" if is_single_commit else "commits have"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed_info.commit_count:,}{more_text} {commits_text} not pushed to "
-            f"'{tracked_state.remote}' yet, since {unpushed_info.since:%Y-%m-%d %H:%M}",
+            f"{unpushed_info.commit_count:,}{more_text} {commits_text} not been pushed to "
+            f"'{tracked_state.remote}' since {unpushed_info.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
 

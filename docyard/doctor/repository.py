@@ -310,15 +310,12 @@ def _check_leftovers(
             recover,
         )
     elif leftovers.folders:
-        folders_text = (
-            "one private folder"
-            if len(leftovers.folders) == 1
-            else f"{len(leftovers.folders)} private folders"
-        )
+        folders_text = "one folder" if len(leftovers.folders) == 1 else f"{len(leftovers.folders)} folders"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"a docyard process died during a commit and left {folders_text}; nothing is damaged",
+            f"a docyard process died during a commit and left {folders_text} of staged files; nothing is "
+            "damaged",
             FIX_COMMAND,
             recover,
         )
@@ -342,20 +339,23 @@ def _check_locks(common_dir: Path, leftovers: Leftovers) -> Iterator[Finding]:
     """Yield old locks of other programs. They are not removed, because a slow program may still hold them."""
     for name, lock in _list_lock_files(common_dir):
         try:
-            age = time.time() - lock.stat().st_mtime
+            age_s = time.time() - lock.stat().st_mtime
         except OSError:
             continue
-        if age > _STALE_LOCK_S and name not in leftovers.locks:
+        if age_s > _STALE_LOCK_S and name not in leftovers.locks:
             yield Finding(
                 Severity.ERROR,
                 AREA,
-                f"the lock {name} in the Git folder is {_format_age(age)} old; its program may have died",
+                f"the lock {name} in the Git folder is {_format_age(age_s)} old; its program may have died",
                 f'If no git program is running here: rm "$(git rev-parse --git-common-dir)/{name}"',
             )
 
 
 def _list_lock_files(common_dir: Path) -> Iterator[tuple[str, Path]]:
-    """Yield Git's locks in the Git folder, including those of work trees, with their paths in that folder."""
+    """Yield each lock of Git in the Git folder: its path relative to that folder, and its path.
+
+    Locks of work trees and refs are included.
+    """
     for pattern in ("*.lock", "worktrees/*/*.lock", "refs/**/*.lock", "objects/*.lock"):
         for lock in sorted(common_dir.glob(pattern)):
             yield lock.relative_to(common_dir).as_posix(), lock

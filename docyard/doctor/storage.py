@@ -36,7 +36,7 @@ MAX_LOOSE_OBJECTS, MAX_PACKS = 6700, 50
 
 
 def check_storage(git: GitReader) -> Iterator[Finding]:
-    """Yield notes about the storage of the history."""
+    """Yield notes about incomplete, replaced, borrowed and unpacked objects."""
     common_dir = git.common_dir
     if (common_dir / "shallow").is_file():
         yield Finding(
@@ -73,7 +73,7 @@ def _check_packing(objects_folder: Path) -> Iterator[Finding]:
 
 
 def _count_files(folder: Path, name_length: int | None) -> int:
-    """Return the number of files with names of this length in a folder; with None, the number of packs."""
+    """Return the number of files whose names have this length; if it is None, the number of packs."""
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError:
@@ -92,7 +92,7 @@ def _has_replaced_objects(common_dir: Path) -> bool:
 
 
 def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -> Iterator[Finding]:
-    """Yield damage in the files of the repository and in the commits of its branches."""
+    """Yield findings about damaged files of the repository, and missing objects of its branches."""
     from workspace.publishing.pruned import find_pruned_branches
     from workspace.publishing.repair import find_broken_objects, find_torn_refs, is_torn
 
@@ -116,7 +116,7 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
             f'echo "ref: refs/heads/{_guess_head_branch(git)}" > {_format_git_folder(git.git_dir)}/HEAD',
             subject="HEAD",
         )
-    yield from (_check_torn_branch(git, torn_ref) for torn_ref in find_torn_refs(git, broken_ids))
+    yield from (_build_torn_finding(git, torn_ref) for torn_ref in find_torn_refs(git, broken_ids))
     pruned_branches = list(find_pruned_branches(git, workspace.branch))
     yield from _check_pruned_branches(workspace, pruned_branches, open_writable)
     if not any(branch.branch == workspace.branch and branch.can_rebuild for branch in pruned_branches):
@@ -124,7 +124,7 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
     yield from _check_set_aside_files(git.common_dir)
 
 
-def _check_torn_branch(git: GitReader, torn_ref: TornRef) -> Finding:
+def _build_torn_finding(git: GitReader, torn_ref: TornRef) -> Finding:
     message = f"the branch {torn_ref.branch} is damaged (caused by a power loss)"
     if torn_ref.commit is None:
         return Finding(
@@ -149,7 +149,10 @@ def _check_torn_branch(git: GitReader, torn_ref: TornRef) -> Finding:
 def _check_pruned_branches(
     workspace: Workspace, branches: Sequence[PrunedBranch], open_writable: Callable[[], Workspace]
 ) -> Iterator[Finding]:
-    """Yield branches whose objects are missing; the served branch only if some objects can be restored."""
+    """Yield a finding for each branch with missing objects.
+
+    `_check_served_commit` reports the served branch if its objects cannot be restored.
+    """
     for pruned_branch in branches:
         is_served = pruned_branch.branch == workspace.branch
         name = "the served commit" if is_served else f"the branch {pruned_branch.branch}"
@@ -253,7 +256,7 @@ def _check_set_aside_files(common_dir: Path) -> Iterator[Finding]:
                 Severity.NOTE,
                 AREA,
                 f"{format_count(names, singular, plural)} set aside in {name} of the Git folder; "
-                "docyard does not use it",
+                "docyard does not use this folder",
                 f'to delete it: rm -r "$(git rev-parse --git-common-dir)/{name}"',
             )
 
@@ -278,9 +281,9 @@ def _format_git_folder(git_dir: Path) -> str:
 
 
 def _set_aside_objects(common_dir: Path, ids: tuple[str, ...]) -> str | None:
-    from workspace.publishing.repair import set_aside_objects
+    from workspace.publishing.repair import move_broken_objects
 
-    moved_ids = set_aside_objects(common_dir, ids)
+    moved_ids = move_broken_objects(common_dir, ids)
     if not moved_ids:
         return None
     return (

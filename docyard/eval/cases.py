@@ -60,7 +60,7 @@ class Problem(NamedTuple):
 
 
 class InvalidCases(WorkspaceError):
-    """Invalid case files; `details` has the first problems and the number of all."""
+    """Invalid case files; `details` has the first problems and the number of all problems."""
 
     code: ClassVar[str] = "INVALID_CASES"
 
@@ -86,12 +86,12 @@ class Record:
     fields: Mapping[str, object]
 
 
-def read_text(file: str, data: bytes) -> str | Problem:
+def decode_text(file: str, content: bytes) -> str | Problem:
     """Return the text of a file, or a Problem for the first line that is not UTF-8."""
     try:
-        return data.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Problem(file, data.count(b"\n", 0, error.start) + 1, "the line must be UTF-8")
+        return Problem(file, content.count(b"\n", 0, error.start) + 1, "the line must be UTF-8")
 
 
 def split_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -121,7 +121,10 @@ def read_jsonl(file: str, text: str) -> Iterator[Record | Problem]:
 
 
 def read_yaml(file: str, text: str) -> Iterator[Record | Problem]:
-    """Yield the mappings of a list, or of the list `cases` in a mapping. A syntax error ends the file."""
+    """Yield the mappings in a list, or in the list `cases` of a mapping.
+
+    A file with a syntax error yields only one problem.
+    """
     import yaml
 
     # The C loader overflows the stack on deeply nested brackets; the Python loader raises RecursionError.
@@ -188,7 +191,8 @@ class _InvalidField(Exception):
 def read_case(file: str, record: Record) -> Case | list[Problem]:
     """Return the case in a record, or all problems of the record.
 
-    Without an `id`, the query and the filters identify a case, so that it stays the same if lines move.
+    If a record has no `id`, the id is made from the query and the filters, so that it does not change if
+    lines move.
     """
     problems = [*_check_field_names(record.fields)]
     fields = _FieldReader(record.fields, problems)
@@ -271,7 +275,7 @@ class _FieldReader:
 
 
 def _parse_grades(value: object) -> dict[str, int]:
-    """Return the grades of an address, of a list of addresses (grade 1 each), or of a mapping."""
+    """Return the grade of each address in a text, in a list (grade 1 each), or in a mapping to grades."""
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list):
@@ -415,7 +419,7 @@ def _read_file(file: Path, queries: Path | None) -> Iterator[Case | Problem]:
 
 
 def _read_records(file: Path) -> Iterator[Case | Problem]:
-    text = read_text(file.name, file.read_bytes())
+    text = decode_text(file.name, file.read_bytes())
     if isinstance(text, Problem):
         yield text
         return
@@ -425,8 +429,8 @@ def _read_records(file: Path) -> Iterator[Case | Problem]:
 
 
 def _read_judgements(file: Path, queries: Path) -> Iterator[Case | Problem]:
-    judgement_text = read_text(file.name, file.read_bytes())
-    query_text = read_text(queries.name, queries.read_bytes())
+    judgement_text = decode_text(file.name, file.read_bytes())
+    query_text = decode_text(queries.name, queries.read_bytes())
     if isinstance(judgement_text, Problem) or isinstance(query_text, Problem):
         yield from (text for text in (judgement_text, query_text) if isinstance(text, Problem))
         return

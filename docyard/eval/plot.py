@@ -1,4 +1,4 @@
-"""A plot of quality and latency over runs. The boundary module of matplotlib, which is an extra."""
+"""A plot of quality and latency over runs. This is the boundary module of matplotlib, an optional library."""
 
 from __future__ import annotations
 

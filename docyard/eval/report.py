@@ -1,7 +1,7 @@
 """The report of a run in Markdown, compared with an earlier run.
 
 The report contains the means of all measures, for all cases and by category, and the search time. Two runs of
-the same cases are compared case by case. A gate is a minimum of a measure; a lower mean fails a build.
+the same cases are compared case by case. If a mean is below its minimum, the evaluation fails a build.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Latency:
 
 
 def build_rows(outcomes: Sequence[Outcome]) -> list[MeasureRow]:
-    """Return the means at each level: of all cases, then of each category in order, if any case has one."""
+    """Return the means at each level: of all cases, then of each category, if any case has a category."""
     categories = sorted({outcome.category for outcome in outcomes})
     row_categories = [None] if categories == [""] else [None, *categories]
     return [
@@ -66,7 +66,7 @@ def compute_latency(outcomes: Iterable[Outcome]) -> Latency | None:
 
 
 def count_cases_without_hits(outcomes: Iterable[Outcome]) -> int:
-    """Return the number of cases without hits."""
+    """Return the number of cases whose search has no hits."""
     return sum(not outcome.hits for outcome in outcomes)
 
 
@@ -103,7 +103,7 @@ def _compute_percentile(times: Sequence[float], fraction: float) -> float:
 
 
 COMPARED_MEASURE = "ndcg@10"
-"""The page-level measure that decides if a case gained or lost."""
+"""The page-level measure by which a case in two runs has gained or lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class CasePair:
 
     @property
     def gain(self) -> float:
-        """Return the increase of the case's measure."""
+        """Return the increase of COMPARED_MEASURE from the earlier run to the current run."""
         return self.current.page.measures[COMPARED_MEASURE] - self.earlier.page.measures[COMPARED_MEASURE]
 
 
@@ -289,19 +289,19 @@ def _escape(text: str) -> str:
     return _SPECIAL_CHARACTERS.sub(lambda match: "\\" + match[0], " ".join(text.split()))
 
 
-_GATE_PATTERN = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
+_MINIMUM_PATTERN = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """The minimum mean of a measure over all cases at a level."""
+class RequiredMinimum:
+    """The minimum that the mean of a measure over all cases at a level must reach."""
 
     level: str
     measure: str
     minimum: float
 
     def describe_miss(self, run: EvalRun) -> str | None:
-        """Return the reason why the run misses the gate; None if the run passes."""
+        """Return the reason why the mean of the run is too low or missing; None if it is high enough."""
         name = f"{self.measure} by {self.level}"
         mean = compute_mean(run.cases, self.level, self.measure)
         if mean is None:
@@ -309,12 +309,12 @@ class Gate:
         return None if mean >= self.minimum else f"{name} must be at least {self.minimum:g} (got {mean:.4f})"
 
 
-def read_gate(text: str) -> Gate:
-    """Parse a gate such as `chunk.mrr=.5`. Without a level, as in `ndcg@10=.45`, the level is `page`.
+def parse_minimum(text: str) -> RequiredMinimum:
+    """Parse a minimum such as `chunk.mrr=.5`. If the level is missing, as in `ndcg@10=.45`, it is `page`.
 
     Raises ValueError with the reason.
     """
-    match = _GATE_PATTERN.fullmatch(text.strip())
+    match = _MINIMUM_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError("write MEASURE=NUMBER, such as ndcg@10=.45 or chunk.mrr=.5")
     level, measure, number = match[1] or "page", match[2].strip().lower(), match[3]
@@ -328,4 +328,4 @@ def read_gate(text: str) -> Gate:
         minimum = -1.0
     if not 0 <= minimum <= 1:
         raise ValueError("the number must be between 0 and 1")
-    return Gate(level, measure, minimum)
+    return RequiredMinimum(level, measure, minimum)

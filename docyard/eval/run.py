@@ -6,7 +6,7 @@ means that the name is relevant; names without a grade are not relevant.
 * ndcg@k: DCG of the first k, divided by the DCG of the best possible list; gain = grade,
   discount = log2(rank + 1)
 
-* mrr: 1 / rank of the first relevant name, 0 without a relevant name
+* mrr: 1 / rank of the first relevant name, or 0 if the list has no relevant name
 
 * recall@k: the share of all relevant names in the first k
 """
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 LEVELS = ("page", "chunk")
-"""The lists that are measured: documents by their best sections, and sections if a case expects any."""
+"""The levels of measurement: the list of documents, ranked by their best sections, and the list of sections.
+
+The list of sections is measured only if a case expects a section.
+"""
 
 
 class InvalidRun(WorkspaceError):
@@ -49,7 +52,7 @@ class _Model(BaseModel):
 
 
 class ListMeasures(_Model):
-    """The measures of one list by name, and the rank of each expected address; None without a rank."""
+    """The measures of one list by name, and the rank of each expected address; None if the list lacks it."""
 
     measures: Mapping[str, float]
     ranks: Mapping[str, int | None]
@@ -198,7 +201,7 @@ def compute_reciprocal_rank(ranked_names: Sequence[str], grades: Grades) -> floa
 
 
 def compute_recall(ranked_names: Sequence[str], grades: Grades, depth: int) -> float:
-    """Return the share of the relevant names that are in the first `depth`."""
+    """Return the share of the relevant names that are among the first `depth` names, from 0 to 1."""
     relevant_names = {name for name, grade in grades.items() if grade > 0}
     return (
         len(relevant_names.intersection(ranked_names[:depth])) / len(relevant_names)
@@ -218,7 +221,7 @@ MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
 
 
 def compute_measures(ranked_names: Sequence[str], grades: Grades) -> dict[str, float]:
-    """Return each measure of a list."""
+    """Return each measure of a ranked list, by the name of the measure."""
     return {name: calculate(ranked_names, grades) for name, calculate in MEASURES.items()}
 
 

@@ -13,10 +13,10 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     port.py                 the interface of a forge
     pull_request_report.py  the report on a submitted proposal's pull request
     pull_request_sync.py    the import of a pull request's reviews, comments and state into its proposal
-    pull_requests.py        the pull request of a proposal: to open, update and describe it
+    pull_requests.py        opening, updating and describing the pull request of a proposal
     pulls_api.py            the REST calls on pull requests that GitHub, Gitea and Forgejo have in common
     relay.py                the conversion of reviews and comments on a forge to events of a proposal
-    rounds.py               a check of the forge after each exchange with the remote
+    rounds.py               the check of the forge after each exchange with the remote, called a round
     statuses.py             the meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)
     transport.py            HTTP calls to a forge
     webhook_events.py       events of webhooks

@@ -101,7 +101,7 @@ class ForgeRefused(ForgeError):
 
 
 class ForgeLimited(ForgeError):
-    """A rate limit is reached; retry in `retry_after` seconds (None: unknown)."""
+    """A rate limit is reached; retry in `retry_after` seconds, or later if it is None."""
 
     code: ClassVar[str] = "FORGE_LIMITED"
 
@@ -153,7 +153,7 @@ class InvalidForgeResponse(ForgeUnreachable):
 
 
 def is_forge_wide(error: WorkspaceError) -> bool:
-    """Return True if an error with one pull request would occur with all others."""
+    """Return True if an error with one pull request would occur with all other pull requests."""
     match error:
         case ForgeDenied():
             return bool(error.details["status"] == 401)

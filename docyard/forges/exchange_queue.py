@@ -26,7 +26,7 @@ log = logging.getLogger("docyard")
 
 
 class ExchangeResult(NamedTuple):
-    """The result of an exchange: the fetch and the round on the forge; `error` is the reason of a failure."""
+    """The result of an exchange: the results of the fetch and of the check of the forge, or the error."""
 
     sync_result: SyncResult | None = None
     forge_round: ForgeRound | None = None
@@ -44,7 +44,10 @@ class ExchangeResult(NamedTuple):
 
 
 class _PendingExchange:
-    """The next exchange, before it begins: its scopes, and the future of its result."""
+    """The next exchange, before it begins: the pull requests to check, and the future of the result.
+
+    The pull requests are given by their branches or their numbers.
+    """
 
     def __init__(self) -> None:
         self.branches: set[str] = set()

@@ -39,7 +39,10 @@ class ForgeAccess:
 
 
 class ForgeRepository(NamedTuple):
-    """A repository on a forge: its kind, its displayed host, its API's URL, its path, and a token."""
+    """A repository on a forge: the kind of forge, its host for messages, the URL of its API, and a token.
+
+    `segments` are the parts of the repository's path on the forge.
+    """
 
     kind: str
     host: str

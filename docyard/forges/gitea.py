@@ -21,7 +21,7 @@ _VERDICTS: dict[str, ReviewVerdict] = {
 
 
 class Gitea(PullsApi):
-    """A repository on a Gitea or Forgejo, accessed with a token."""
+    """A repository on a Gitea or Forgejo server, accessed with a token."""
 
     name: ClassVar[str] = "gitea"
     _title = TITLE
@@ -50,7 +50,10 @@ class Gitea(PullsApi):
         return select_pull_request(self.list_open(target), branch, target) or pull_request
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open pull requests into a target, the last changed first, of the last 1,000."""
+        """Return the open pull requests into a target, the last changed first.
+
+        Of the open pull requests into all targets, only the 1,000 that changed last are read.
+        """
         items = self._http.get_list(
             f"{self._repo_path}/pulls", state="open", sort="recentupdate", limit=_PAGE_SIZE
         )
@@ -69,7 +72,7 @@ class Gitea(PullsApi):
         return head.line("label") if ref.startswith("refs/pull/") and head.has("label") else ref
 
     def _parse_review(self, fields: Fields) -> ForgeReview | None:
-        """Return a review; None for a draft, and for a request for a review."""
+        """Return a review; None if it is a draft or a request for a review."""
         verdict = _VERDICTS.get(fields.line("state"))
         if verdict is None:
             return None

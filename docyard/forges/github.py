@@ -43,7 +43,7 @@ class GitHub(PullsApi):
         )
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open pull requests into a target, the last changed first; 2,000 at most."""
+        """Return the open pull requests into a target, the last changed first; at most 2,000."""
         return tuple(self._list_pull_requests("open", target))
 
     def _list_pull_requests(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
@@ -61,7 +61,7 @@ class GitHub(PullsApi):
         return head.line("ref")
 
     def _parse_review(self, fields: Fields) -> ForgeReview | None:
-        """Return a review; None for a draft."""
+        """Return a review; None if it is a draft."""
         verdict = _VERDICTS.get(fields.line("state"))
         return parse_review(fields, verdict) if verdict is not None and fields.has("submitted_at") else None
 

@@ -59,11 +59,11 @@ class GitLab:
         )
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open merge requests into a target, the last changed first; 2,000 at most."""
+        """Return the open merge requests into a target, the last changed first; at most 2,000."""
         return tuple(self._list_pull_requests("opened", target))
 
     def open(self, new_request: NewPullRequest) -> PullRequest:
-        """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
+        """Open a merge request. Raises ForgeConflict if the branch already has an open merge request."""
         body = {
             "title": new_request.title,
             "description": _escape_commands(new_request.body),
@@ -80,7 +80,10 @@ class GitLab:
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the given fields, but not the state if it is the same. Raises ForgeRefused."""
+        """Change the given fields; a state that the merge request already has is not sent.
+
+        Raises ForgeRefused.
+        """
         changes: dict[str, str] = {}
         if title is not None:
             changes["title"] = title
@@ -161,6 +164,7 @@ class GitLab:
         return [Fields(TITLE, item) for item in items]
 
     def _list_approvers(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
+        """Yield the verdict, the user and the list entry of each approval."""
         try:
             approvals = Fields(TITLE, self._http.get(f"{self._build_path(number)}/approvals"))
         except (ForgeNotFound, ForgeDenied):  # an edition without approvals
@@ -169,6 +173,7 @@ class GitLab:
             yield "approved", entry.nested("user"), entry
 
     def _list_requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
+        """Yield the verdict, the user and the list entry of each request for changes."""
         try:
             reviewers = self._http.get_list(f"{self._build_path(number)}/reviewers", per_page=_PAGE_SIZE)
         except (ForgeNotFound, ForgeDenied):  # a version without reviewers
@@ -221,7 +226,7 @@ def _is_mergeable(fields: Fields) -> bool | None:
 def _build_review(
     merge_request: Fields, verdict: ReviewVerdict, user: Fields, entry: Fields, notes: list[Fields]
 ) -> ForgeReview:
-    """Return a verdict with the id and time of its last note, else with the time of its list entry."""
+    """Return a review with the id and time of the last note about it, else with the time of `entry`."""
     author = user.line("username")
     for note in reversed(notes):
         is_verdict = note.flag("system") and note.text("body").startswith(_NOTE_TEXTS[verdict])

@@ -1,4 +1,4 @@
-"""The kinds of forge, as in `[forge] kind` of docyard.toml."""
+"""The kinds of forge that `[forge] kind` in docyard.toml accepts, and their display names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forge of a workspace, by `[forge]` in its settings and the host of its remote."""
+"""The forge of a workspace: the settings `[forge]` and the host of the remote select its kind and address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def open_forge(
     workspace: Workspace, access: ForgeAccess, limits: TransportLimits | None = None
 ) -> Forge | None:
-    """Open the forge of a workspace; None without `[forge]`. The caller closes it.
+    """Open the forge of a workspace; return None if the settings have no `[forge]`.
+
+    The caller closes the connections of the forge.
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """

@@ -75,20 +75,29 @@ class ForgeComment(NamedTuple):
 
 
 class Forge(Protocol):
-    """One repository on a forge. Each call raises the errors of `errors.py`; `with` closes it."""
+    """One repository on a forge. Each call raises the errors of `errors.py`.
+
+    The caller calls `close_connections` at the end.
+    """
 
     @property
     def name(self) -> str:
         """Return `github`, `gitlab` or `gitea`."""
 
     def find(self, branch: str, target: str) -> PullRequest | None:
-        """Return the pull request of a branch: the open one, else one that has ended, else None."""
+        """Return the pull request of a branch: the open one, else one that has ended.
+
+        Return None if the branch has no pull request.
+        """
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target; if there are too many, those that changed last."""
 
     def open(self, new_request: NewPullRequest) -> PullRequest:
-        """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
+        """Open a pull request.
+
+        Raises ForgeConflict or ForgeRefused if the branch already has an open pull request.
+        """
 
     def update(
         self,

@@ -1,4 +1,4 @@
-"""The report on the pull request of a submitted proposal, if the settings have a forge."""
+"""The function that opens the pull request of a submitted proposal, and the report that it returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def build_announcer(
     workspace: Workspace, forge_access: Callable[[], ForgeAccess], access: Callable[[], Access]
 ) -> Callable[[Proposal], PullRequestReport | None]:
-    """Return the function that opens a proposal's pull request. A failure does not change the proposal."""
+    """Return a function that opens a proposal's pull request and reports the result.
+
+    The function returns None if the settings have no forge. A failure does not change the proposal.
+    """
 
     def announce(proposal: Proposal) -> PullRequestReport | None:
         from workspace.proposals.actions.actions import PullRequestFailed, PullRequestReport

@@ -9,7 +9,8 @@ If few proposals are open, the pull request of each is looked up. If many are op
 pull requests. A proposal that is not in the list has a closed pull request, or none. Its pull request is then
 looked up once, and again after ten minutes.
 
-The result of a round is formatted as data, and as lines of text.
+One check of all or some pull requests is a round. Its result is formatted as data for JSON, and as lines of
+text.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class PullRequestFinder:
         self._lookups: dict[str, _CachedLookup] = {}
 
     def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
-        """Return the open pull requests by branch; None for few open proposals."""
+        """Return the open pull requests by branch; None if few proposals are open."""
         if sum(proposal.is_open for proposal in proposals) < MIN_OPEN_PROPOSALS_FOR_LIST:
             return None
         target = proposals[0].content.target
@@ -63,7 +64,10 @@ class PullRequestFinder:
     def find(
         self, forge: Forge, proposal: Proposal, requests_by_branch: Mapping[str, PullRequest] | None
     ) -> PullRequest | None:
-        """Return the pull request of a proposal, as `Forge.find` does; from `requests_by_branch` if given."""
+        """Return the pull request of a proposal: an open one, else one that has ended.
+
+        `requests_by_branch` are the open pull requests, if they were listed.
+        """
         branch, target = proposal.content.branch, proposal.content.target
         if requests_by_branch is None:
             return forge.find(branch, target)
@@ -82,7 +86,7 @@ class PullRequestFinder:
 
 
 MAX_OPEN_PROPOSALS_CHECKED = 100
-"""The maximum of open proposals that one round checks, the newest first."""
+"""The maximum number of open proposals that one round checks, the newest first."""
 
 MAX_ENDED_PROPOSALS_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
 """The maximum number and age of ended proposals whose pull requests are checked once more, and closed."""
@@ -116,7 +120,7 @@ class PullRequestOutcome(NamedTuple):
 
 
 class ForgeRound(NamedTuple):
-    """A round on a forge; `error` is the first error. Other results are preserved."""
+    """The result of one round: the results of the checked pull requests, and the first error, if any."""
 
     forge: str
     pull_requests: tuple[PullRequestOutcome, ...]
@@ -340,9 +344,9 @@ class PullRequestImporter:
             commit = record.commit or record.tip if record is not None else None
             if was_pushed or not self._is_on_remote(remote, proposal.content.target, commit):
                 return outcome  # the forge detects the merge itself, once it has the commits
-            text = f"Merged here as {commit}."
+            text = f"Docyard merged the proposal as {commit}."
         else:
-            text = "Closed where it was proposed."
+            text = "The proposal was closed in Docyard."
         # Close first: a token that may comment but not close would add the same comment in each round.
         forge.close(pull_request.number)
         self._mark_settled(proposal)
@@ -350,7 +354,7 @@ class PullRequestImporter:
         return outcome._replace(done=("closed_there",), state="closed")
 
     def _count_ends(self, proposal: Proposal) -> int:
-        """Return the number of times a proposal was closed, which identifies each end."""
+        """Return the number of times that a proposal was closed; it is part of the keys of these events."""
         events = self._workspace.proposal_actions().list_events(proposal)
         return sum(isinstance(event.body, Closed) for event in events)
 
@@ -405,7 +409,7 @@ _ACTION_TEXTS = {
 
 
 def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
-    """Return a round as data; None without one."""
+    """Return the result of a round as data for JSON; None if there was no round."""
     if forge_round is None:
         return None
     error = forge_round.error
@@ -419,7 +423,7 @@ def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
 
 
 def format_round(forge_round: ForgeRound) -> list[str]:
-    """Return lines about the imported changes and the remaining work; empty without any."""
+    """Return lines about the imported changes, the remaining work, and the error, if any."""
     forge_name = format_forge_name(forge_round.forge)
     lines = [line for outcome in forge_round.pull_requests for line in _format_outcome(outcome, forge_name)]
     if forge_round.error is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION_CHARS = 65_536
 """Maximum length of a description: GitHub's limit; other forges allow more."""
 
-_BUDGET_CHARS = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
+_BUDGET_CHARS = MAX_DESCRIPTION_CHARS - 536  # 536 characters are reserved for headings and the marker
 _MAX_OWN_DESCRIPTION_CHARS = 20_000
 _MAX_TITLE_CHARS = 250  # GitHub allows 256, GitLab and Gitea 255
 _MAX_FILES = 50
@@ -142,7 +142,10 @@ _MAX_UPDATES = 3
 
 
 class OpenedPullRequest(NamedTuple):
-    """A proposal's pull request; `is_new` if it was just opened. `send_error` is the error of the push."""
+    """A proposal's pull request. `is_new` is true if the pull request was just opened.
+
+    `send_error` is the error of pushing the discussion; None if the push succeeded.
+    """
 
     pull_request: PullRequest
     is_new: bool
@@ -158,22 +161,22 @@ def open_pull_request(
     Raises ForgeError and the errors of `push_proposal`.
     """
     send_error = push_proposal(workspace, access, proposal.content.branch)
-    new = _describe_proposal(workspace, proposal)
-    existing_request = forge.find(new.head_branch, new.target)
+    new_request = _describe_proposal(workspace, proposal)
+    existing_request = forge.find(new_request.head_branch, new_request.target)
     if (
         existing_request is not None
         and existing_request.state == "merged"
         and existing_request.head_sha == proposal.tip
     ):
         return OpenedPullRequest(existing_request, False, send_error)
-    opened_request = _open_or_update(forge, existing_request, new)
+    opened_request = _open_or_update(forge, existing_request, new_request)
     pull_request = opened_request.pull_request
-    if not pull_request.matches_branches(new.head_branch, new.target):
+    if not pull_request.matches_branches(new_request.head_branch, new_request.target):
         problem = (
             f"the response is for pull request {pull_request.number}, which has another branch or target"
         )
         raise InvalidForgeResponse(relay.format_forge_name(forge.name), problem)
-    pull_request = _update_until_current(workspace, proposal, forge, pull_request, new)
+    pull_request = _update_until_current(workspace, proposal, forge, pull_request, new_request)
     opened_request = OpenedPullRequest(pull_request, opened_request.is_new, send_error)
     return opened_request._replace(
         send_error=_record_link(workspace, proposal, forge, opened_request, access)
@@ -201,22 +204,24 @@ def _update_until_current(
     The proposal is read again after each update, so that the last of several writers leaves the newest text.
     """
     for _ in range(_MAX_UPDATES):
-        new = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
-        if new == sent_request:
+        new_request = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
+        if new_request == sent_request:
             break
-        pull_request, sent_request = _update(forge, pull_request, new), new
+        pull_request, sent_request = _update(forge, pull_request, new_request), new_request
     return pull_request
 
 
-def _open_or_update(forge: Forge, pull_request: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
+def _open_or_update(
+    forge: Forge, pull_request: PullRequest | None, new_request: NewPullRequest
+) -> OpenedPullRequest:
     if pull_request is not None and pull_request.state == "open":
-        return OpenedPullRequest(_update(forge, pull_request, new), False, None)
+        return OpenedPullRequest(_update(forge, pull_request, new_request), False, None)
     if pull_request is not None and pull_request.state == "closed":
         try:
-            return OpenedPullRequest(_reopen(forge, pull_request, new), False, None)
+            return OpenedPullRequest(_reopen(forge, pull_request, new_request), False, None)
         except (ForgeConflict, ForgeRefused):
-            pass  # such as after its branch was deleted: open a new pull request
-    return _open(forge, new)
+            pass  # for example, its branch was deleted: open a new pull request
+    return _open(forge, new_request)
 
 
 def _record_link(
@@ -242,26 +247,26 @@ def _record_link(
         return error
 
 
-def _open(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
+def _open(forge: Forge, new_request: NewPullRequest) -> OpenedPullRequest:
     try:
-        return OpenedPullRequest(forge.open(new), True, None)
+        return OpenedPullRequest(forge.open(new_request), True, None)
     except (ForgeConflict, ForgeRefused, ForgeUnreachable):
-        # Another caller opened one first, or the response was lost. The status for this differs by forge, so
-        # read the current pull request.
-        pull_request = forge.find(new.head_branch, new.target)
+        # Another caller opened a pull request first, or the response was lost. Forges report this with
+        # different statuses, so the current pull request is read.
+        pull_request = forge.find(new_request.head_branch, new_request.target)
         if pull_request is None or pull_request.state != "open":
             raise
-        return OpenedPullRequest(_update(forge, pull_request, new), False, None)
+        return OpenedPullRequest(_update(forge, pull_request, new_request), False, None)
 
 
-def _reopen(forge: Forge, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
+def _reopen(forge: Forge, pull_request: PullRequest, new_request: NewPullRequest) -> PullRequest:
     forge.update(pull_request.number, state="open")
-    return _update(forge, forge.get(pull_request.number), new)
+    return _update(forge, forge.get(pull_request.number), new_request)
 
 
-def _update(forge: Forge, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
-    title = None if pull_request.title == join_lines(new.title) else new.title
-    body = None if pull_request.body == remove_controls(new.body) else new.body
+def _update(forge: Forge, pull_request: PullRequest, new_request: NewPullRequest) -> PullRequest:
+    title = None if pull_request.title == join_lines(new_request.title) else new_request.title
+    body = None if pull_request.body == remove_controls(new_request.body) else new_request.body
     if title is None and body is None:
         return pull_request
     return forge.update(pull_request.number, title=title, body=body)

@@ -38,7 +38,10 @@ class PullsApi(ABC):
         self._http.close_connections()
 
     def open(self, new_request: NewPullRequest) -> PullRequest:
-        """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
+        """Open a pull request.
+
+        Raises ForgeConflict or ForgeRefused if the branch already has an open pull request.
+        """
         body = {
             "title": new_request.title,
             "body": new_request.body,
@@ -67,7 +70,7 @@ class PullsApi(ABC):
         return self._parse_response(self._http.get(self._build_path(number)))
 
     def list_reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """Return the decisive reviews, without those that contain only comments on lines."""
+        """Return the reviews, except those that contain only comments on lines."""
         items = self._http.get_list(f"{self._build_path(number)}/reviews", **self._page_query)
         reviews = (self._parse_review(Fields(self._title, item)) for item in items)
         return tuple(
@@ -129,7 +132,7 @@ class PullsApi(ABC):
 
 
 def parse_review(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
-    """Return a review with this verdict."""
+    """Return the review in a response, with the given verdict."""
     return ForgeReview(
         id=str(fields.number("id")),
         author=fields.user_name("user", "login"),

@@ -1,6 +1,6 @@
 """Conversion of a pull request's reviews and comments to events of its proposal.
 
-An event names the author on the forge, `via` the forge, because Docyard cannot verify the author.
+An event names the author on the forge and the forge itself, because Docyard cannot verify the author.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def build_actor(forge: str, login: str) -> Actor:
 
 
 def is_from_forge(forge: str, author: Author) -> bool:
-    """Return True if an event came from a forge. The address counts, since any client can use any name."""
+    """Return True if an event came from a forge.
+
+    The email address decides, because a client may use any name.
+    """
     return author.known_by is IdentitySource.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
 
@@ -67,7 +70,7 @@ def build_opened_event(forge: str, pull_request: PullRequest, proposal: Proposal
 
 
 def find_pull_request_url(events: Sequence[Event]) -> str | None:
-    """Return the URL of the last opened pull request."""
+    """Return the URL of the last opened pull request; None if no event has one."""
     for event in reversed(events):
         body = event.body
         if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in FORGE_NAMES):
@@ -85,15 +88,16 @@ def reviews_to_events(
     proposal: Proposal,
     events: Sequence[Event],
 ) -> Iterator[RelayedEvent]:
-    """Convert reviews to events: verdicts on the reviewed commits.
+    """Convert reviews to events, with the verdicts on the reviewed commits.
 
-    If the forge does not report the commit, it is the last commit that `events` submitted before the review.
+    If the forge does not report the reviewed commit, it is the last commit that was submitted before the
+    review, according to `events`.
     """
     for review in reviews:
         commit = review.commit or _find_last_submitted(events, review) or pull_request.head_sha
         body = _build_review_event(forge, review, commit, proposal)
         if body is not None:
-            # A forge may change the verdict of an id, as by a dismissal; each verdict is a separate event.
+            # A forge may change a review's verdict, such as by a dismissal; each verdict is a separate event.
             key = f"{forge} review {review.id} {review.verdict}"
             yield RelayedEvent(body, build_actor(forge, review.author), key)
 
@@ -110,20 +114,24 @@ def comments_to_events(
 
 
 def build_closed_event(forge: str, pull_request: PullRequest, text: str, end_count: int) -> RelayedEvent:
-    """Return the event that closes a proposal with its pull request; `end_count` identifies each end."""
+    """Return the event that closes a proposal with its pull request.
+
+    `end_count` is the number of earlier closings. It is part of the event's idempotency key, so that a
+    proposal can be closed again.
+    """
     key = f"{forge} pull request {pull_request.number} closed {end_count}"
     return RelayedEvent(Closed(text), build_actor(forge, format_forge_name(forge)), key)
 
 
 def build_reopened_event(forge: str, pull_request: PullRequest, end_count: int) -> RelayedEvent:
-    """Return the event that reopens a proposal with its pull request."""
+    """Return the event that reopens a proposal with its pull request; `end_count` is part of its key."""
     text = f"Reopened on {format_forge_name(forge)}: {pull_request.url}"
     key = f"{forge} pull request {pull_request.number} reopened {end_count}"
     return RelayedEvent(Reopened(text), build_actor(forge, format_forge_name(forge)), key)
 
 
 def _find_last_submitted(events: Sequence[Event], review: ForgeReview) -> str | None:
-    """Return the last commit submitted before a review; None without one."""
+    """Return the last commit that was submitted before a review; None if no commit was submitted."""
     bodies = (event.body for event in events if event.time <= review.time)
     commits = [body.commit for body in bodies if isinstance(body, Submitted)]
     return commits[-1] if commits else None

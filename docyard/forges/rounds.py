@@ -1,6 +1,6 @@
-"""A check of the forge after each exchange with the remote; only one check runs at a time.
+"""The check of the forge after each exchange with the remote (a round); only one round runs at a time.
 
-Imports are late: only a workspace with `[forge]` in its settings needs them.
+Modules are imported on demand, because only a workspace with `[forge]` in its settings needs them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ForgeRounds:
-    """The checks of the forge of a served branch. Thread-safe.
+    """The rounds of a served branch: checks of the pull requests on its forge. Thread-safe.
 
     `access` returns the forge settings of the environment; it is called again for each round.
     """
@@ -45,10 +45,10 @@ class ForgeRounds:
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
     ) -> ForgeRound | None:
-        """Import the changes on the forge after a fetch; return None without a forge.
+        """Import the changes on the forge after a fetch; return None if the settings have no forge.
 
         After a rate limit the forge is not called until its retry time; the last round is returned. Errors of
-        the forge are not raised: they are in the round.
+        the forge are not raised: the result contains the first error.
         """
         try:
             if self.workspace.snapshot().config.forge is None:

@@ -28,7 +28,10 @@ _MAX_REASONS = 20
 
 
 class ForgeResponse(NamedTuple):
-    """A response: `data` is its JSON (None without a body), `next_url` the URL of the next page of a list."""
+    """A response: `data` is its parsed JSON, or None if the body is empty or not JSON.
+
+    `next_url` is the URL of the next page of a list.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -68,7 +71,7 @@ def get_retry_delay(error: ForgeError) -> float | None:
 
 
 def _is_limited(headers: Mapping[str, str]) -> bool:
-    """Return True if a rate limit is the cause, by the headers of GitHub's primary and secondary limits."""
+    """Return True if the headers report that GitHub's primary or secondary rate limit is reached."""
     return "retry-after" in headers or any(headers.get(name) == "0" for name in _REMAINING_HEADERS)
 
 

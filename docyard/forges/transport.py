@@ -1,4 +1,4 @@
-"""HTTP calls to a forge, limited in time, size and attempts. The token is sent to its origin only.
+"""HTTP calls to a forge, limited in time, size and attempts. The token is sent only to the API's origin.
 
 A response is JSON, or else an error of `errors.py`. This module is independent of the kind of forge.
 
@@ -109,7 +109,7 @@ class ForgeTransport:
         return items
 
     def send(self, method: str, path: str, body: Mapping[str, object], *, is_idempotent: bool = False) -> Any:
-        """Send a change; an idempotent one is retried. Raises ForgeError."""
+        """Send a change; if it is idempotent, it may be sent several times. Raises ForgeError."""
         return self._call(method, self._build_url(path, {}), body, is_idempotent=is_idempotent).data
 
     def _build_url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
@@ -166,7 +166,7 @@ class ForgeTransport:
     def _follow_redirects(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, deadline: float
     ) -> ForgeResponse:
-        """Return the response after redirects within the same origin, as for a renamed repository."""
+        """Return the response after redirects within the same origin, such as for a renamed repository."""
         for _ in range(_MAX_REDIRECTS + 1):
             response = self._send_once(method, url, body, deadline)
             if response.status not in _REDIRECT_STATUSES or "location" not in response.headers:
@@ -188,29 +188,29 @@ class ForgeTransport:
             ) as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise self._build_invalid_error("the response is compressed")
-                data = bytearray()
+                body_bytes = bytearray()
                 for chunk in response.iter_raw():
-                    data += chunk
-                    if len(data) > self._limits.bytes:
+                    body_bytes += chunk
+                    if len(body_bytes) > self._limits.bytes:
                         raise self._build_invalid_error(
                             f"the response is larger than {self._limits.bytes:,} bytes"
                         )
                 next_url = response.links.get("next", {}).get("url")
                 return ForgeResponse(
-                    response.status_code, response.headers, next_url, self._parse(response, bytes(data))
+                    response.status_code, response.headers, next_url, self._parse(response, bytes(body_bytes))
                 )
         finally:
             watchdog.cancel()
 
-    def _parse(self, response: httpx2.Response, data: bytes) -> Any:
-        if not data.strip():
+    def _parse(self, response: httpx2.Response, body: bytes) -> Any:
+        if not body.strip():
             return None
         try:
-            return json.loads(data)
+            return json.loads(body)
         except (ValueError, RecursionError):
             if response.is_success:
                 raise self._build_invalid_error("the response is not JSON") from None
-            return None  # such as the page of a proxy; its status is enough
+            return None  # the body may be the page of a proxy; the status describes the error
 
     def _on_trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Store the socket of a new connection."""
@@ -269,7 +269,7 @@ DELETED_USER = "ghost"
 
 
 class Fields:
-    """An object in a response. Each method raises InvalidForgeResponse for a field of another type."""
+    """A JSON object in a response. Most methods raise InvalidForgeResponse if a field has another type."""
 
     def __init__(self, forge: str, data: object) -> None:
         self._forge = forge
@@ -315,7 +315,7 @@ class Fields:
         return self.time(name) if self.has(name) else None
 
     def sha(self, name: str) -> str | None:
-        """Return the id of a commit; None without one."""
+        """Return the id of a commit; None if the field has no valid id."""
         value = self._data.get(name)
         return value if isinstance(value, str) and _SHA.fullmatch(value) else None
 
@@ -337,7 +337,7 @@ class Fields:
         return value if is_web else ""
 
     def user_name(self, name: str, key: str) -> str:
-        """Return the name of a user, whose account may be deleted."""
+        """Return the field `key` of the user object in the field `name`; DELETED_USER if it is null."""
         if not self.has(name):
             return DELETED_USER
         return self.nested(name).line(key)[:_MAX_NAME_CHARS] or DELETED_USER
@@ -347,7 +347,7 @@ class Fields:
         return Fields(self._forge, self._data.get(name))
 
     def nested_list(self, name: str) -> list[Fields]:
-        """Return the objects of a list in a field; empty without a list."""
+        """Return the objects of a list in a field; empty if the field has no list."""
         value = self._data.get(name)
         return [Fields(self._forge, item) for item in value] if isinstance(value, list) else []
 

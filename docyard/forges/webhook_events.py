@@ -24,7 +24,7 @@ _MAX_NAME_CHARS = 1_000
 
 
 class EventScope(NamedTuple):
-    """The pull requests to check, by branch or by number; both are empty for a push."""
+    """The pull requests to check, named by branch or by number; both fields are empty for a push."""
 
     branches: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
@@ -35,12 +35,12 @@ PING = EventScope()
 
 
 def read_event_name(forge: str, headers: Mapping[str, str]) -> str:
-    """Return the name of a webhook's event; empty without one."""
+    """Return the name of a webhook's event; empty if the headers have none."""
     return next((headers[name] for name in _EVENT_HEADERS[forge] if headers.get(name)), "")[:_MAX_NAME_CHARS]
 
 
 def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
-    """Return the path of a webhook's repository, such as `owner/name`."""
+    """Return the path of a webhook's repository, such as `owner/name`; None if it is missing."""
     if forge == "gitlab":
         path = _get_object(data, "project").get("path_with_namespace")
     else:

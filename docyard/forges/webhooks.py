@@ -73,7 +73,7 @@ class AppliedWebhooks:
         self._expiry_by_key: OrderedDict[str, float] = OrderedDict()
 
     def was_applied(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """Return True if a webhook of this id, or recently of this body, was applied."""
+        """Return True if a webhook with this id was applied, or recently one with this body."""
         now = self._clock()
         return any(self._expiry_by_key.get(key, now) > now for key, _ in _list_keys(forge, headers, body))
 
@@ -88,6 +88,7 @@ class AppliedWebhooks:
 
 
 def _list_keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str, float]]:
+    """Return the keys under which a webhook is stored, each with the seconds until it expires."""
     keys = [(f"body:{hashlib.sha256(body).hexdigest()}", _BODY_EXPIRY_S)]
     id = next((headers[name] for name in _ID_HEADERS[forge] if headers.get(name)), "")
     if 0 < len(id) <= _MAX_ID_CHARS:
@@ -100,7 +101,7 @@ MAX_CLOCK_SKEW_S = 300
 """
 
 _SECRET_PREFIX = "whsec_"
-_MAX_SIGNATURES = 10  # in one header; while a key is changed, a header has several
+_MAX_SIGNATURES = 10  # while the secret is being changed, a header has several signatures
 
 
 def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
@@ -182,8 +183,8 @@ class Webhooks:
         self._clock = clock
         self._applied_webhooks = AppliedWebhooks()
 
-    async def answer(self, request: Request) -> Response:
-        """Answer one webhook."""
+    async def handle(self, request: Request) -> Response:
+        """Check and apply one webhook, and return the response."""
         kind = request.path_params["forge"]
         if self._secret is None:
             return _respond(404, "webhooks are disabled", "Start the server with DOCYARD_WEBHOOK_SECRET.")
@@ -221,10 +222,10 @@ class Webhooks:
         return await self._run_exchange(kind, headers, body, scope)
 
     def _check_repository(self, kind: str, data: dict[str, Any]) -> Response | None:
-        """Return the refusal of a webhook of another forge or repository; None for the served one."""
+        """Return the refusal if a webhook is not for the served repository; else None."""
         try:
             repository = find_forge_repository(self._workspace, self._access())
-        except WorkspaceError as error:  # such as a missing token
+        except WorkspaceError as error:  # for example, no token is set
             return _respond_retry(error)
         if repository is None or repository.kind != kind:
             fix = f'Set [forge] kind = "{kind}" in docyard.toml, or use the webhook address of that forge.'
@@ -269,11 +270,11 @@ def build_webhook_routes(webhooks: Webhooks) -> list[Route]:
 
 
 def _build_endpoint(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
-    async def answer(request: Request) -> Response:
+    async def endpoint(request: Request) -> Response:
         request.scope["path_params"] = {"forge": kind}
-        return await webhooks.answer(request)
+        return await webhooks.handle(request)
 
-    return answer
+    return endpoint
 
 
 async def _read_body(request: Request) -> bytes | None:
@@ -304,7 +305,7 @@ def _get_error(result: ExchangeResult) -> WorkspaceError:
 
 
 def _respond_retry(error: WorkspaceError) -> Response:
-    """Return the response after which the forge sends an event again that was not applied."""
+    """Return the response to a webhook that was not applied, after which the forge sends it again."""
     retry_after = error.details.get("retry_after") if isinstance(error, ForgeError) else None
     seconds = str(int(retry_after) + 1) if isinstance(retry_after, int | float) else _RETRY_AFTER_S
     return _respond(503, error.message, error.fix, {"Retry-After": seconds})

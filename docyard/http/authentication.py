@@ -1,7 +1,8 @@
 """Authentication: by the token of a request, or by the session of a browser.
 
 A request contains `Authorization: Bearer …`, or a browser opens `/?token=…` and is redirected to `/` with a
-session. The MCP endpoint accepts no sessions: otherwise a page could call it with its reader's session.
+session. The MCP endpoint accepts no sessions: otherwise a page of another site could call the endpoint with
+the session of its reader.
 
 Valid secrets are the server's own token and the named tokens of people. Only failed attempts are
 delayed. Sessions are stored in memory by the digest of a random value.
@@ -40,14 +41,20 @@ _MAX_TOKEN_CHARS = 1_000
 
 
 class TokenOwner(NamedTuple):
-    """The owner of a secret: a person with the key of their token, or the holder of the server's token."""
+    """The owner of a secret: a person, or the holder of the server's token.
+
+    `token_key` is the key of the person's token; empty for the server's token.
+    """
 
     person: Person | None = None
-    key: bytes = b""
+    token_key: bytes = b""
 
 
 class TokenVerifier:
-    """The verifier of secrets. With `token` None every caller is accepted, without a name."""
+    """The verifier of secrets: the server's `token`, and the tokens of people.
+
+    If `token` is None, every caller is accepted as anonymous.
+    """
 
     def __init__(self, token: str | None, people: Tokens | None) -> None:
         self.accepts_everyone = token is None
@@ -72,7 +79,7 @@ class TokenVerifier:
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
-        if known_person is None or not hmac.compare_digest(known_person.key, owner.key):
+        if known_person is None or not hmac.compare_digest(known_person.key, owner.token_key):
             return None
         return TokenOwner(known_person.person, known_person.key)
 
@@ -123,12 +130,12 @@ MAX_SESSION_S = 7 * 24 * 3600.0
 MAX_SESSIONS = 1_000
 """The maximum number of sessions; beyond it the least recently used session ends."""
 
-_RANDOM_BYTES = 32  # of the key, and of a cookie
+_RANDOM_BYTES = 32  # the length of the key of form tokens, and of the value of a cookie
 
 
 @dataclass(slots=True)
 class Session:
-    """The token's owner and the form token of a session. Times are of a monotonic clock."""
+    """The token's owner and the form token of a session. Times are seconds of a monotonic clock."""
 
     owner: TokenOwner
     csrf: str
@@ -254,7 +261,7 @@ class AuthenticationMiddleware:
         )
 
     def find_session(self, scope: Scope) -> Session | None:
-        """Return the active session of a request; None without one. A revoked token ends the session."""
+        """Return the active session of a request, if it has one. A revoked token ends the session."""
         value = read_cookie(scope, self._cookie_name)
         session = self._sessions.find(value) if value else None
         if session is None:
@@ -267,7 +274,7 @@ class AuthenticationMiddleware:
         return session
 
     def start_session(self, scope: Scope, owner: TokenOwner, response: Response) -> None:
-        """Start a session with a response. It replaces the browser's former session."""
+        """Start a session whose cookie is set by `response`. The browser's former session ends."""
         self._sessions.end(read_cookie(scope, self._cookie_name))
         response.set_cookie(
             self._cookie_name,
@@ -339,7 +346,7 @@ class AuthenticationMiddleware:
         return response
 
     def _build_caller(self, owner: TokenOwner, csrf_name: bytes) -> Caller:
-        csrf_name += owner.key
+        csrf_name += owner.token_key
         return Caller(owner.person, self._sessions.compute_form_token(csrf_name), self._may_write, False)
 
 

@@ -1,8 +1,8 @@
 """Validation of Host and Origin before authentication (DNS-rebinding and CSRF protection).
 
-A browser sends its session with every request, so this check runs before any token is read. A foreign page
-can make a browser send requests to this server, under its own host name (DNS rebinding) or from its origin.
-The browser sets both headers, and a page cannot change them.
+A browser sends its session with every request, so this check runs before any token is read. A page of
+another site can make a browser send requests to this server, under that site's host name (DNS rebinding) or
+from that site's origin. The browser sets both headers, and a page cannot change them.
 
 The headers of a proxy are trusted only if a proxy's name is allowed.
 """
@@ -163,6 +163,7 @@ class HostOriginMiddleware:
             await build_refusal(scope, *refusal)(scope, receive, send)
 
     def _check_headers(self, scope: Scope) -> tuple[int, str, str] | None:
+        """Return the status, message and fix of the refusal; None if the headers are allowed."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         # Only proxies accept a target with a host, or without a path (RFC 9112 §3.2).

@@ -1,4 +1,4 @@
-"""`/login`, which takes a token, and `/logout`, which ends the session."""
+"""The routes `/login`, which accepts a token, and `/logout`, which ends the session."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
 
 
 async def _read_fields(request: Request) -> Mapping[str, str] | None:
-    """Return the fields of the login form, which has no session yet; None for an invalid form."""
+    """Return the fields of the login form, which needs no session; None if the form is invalid."""
     if (
         request.headers.get("content-type", "").partition(";")[0].strip()
         != "application/x-www-form-urlencoded"
     ):
         return None
-    data = bytearray()
+    body = bytearray()
     async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_FORM_BYTES:
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
             return None
     try:
-        return dict(parse_qsl(data.decode("ascii"), keep_blank_values=True, max_num_fields=10))
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=10))
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""The login page."""
+"""The login page, and the path of the redirect after a login."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ async def render_login_page(
     is_signed_in: bool = False,
     redirect_path: str | None = None,
 ) -> Response:
-    """Return the login page. After a login it redirects to `redirect_path`, else to the requested URL."""
+    """Return the login page.
+
+    After a login, the browser is redirected to `redirect_path`, or to the requested URL if the path is None.
+    """
     from docyard.web.templates import render_template
 
     if redirect_path is None:
         query = scope["query_string"].decode("latin-1")
         path = scope.get("raw_path", b"").decode("latin-1") or "/"
-        may_have_token = path in ("/", LOGIN_PATH)  # the query of these paths
+        may_have_token = path in ("/", LOGIN_PATH)  # the query of these paths may contain a token
         redirect_path = "/" if may_have_token else f"{path}?{query}" if query else path
     values = {
         "is_token_wrong": is_token_wrong,
@@ -41,6 +44,6 @@ async def render_login_page(
 
 def sanitize_path(text: str) -> str:
     """Return a path of this server; "/" for a text that a browser may interpret as another site's URL."""
-    is_own = text.startswith("/") and not text.startswith("//") and len(text) < MAX_FORM_BYTES
-    is_safe = is_own and text.isascii() and text.isprintable() and "\\" not in text and " " not in text
+    is_own_path = text.startswith("/") and not text.startswith("//") and len(text) < MAX_FORM_BYTES
+    is_safe = is_own_path and text.isascii() and text.isprintable() and "\\" not in text and " " not in text
     return text if is_safe and not text.startswith((LOGIN_PATH, LOGOUT_PATH)) else "/"

@@ -225,7 +225,7 @@ def _build_routes(
 
 
 async def _respond_to_error(site: Site, request: Request, error: Exception) -> Response:
-    """Return the response for an unhandled request, as a page for a browser."""
+    """Return the response for a request that no route handles: a page for a browser, or else text."""
     from docyard.web.not_found import build_not_found_handler
 
     assert isinstance(error, HTTPException)
@@ -298,7 +298,7 @@ def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], on_start: Cal
         log_config=None,
         access_log=False,
         server_header=False,
-        # Headers of a proxy are read elsewhere, and only if another host name is allowed.
+        # `host_origin` reads the headers of a proxy, and only if another host name is allowed.
         proxy_headers=False,
         limit_concurrency=MAX_CONNECTIONS + BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_S,
@@ -318,15 +318,15 @@ def start_server(
     """Serve until a signal stops the server.
 
     Prints one line with the page's URL when connections are accepted. Raises CannotListen, UnsafeTokens and
-    DamagedTokens, and CommandError for an unreadable script, or if --math has no library.
+    DamagedTokens, and CommandError if the script is unreadable, or the library for --math is not installed.
     """
-    people = service.people()
-    if people is not None:
-        people.read_all()
+    tokens = service.get_tokens()
+    if tokens is not None:
+        tokens.read_all()
     if math:
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)
-    site = Site(service.index, not service.writes, script, math, service.notify_write)
+    site = Site(service.get_index, not service.may_write, script, math, service.notify_write)
     endpoint = partial(
         serve_http,
         service.dispatcher,
@@ -336,7 +336,7 @@ def start_server(
     )
     sockets, port = open_sockets(settings.address)
     try:
-        app = build_app(AppComponents(site, people, endpoint, _build_webhooks(service)), settings, port)
+        app = build_app(AppComponents(site, tokens, endpoint, _build_webhooks(service)), settings, port)
         run_app(app, sockets, partial(_print_url, settings.build_url(port)))
     finally:
         for listening_socket in sockets:
@@ -386,13 +386,13 @@ def _check_math() -> None:
 def _read_script(file: Path) -> bytes:
     try:
         with file.open("rb") as stream:
-            data = stream.read(_MAX_SCRIPT_BYTES + 1)
+            script = stream.read(_MAX_SCRIPT_BYTES + 1)
     except OSError as error:
         raise CommandError(
             f"the file of --mermaid cannot be read ({error.strerror})", fix="Name a mermaid.min.js."
         ) from None
-    if len(data) > _MAX_SCRIPT_BYTES:
+    if len(script) > _MAX_SCRIPT_BYTES:
         raise CommandError(
             f"the file of --mermaid is larger than {_MAX_SCRIPT_BYTES:,} bytes", fix="Name a mermaid.min.js."
         )
-    return data
+    return script

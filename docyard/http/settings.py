@@ -132,8 +132,8 @@ def _build_bind_error(port: int, error: OSError) -> CannotListen:
     return CannotListen(message, fix=fix, reason=error.errno)
 
 
-_RANDOM_BYTES = 32  # of a token for one run
-_MIN_TOKEN_CHARS = 32  # of a token in a file
+_RANDOM_BYTES = 32  # the length of a token that is valid until the server ends
+_MIN_TOKEN_CHARS = 32  # the minimum length of a token in a file
 _VISIBLE_ASCII = re.compile(r"[!-~]+")
 _PERSON_TOKEN = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
@@ -145,8 +145,8 @@ class InvalidOptions(Exception):
 class HttpSettings(NamedTuple):
     """The address of a server, its allowed names, and its token.
 
-    With `token` None no token is needed. `is_token_printed` is true if the printed URL contains the token. A
-    token from a file is not printed, because the output may be logged.
+    If `token` is None, no token is needed. `is_token_printed` is true if the printed URL contains the token.
+    A token from a file is not printed, because the output may be logged.
     """
 
     address: ListenAddress

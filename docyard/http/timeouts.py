@@ -1,7 +1,8 @@
 """Request timeouts and a connection cap (slow-loris protection).
 
 Without timeouts, a client that only connects, or sends a request byte by byte, would keep a connection open
-for ever. This needs no token, and a process can open few files. A response that has begun is not interrupted.
+for ever. Such a client needs no token, and a process can open few files. A response that has begun is not
+interrupted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class TimeoutH11Protocol(H11Protocol):
 
     header_timeout_s = 20.0
     body_timeout_s = 120.0  # 4 MiB over a slow connection
-    drain_timeout_s = 5.0  # for the remaining body after the response
+    drain_timeout_s = 5.0  # after the response, the client must send the rest of the body within this time
     max_connections = MAX_CONNECTIONS
 
     _state: object = None
@@ -57,11 +58,11 @@ class TimeoutH11Protocol(H11Protocol):
     @property
     def is_idle(self) -> bool:
         """Return True if no request is running: the request is incomplete, or the response is sent."""
-        is_answered = self.cycle is None or self.cycle.response_complete
-        return is_answered or self.conn.their_state is h11.SEND_BODY
+        has_no_response_pending = self.cycle is None or self.cycle.response_complete
+        return has_no_response_pending or self.conn.their_state is h11.SEND_BODY
 
     def _update_timer(self) -> None:
-        """Start the timer when another part of the request begins. More bytes do not extend it."""
+        """Start the timer when another part of the request begins. Further bytes do not restart the timer."""
         state = self.conn.their_state
         is_complete = state not in (h11.IDLE, h11.SEND_BODY)
         if is_complete:

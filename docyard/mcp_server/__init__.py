@@ -2,7 +2,7 @@
 
 This file imports nothing: a server needs no client, and importing the SDK takes most of a start.
 
-    arrays.py         arrays as the arguments of a tool, wrapped in an object for the SDK
+    arrays.py         arrays as the arguments of a tool, which are wrapped in an object for the SDK
     calls.py          tool calls in worker threads
     client.py         a client of an MCP server that runs in a child process
     handlers.py       handlers for resources, prompts and completions

@@ -1,6 +1,7 @@
-"""Arrays as the arguments of a tool. The SDK refuses arrays without an explanation of the right form.
+"""Arrays as the arguments of a tool. The SDK refuses them, but does not explain the correct form.
 
-The tool itself answers such a call with its specification. So the array is wrapped in an object for the SDK.
+The tool itself explains the correct form. So the array is wrapped in an object before the SDK reads the
+message, and is unwrapped before the tool is called.
 """
 
 from __future__ import annotations

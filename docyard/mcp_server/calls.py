@@ -1,4 +1,4 @@
-"""Tool calls: run in worker threads, with progress, and with an internal error for a bug."""
+"""The execution of tool calls in worker threads, with progress reports. A bug becomes an internal error."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ _ORJSON_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATE
 
 
 def build_result(answer: Answer) -> dict[str, Any]:
-    """Return the result for an answer: its text, else its data as compact JSON, and the data itself."""
+    """Return the protocol's result for an answer: its text and its data.
+
+    If the answer has no text, the text is the data as compact JSON.
+    """
     data = answer.data
     try:
         json_data = _encode_json(data)
@@ -109,7 +112,7 @@ def build_result(answer: Answer) -> dict[str, Any]:
 
 
 def _encode_json(data: Any) -> bytes:
-    """Encode data as JSON, with pydantic if the fast encoder cannot (for example long integers)."""
+    """Encode data as JSON; use pydantic if the fast encoder fails, for example for long integers."""
     try:
         return orjson.dumps(data, option=_ORJSON_OPTIONS)
     except TypeError:
@@ -135,7 +138,7 @@ def escape_surrogates(value: Any) -> Any:
 
 log = logging.getLogger("docyard")
 Progress = Callable[[float, float | None, str | None], None]
-"""A progress function: the amount done, the total, and a message."""
+"""A progress function. Its arguments are the amount done, the total, and a message."""
 
 _REPORT_INTERVAL_S = 0.1  # seconds between two reports to the client
 
@@ -210,7 +213,7 @@ class ToolCalls:
             return error
 
     async def run_background(self, work: Callable[[Progress], object]) -> None:
-        """Run work that no client requested; stop it, or do not start it, when the server closes."""
+        """Run work that no client requested. When the server closes, the work is stopped or not started."""
 
         def raise_if_closing(amount: float, total: float | None = None, message: str | None = None) -> None:
             if self._close_event.is_set():
@@ -275,7 +278,7 @@ def build_internal_error(name: str, reference: str) -> Answer:
 
 @asynccontextmanager
 async def _forward_progress(reporter: Reporter) -> AsyncIterator[Progress]:
-    """Yield a progress function for a worker thread. It never blocks; excess reports are dropped."""
+    """Yield a progress function for a worker thread, which never blocks and drops excess reports."""
     sender, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
     token = anyio.lowlevel.current_token()
     last_time, last_amount = 0.0, -1.0

@@ -107,7 +107,7 @@ class Resources:
 
 
 def build_contents(source: ResourceSource, uri: str) -> tuple[TextResourceContents, ...]:
-    """Return the exact text, and a note on how to read the rest if the text was cut."""
+    """Return the exact text; if it is truncated, add a note on how to read the rest."""
     location = source.location
     meta: dict[str, Any] = {"commit": location.snapshot.commit, "address": location.address}
     if location.moved_to is not None:

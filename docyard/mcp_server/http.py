@@ -1,4 +1,4 @@
-"""MCP over HTTP at one address, for both protocol versions: no state between requests.
+"""MCP over HTTP at one address, for both protocol versions. No state is kept between requests.
 
 Each response is JSON or a stream of events, as its client accepts. The server does not record the texts that
 a client has read, and sends notifications only to streams (`subscriptions/listen`). A request is
@@ -27,7 +27,7 @@ from docyard.mcp_server.server import build_server
 from tools.dispatcher import ToolDispatcher
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""The largest body of a request that is accepted."""
+"""The maximum size of the body of a request."""
 
 _WORKER_COUNT = 8
 _TOO_LARGE_STATUS = 413
@@ -72,7 +72,7 @@ class _ArrayReceive:
 
 
 class _TooLargeSend:
-    """A `send` function that replaces the SDK's error for a too large body by one with a fix."""
+    """A `send` function that adds a fix to the SDK's response to a body that is too large."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send

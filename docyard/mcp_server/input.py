@@ -1,4 +1,4 @@
-"""Lines from standard input: split from chunks of bytes, and bounded in length.
+"""Lines of limited length from chunks of standard input, and the errors for invalid lines.
 
 A JSON-RPC client waits for the response to every request. So an invalid line gets an error, with the
 request's id if the line contains it, else with a null id (JSON-RPC 2.0 §5). Only invalid notifications and
@@ -131,7 +131,7 @@ _ID_VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL
 
 
 def _scan_for_id(head: bytes) -> RequestId | None:
-    """Return the top-level "id" of a text that may be incomplete JSON; None without a valid id."""
+    """Return the top-level "id" of a text that may be incomplete JSON; None if it has no valid id."""
     depth = 0
     for token in _JSON_TOKEN.finditer(head):
         match token.group():

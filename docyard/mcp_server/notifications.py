@@ -43,7 +43,7 @@ _DEBOUNCE_S = 0.05
 
 
 class ToolListAnnouncer:
-    """The announcer of a changed list of tools, compared with the last list that the client received.
+    """The announcer of changes to the list of tools since the last list that the client received.
 
     `definitions` returns the current list; it runs in a worker and never delays a response. `bus` sends
     events to streams. If several clients share a server, only the bus is used. The current list is then
@@ -147,7 +147,7 @@ class ResourceSubscriptions:
         self._check_event.set()
 
     async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
-        """Answer `resources/subscribe`; a second subscription has no effect."""
+        """Answer `resources/subscribe`; a second subscription to the same URI has no effect."""
         self._session = request.session
         if params.uri not in self._subscribed_uris:
             self._subscribed_uris.add(params.uri)
@@ -161,7 +161,7 @@ class ResourceSubscriptions:
         return EmptyResult()
 
     async def unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
-        """Answer `resources/unsubscribe`, also for a URI without a subscription."""
+        """Answer `resources/unsubscribe`; a URI that is not subscribed is ignored."""
         if params.uri in self._subscribed_uris:
             self._subscribed_uris.discard(params.uri)
             self._watch.discard([params.uri])
@@ -170,7 +170,7 @@ class ResourceSubscriptions:
     async def listen(
         self, request: Request, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Serve a `subscriptions/listen` stream. The acknowledgement omits URIs without a resource."""
+        """Serve a `subscriptions/listen` stream. The acknowledgement omits URIs that name no resource."""
         requested_notifications = params.notifications
         uris = requested_notifications.resource_subscriptions
         if not uris and not requested_notifications.resources_list_changed:

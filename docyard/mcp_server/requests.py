@@ -1,4 +1,4 @@
-"""Requests other than tool calls: run in a worker, with protocol errors."""
+"""The execution of requests other than tool calls in worker threads. Their errors become protocol errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_TEXT_CHARACTERS = 500
 
 
 class Requests:
-    """The requests of one server, run in its workers. Each reads the index that is current at its start."""
+    """The requests of one server, run in its workers. Each request reads the index that is current then."""
 
     def __init__(self, dispatcher: ToolDispatcher, workers: Workers) -> None:
         self._dispatcher = dispatcher
@@ -47,7 +47,10 @@ class Requests:
         return await self.run(run)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run work that needs no context, and return its result. Raises the errors of `run_with_context`."""
+        """Run work that needs no read context, and return its result.
+
+        Raises the errors of `run_with_context`.
+        """
         try:
             return await self._workers.run(work)
         except WorkspaceError as error:

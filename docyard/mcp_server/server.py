@@ -49,8 +49,8 @@ Context = ServerRequestContext[Any, Any]
 
 _LIST_TTL_MS = 30_000  # the taxonomy values in a schema may be this old
 _FIXED_TTL_MS = 3_600_000  # prompts and templates do not change while a server runs
-_WARM_UP_DELAY_S = 1.0  # delay of background work if no client lists the tools before
-_TAXONOMY_TIMEOUT_S = 2.0  # the longest wait of the first list of tools for the values of a taxonomy
+_WARM_UP_DELAY_S = 1.0  # background work starts after this time if no client has listed the tools
+_TAXONOMY_TIMEOUT_S = 2.0  # the first list of tools waits at most this long for the values of a taxonomy
 _WORKER_COUNT = 8
 _MAX_CLIENT_NAME_CHARACTERS = 100
 _PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -155,10 +155,10 @@ def build_unknown_tool_error(error: UnknownTool) -> MCPError:
 
 
 def read_client_name(context: Context) -> str:
-    """Return the client's name on one line of at most 100 characters; "unknown" without a name.
+    """Return the client's name on one line of at most 100 characters; "unknown" if no name is known.
 
-    A handshake contains the name once, a stateless request each time; the session stores both. Without a
-    name, the product in `User-Agent` is used (RFC 9110 §10.1.5).
+    A handshake contains the name once, a stateless request each time; the session stores both. If the client
+    sends no name, the product in `User-Agent` is used (RFC 9110 §10.1.5).
     """
     parameters = context.session.client_params
     name = parameters.client_info.name if parameters else ""

@@ -58,8 +58,8 @@ MAX_OPEN_REQUESTS = 32
 _READ_BYTES = 256 * 1024
 _WRITE_BYTES = 16 * 1024  # small, so that a slow client reads a part within _STALL_TIMEOUT_S
 _STALL_TIMEOUT_S = 3.0
-_POLL_INTERVAL_S = 0.5  # interval of the checks for a stalled output and for a closed input
-_FLUSH_TIMEOUT_S = 1.0  # time for the last line when the server stops
+_POLL_INTERVAL_S = 0.5  # between two checks for a stalled output, or for a closed input
+_FLUSH_TIMEOUT_S = 1.0  # when the server stops, it waits at most this long for the last line
 
 
 class OpenRequests:
@@ -143,7 +143,7 @@ class _OutgoingMessages(ObjectSendStream[SessionMessage]):
 
 
 class InputFile(anyio.AsyncFile[str]):
-    """The messages of a descriptor. The response to an invalid line is written here.
+    """The messages that are read from a file descriptor, and the responses to invalid lines.
 
     A daemon thread reads at most one line ahead, because a blocked read cannot be cancelled.
     """
@@ -249,7 +249,7 @@ class OutputFile(anyio.AsyncFile[str]):
             await anyio.sleep(_POLL_INTERVAL_S)
 
     def close(self) -> None:
-        """End the thread after the queued texts; wait at most `_FLUSH_TIMEOUT_S` for it."""
+        """End the thread after it has written the queued texts; wait at most `_FLUSH_TIMEOUT_S`."""
         self._queue.put(None)
         self._thread.join(_FLUSH_TIMEOUT_S)
 
@@ -262,10 +262,10 @@ class OutputFile(anyio.AsyncFile[str]):
 
         is_broken = False
         while (item := self._queue.get()) is not None:
-            data, written_event = memoryview(item[0]), item[1]
+            unwritten_bytes, written_event = memoryview(item[0]), item[1]
             try:
-                while data and not is_broken:
-                    data = data[os.write(descriptor, data[:_WRITE_BYTES]) :]
+                while unwritten_bytes and not is_broken:
+                    unwritten_bytes = unwritten_bytes[os.write(descriptor, unwritten_bytes[:_WRITE_BYTES]) :]
                     self._progress_time = time.monotonic()
             except OSError:
                 is_broken = True

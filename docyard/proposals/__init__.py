@@ -1,4 +1,4 @@
-"""Proposals as commands and pages show them.
+"""The data of proposals that both commands and pages show.
 
 conflicts.py  conflicts of a proposal with its target, and their versions as text
 view.py       a proposal with the state of its reviews and of its merge

@@ -25,8 +25,8 @@ class ConflictSet(NamedTuple):
 def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
     """Return the conflicts of a refresh: ours is the proposal, theirs is its target.
 
-    A merged proposal has no conflicts. Raises CommandError for a deleted branch, and the errors of reading
-    and merging the commits.
+    A merged proposal has no conflicts. Raises CommandError if one of the branches was deleted, and the errors
+    of reading and merging the commits.
     """
     from workspace.proposals.proposal import ProposalState
 
@@ -44,7 +44,8 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
 def format_version(unit: UnitId, version: bytes | None) -> str:
     """Return a version as text.
 
-    In a conflict about the position of a section or block, the text names its parent and the one before it.
+    In a conflict about the position of a section or block, the text names the parent of the section or block,
+    and its previous sibling.
     """
     text = decode_version(version) or ""
     if unit.kind is not UnitKind.POSITION or not unit.where:

@@ -36,7 +36,7 @@ _BAR_DELAY_S = 1.0
 
 
 def print_json(value: Any) -> None:
-    """Print data as JSON for programs. Non-ASCII characters are escaped, so that any encoding works."""
+    """Print a value as indented JSON. Non-ASCII characters are escaped, so that any encoding works."""
     print(json.dumps(value, indent=2))
 
 
@@ -67,7 +67,7 @@ def create_console() -> Console:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows below a heading; outside a terminal, only lines of tab-separated cells."""
+    """Print a table with column headings; outside a terminal, print only rows of tab-separated cells."""
     if not is_terminal(sys.stdout):
         for row in rows:
             print("\t".join(" ".join(cell.split()) for cell in row))
@@ -154,15 +154,15 @@ def print_markdown(source: str, *, pager: bool = False) -> None:
 
 
 def _print_renderable(renderable: RenderableType, *, pager: bool) -> None:
-    screen = create_console()
+    console = create_console()
     if not pager:
-        screen.print(renderable)
+        console.print(renderable)
         return
     import click
 
-    with screen.capture() as capture_result:
-        screen.print(renderable)
-    click.echo_via_pager(capture_result.get(), color=not screen.no_color)
+    with console.capture() as capture_result:
+        console.print(renderable)
+    click.echo_via_pager(capture_result.get(), color=not console.no_color)
 
 
 def _normalize_text(text: str) -> str:

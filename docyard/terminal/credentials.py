@@ -1,4 +1,4 @@
-"""The person at the command line: the owner of the token in a file, the environment or the prompt.
+"""The person at the command line: the owner of the token from a file, the environment or a prompt.
 
 A secret is never an argument of a command, and no message contains it.
 """
@@ -26,10 +26,10 @@ _TOKEN_FILE_FIX = "Name a file of mode 600 that belongs to you and contains only
 
 
 def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bool) -> Person | None:
-    """Return the owner of the user's token; None without a token.
+    """Return the owner of the user's token; None if the user gives no token.
 
-    The token is read from `token_file`, else from DOCYARD_TOKEN, else with `prompt` from the terminal. Raises
-    InvalidToken, UnsafeTokens, DamagedTokens, and CommandError for an unusable file.
+    The token is read from `token_file`, else from DOCYARD_TOKEN, else from a prompt in the terminal if
+    `prompt` is true. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CommandError for an unusable file.
     """
     from workspace.policy.tokens import Tokens
 
@@ -38,7 +38,7 @@ def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bo
 
 
 def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
-    """Return the user's token; None without a token. Raises CommandError for an unusable file."""
+    """Return the user's token; None if the user gives none. Raises CommandError for an unusable file."""
     if token_file is not None:
         return _read_secret_file(token_file)
     secret = environment.read_token()
@@ -55,10 +55,10 @@ def _read_secret_file(file: Path) -> str:
     try:
         _check_mode(os.fstat(descriptor).st_mode)
         with open(descriptor, "rb", closefd=False) as stream:
-            data = stream.read(_MAX_TOKEN_FILE_BYTES + 1)
+            content = stream.read(_MAX_TOKEN_FILE_BYTES + 1)
     finally:
         os.close(descriptor)
-    secret = data.decode("utf-8", "replace").strip() if len(data) <= _MAX_TOKEN_FILE_BYTES else ""
+    secret = content.decode("utf-8", "replace").strip() if len(content) <= _MAX_TOKEN_FILE_BYTES else ""
     if not secret:
         raise CommandError("the token file is empty or contains more than a token", fix=_TOKEN_FILE_FIX)
     return secret

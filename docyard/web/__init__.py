@@ -1,7 +1,7 @@
 """The web pages: documents, their history, search and proposals.
 
 background.py    a background queue for work that pages do not wait for
-diff.py          changes as a page shows them
+diff.py          the view of changes on a page: documents, sections and rows of text
 documents/       the pages of a document
 endpoints.py     endpoints that answer a request in a worker thread
 errors.py        the page of an error

@@ -18,7 +18,7 @@ _STEP_DELAY_S = 0.005  # between two steps, so that requests run first
 
 
 class BackgroundQueue:
-    """Background work, the newest first. Thread-safe."""
+    """A queue that repeats steps in one background thread, the newest step first. Thread-safe."""
 
     def __init__(self) -> None:
         self._queue: OrderedDict[Hashable, Step] = OrderedDict()
@@ -34,7 +34,8 @@ class BackgroundQueue:
     def submit(self, key: Hashable, step: Step) -> None:
         """Run `step` again and again in the background, until it returns True or raises WorkspaceError.
 
-        The error is not reported: a page that needs the result calls the failing function itself.
+        The step replaces a queued step with the same `key`. An error is not reported: a page that needs the
+        result calls the failing function itself.
         """
         with self._lock:
             self._queue[key] = step
@@ -48,7 +49,7 @@ class BackgroundQueue:
                 self._thread.start()
 
     def close(self) -> None:
-        """Stop after the current step, and wait for it."""
+        """Stop after the current step, and wait for the end of the thread."""
         self._close_event.set()
         thread = self._thread
         if thread is not None:

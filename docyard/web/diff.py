@@ -1,7 +1,7 @@
-"""Changes as a page shows them: documents, their sections, and rows of text for one or two columns.
+"""The view of changes on a page: documents, their sections, and rows of text for one or two columns.
 
-The size is limited: a page has at most 120 sections and about 400,000 characters, one change 40,000.
-Omitted text is counted, and the next page begins where the page ends.
+A page has at most 120 sections and about 400,000 characters, and a change at most about 40,000. Omitted text
+is counted, and the next page begins where this page ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 MAX_CHANGE_CHARS = 40_000
-"""The maximum number of changed characters of one change, in both texts, and of its unchanged characters."""
+"""The maximum number of removed and added characters of one change, and of its unchanged characters."""
 
 _CONTEXT_LINES = 2  # unchanged lines around a change
 _MIN_FOLDED_LINES = 4  # fewer unchanged lines are not folded
@@ -36,10 +36,11 @@ class TextRun(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """Lines side by side. If they are one paragraph with changed words, `inline` has them in one column.
+    """Old and new lines side by side.
 
-    A `kind` is `same`, `folded` (unchanged, and not near a change), `words`, or `lines` for removed lines,
-    added lines, or both.
+    `kind` is `same`, `folded` (unchanged lines that are not near a change), `words` (one paragraph with
+    changed words), or `lines` (removed lines, added lines, or both). `inline` has the text in one column,
+    except for the kind `lines`.
     """
 
     kind: Literal["same", "folded", "words", "lines"]
@@ -48,7 +49,7 @@ class DiffRow(NamedTuple):
     inline: tuple[TextRun, ...] = ()
 
     @property
-    def lines(self) -> int:
+    def line_count(self) -> int:
         """Return the number of lines in the new text."""
         return sum(run.text.count("\n") for run in self.new) + 1
 
@@ -66,7 +67,7 @@ class DiffRows(NamedTuple):
 
 
 def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) -> DiffRows:
-    """Return the rows of two texts, in order, with about `max_chars` characters at most."""
+    """Return the differences of two texts as rows, with about `max_chars` characters at most."""
     rows: list[DiffRow] = []
     remaining_chars, position = max_chars, 0
     for step in diff_units(old_text, new_text):
@@ -85,7 +86,10 @@ def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) 
 
 
 def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, omitted_chars: int = 0) -> DiffRows:
-    """Return rows with at most `max_chars` unchanged characters; `omitted_chars` were omitted before."""
+    """Return rows with at most `max_chars` unchanged characters.
+
+    `omitted_chars` characters were omitted before, and are added to the number in the result.
+    """
     limited_rows: list[DiffRow] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
@@ -104,7 +108,7 @@ def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, omitted_chars: int
 
 def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffRow]:
     old, new = old_text[step.start : step.end], new_text[step.new_start : step.new_end]
-    if not step.words:
+    if not step.word_edits:
         row = DiffRow("lines", _format_lines(old, "removed"), _format_lines(new, "added"))
         if row.old or row.new:
             yield row
@@ -113,7 +117,7 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
     new_runs: list[TextRun] = []
     inline_runs: list[TextRun] = []
     position = step.start
-    for edit in step.words:
+    for edit in step.word_edits:
         unchanged_run = TextRun(replace_invisible(old_text[position : edit.start]))
         removed_run = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
         added_run = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
@@ -122,10 +126,10 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
         inline_runs += [unchanged_run, removed_run, added_run]
         position = edit.end
     last_run = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
-    texts = (
+    columns = (
         tuple(run for run in [*runs, last_run] if run.text) for runs in (old_runs, new_runs, inline_runs)
     )
-    yield DiffRow("words", *texts)
+    yield DiffRow("words", *columns)
 
 
 def _format_truncated(
@@ -163,40 +167,39 @@ def _format_unchanged(text: str, *, is_first: bool = False, is_last: bool = Fals
             yield DiffRow("folded" if kind == "folded" else "same", runs, runs, runs)
 
 
-View = Literal["side", "inline"]
 MAX_SECTIONS = 120
 """The maximum number of sections on one page."""
 
 MAX_FILES = 200
-"""The maximum number of other files that are listed."""
+"""The maximum number of listed files that are not documents."""
 
-_MAX_PAGE_CHARS = 400_000  # of one page
+_MAX_PAGE_CHARS = 400_000
 _MAX_INLINE_CHARS = 120  # a longer value is shown in rows, not in a sentence
 
 _KINDS_WITH_ROWS = frozenset(
     {ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED, ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED}
 )
 
-_MARKS = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
+_CHECKBOXES = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
 
 
 class ChangeView(NamedTuple):
     """One change: a sentence (empty if the rows show the full change), and rows.
 
-    `mark` precedes the sentence: a box for a task that was completed or reopened.
+    For a task that was completed or reopened, `checkbox` is the character before the sentence.
     """
 
     kind: ChangeKind
     sentence: tuple[Segment, ...]
     rows: DiffRows
-    mark: str = ""
+    checkbox: str = ""
 
 
 class SectionView(NamedTuple):
     """The changes of a section of a document; the address is empty for front matter.
 
-    `id` is the id of its element. `parent_titles` are the titles of the parent sections. `is_in_new_version`
-    is true if the new version has the section.
+    `id` is the id of its HTML element. `parent_titles` are the titles of the parent sections. `kinds` are the
+    labels of the kinds of changes. `is_in_new_version` is true if the new version has the section.
     """
 
     id: str
@@ -209,7 +212,7 @@ class SectionView(NamedTuple):
 
 
 class DocumentView(NamedTuple):
-    """The changes of a document, or only those on this page."""
+    """The changes of a document that are on this page. `id` is the id of the document's HTML element."""
 
     id: str
     kind: str
@@ -223,8 +226,9 @@ class DocumentView(NamedTuple):
 class DiffPage(NamedTuple):
     """A page of changes: it begins after the first `offset` of `total` changed sections.
 
-    `next_offset` is that of the next page; None at the end. `files` lists other files, `more_files` counts
-    the files that are not listed. `reason` explains why documents are shown without their sections.
+    `next_offset` is the offset of the next page; None on the last page. `files` lists changed files that are
+    not documents, and `omitted_file_count` is the number of further such files. `reason` explains why
+    documents are shown without their sections.
     """
 
     documents: tuple[DocumentView, ...]
@@ -232,12 +236,12 @@ class DiffPage(NamedTuple):
     offset: int
     next_offset: int | None
     files: tuple[str, ...]
-    more_files: int
+    omitted_file_count: int
     reason: str | None
 
 
 def format_element_id(path: str, address: str | None = None) -> str:
-    """Return the id of the element that shows a document's changes, or a section's."""
+    """Return the id of the HTML element with the changes of a document, or of one of its sections."""
     name = path if address is None else f"{path}\n{address}"
     return "change-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -288,9 +292,11 @@ def build_diff(
             next_offset = section_index
     if next_offset is not None and next_offset >= section_index:
         next_offset = None
-    names = tuple(format_one_line(file, 1000) for file in files[:MAX_FILES])
-    omitted_files = max(0, len(files) - MAX_FILES)
-    return DiffPage(tuple(views), section_index, offset, next_offset, names, omitted_files, changes.reason)
+    file_names = tuple(format_one_line(file, 1000) for file in files[:MAX_FILES])
+    omitted_file_count = max(0, len(files) - MAX_FILES)
+    return DiffPage(
+        tuple(views), section_index, offset, next_offset, file_names, omitted_file_count, changes.reason
+    )
 
 
 def _group_by_section(document: DocumentChange) -> list[list[SectionChange]]:
@@ -359,7 +365,7 @@ def _build_change_view(change: SectionChange, path: str, max_change_chars: int) 
     sentence = describe_change(_remove_texts(change) if has_rows else change, path).sentence
     if change.kind is ChangeKind.CHANGED and change.field != "heading" and rows.rows:
         sentence = ()
-    return ChangeView(change.kind, sentence, rows, _MARKS.get(change.kind, ""))
+    return ChangeView(change.kind, sentence, rows, _CHECKBOXES.get(change.kind, ""))
 
 
 def _remove_texts(change: SectionChange) -> SectionChange:

@@ -35,7 +35,7 @@ _WRITER_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
 Handler = Callable[[PageRequest], Response]
 
 
-def answer_get(site: Site, handle: Handler) -> Callable[[Request], Any]:
+def build_get_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
     """Return an endpoint for GET requests."""
 
     async def endpoint(request: Request) -> Response:
@@ -48,7 +48,7 @@ def answer_get(site: Site, handle: Handler) -> Callable[[Request], Any]:
     return endpoint
 
 
-def answer_post(site: Site, handle: Handler) -> Callable[[Request], Any]:
+def build_post_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
     """Return an endpoint for POST requests, which completes even if the client disconnects."""
 
     async def endpoint(request: Request) -> Response:
@@ -97,7 +97,7 @@ def _render(page_request: PageRequest, handle: Handler, *, is_write: bool = Fals
 def _render_once(page_request: PageRequest, handle: Handler, record: CommitRecord | None = None) -> Response:
     page_request.site.summaries.delay_read_ahead()
     try:
-        # Read first, so that a page is never older than its version.
+        # The version is read before the page, so that a page is never older than its version.
         page_request.version  # noqa: B018
         return handle(page_request)
     except Exception as error:

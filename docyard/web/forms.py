@@ -28,9 +28,9 @@ class FormRefused(WorkspaceError):
 
 
 async def read_fields(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form by name; the last one of fields with the same name. Line ends are LF.
+    """Return the fields of a form by name, with LF line endings. Raises FormRefused.
 
-    Raises FormRefused.
+    Of several fields with the same name, only the last one is returned.
     """
     if (
         request.headers.get("content-type", "").partition(";")[0].strip()
@@ -39,17 +39,17 @@ async def read_fields(request: Request) -> Mapping[str, str]:
         raise FormRefused(
             "the request must have the content type of a form", fix="Send the form from the page."
         )
-    data = bytearray()
+    body = bytearray()
     async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_FORM_BYTES:
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
             raise FormRefused(
                 f"the form is larger than {MAX_FORM_BYTES:,} bytes",
                 fix="Shorten the text, or edit the document with Git.",
             )
     try:
         pairs = parse_qsl(
-            data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
         )
     except ValueError as error:
         raise FormRefused(

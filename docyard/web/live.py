@@ -30,7 +30,7 @@ _UNFINISHED_SUFFIX = "~"
 
 
 def format_unfinished_version(version: str) -> str:
-    """Return the version of a page without its slow parts. The page is notified when they are ready."""
+    """Return the version of a page that lacks its slow parts; the page is notified when they are ready."""
     return version and version + _UNFINISHED_SUFFIX
 
 
@@ -67,7 +67,7 @@ class LiveUpdates:
     async def stream_events(self, site: LiveState, known_version: str) -> AsyncIterator[str]:
         """Yield the events for a page with the version `known_version`, until the server stops.
 
-        Raises nothing: if the repository cannot be read, there is no event.
+        While the repository cannot be read, no event is yielded, and no error is raised.
         """
         if self.listener_count >= MAX_LISTENERS:  # several requests arrived at the same time
             return
@@ -126,7 +126,10 @@ def _format_event(version: str, commit: str | None) -> str:
 
 
 def build_events_endpoint(site: LiveState) -> Callable[[Request], Any]:
-    """Return the endpoint of events. `since` is the page's version, unless the browser reconnects."""
+    """Return the endpoint of events.
+
+    The query's `since` is the page's version. A browser that reconnects sends the version of the last event.
+    """
 
     async def endpoint(request: Request) -> Response:
         if request.method == "HEAD":  # a stream without events would never end

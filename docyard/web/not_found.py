@@ -35,7 +35,7 @@ class SimilarPage(NamedTuple):
 
 
 def build_not_found_handler(site: Site) -> Callable[[Request, Exception], Any]:
-    """Return the handler of requests without a route for their path or method."""
+    """Return the handler of requests whose path or method has no route."""
 
     async def handle(request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 404)
@@ -64,7 +64,7 @@ def _render(page_request: PageRequest, status: int) -> Response:
 
 
 def _find_similar_pages(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
-    """Return the document with this path, or its new location, or documents with similar paths."""
+    """Return the page of the document with this path, or of its new location, or of similar paths."""
     if not path or len(path) > MAX_PATH_BYTES or CONTROL.search(path):
         return ()
     if path in snapshot.documents:

@@ -1,4 +1,4 @@
-"""A request for a page, as the handlers use it."""
+"""A request for a page, with the index, snapshot and caller that its handler needs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class PageRequest:
     """A request: the parameters of its path, its query, and the fields of its form.
 
-    It reads one index and one workspace until it ends. `page` and `redirect` build responses. `known_etags`
-    has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2).
+    The index and the workspace stay the same during a request. `page` and `redirect` build responses.
+    `known_etags` has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2).
     """
 
     site: Site
@@ -65,12 +65,12 @@ class PageRequest:
 
     @property
     def proposals(self) -> tuple[Proposal, ...]:
-        """Return every proposal, the newest first, at the version of the state."""
+        """Return every proposal, the newest first, in the state of `version`."""
         return self.site.list_proposals(self.workspace, self.version)
 
     @property
-    def name(self) -> str:
-        """Return the workspace's name, which titles the pages."""
+    def workspace_name(self) -> str:
+        """Return the workspace's name, which is part of the title of each page."""
         try:
             return self.workspace.name
         except WorkspaceError:  # the page itself shows the error
@@ -99,7 +99,7 @@ class PageRequest:
         variables = {
             "request": self,
             "urls": self.urls,
-            "workspace_name": self.name,
+            "workspace_name": self.workspace_name,
             "version": self.version if status < 400 else "",
             **values,
         }

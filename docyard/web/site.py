@@ -1,9 +1,9 @@
 """The pages of one server, and the version of the state that they show.
 
 A version is a short text that changes if the content of pages may have changed. It depends on the tips of
-branches, and on the fetched branches of proposals. Reading thousands of refs is slow, so
-they are read only if the times of their folders changed. Git renames a finished file over a ref, which
-updates its folder's time.
+branches, and on the fetched branches of proposals. Reading thousands of refs is slow, so they are read only
+if the times of their folders changed. Git renames a finished file over a ref, which updates the time of the
+ref's folder.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-_CLOCK_TICK_NS = 2_000_000_000  # a newer folder may change again without a new time
-_MAX_AGE_S = 60.0  # of a version, if no folder changed
+_CLOCK_TICK_NS = 2_000_000_000  # a folder that changed later may change again without a new time
+_MAX_VERSION_AGE_S = 60.0  # if no folder has changed
 
 # The maximum age right after a change, because a page with an older version requests the state again.
-_MAX_RECENT_AGE_S = 0.25
+_MAX_RECENT_VERSION_AGE_S = 0.25
 FolderTimes = tuple[tuple[str, int, int], ...]
+"""The path of each file or folder, its modification time in nanoseconds, and its size; 0 for a folder."""
 
 
 class _CachedVersion(NamedTuple):
@@ -61,13 +62,13 @@ class Versions:
     def get_current(self, workspace: Workspace) -> str:
         """Return the current version; an empty text if it cannot be read."""
         folder_times, shows_all_changes = _read_folder_times(workspace.git)
-        max_age = _MAX_AGE_S if shows_all_changes else _MAX_RECENT_AGE_S
+        max_age_s = _MAX_VERSION_AGE_S if shows_all_changes else _MAX_RECENT_VERSION_AGE_S
         cached_version = self._cached_version
         if (
             cached_version is not None
             and folder_times
             and (cached_version.workspace, cached_version.folder_times) == (workspace, folder_times)
-            and time.monotonic() - cached_version.read_at < max_age
+            and time.monotonic() - cached_version.read_at < max_age_s
         ):
             return cached_version.version
         with self._lock:
@@ -133,7 +134,7 @@ def _is_proposal_branch(branch: str) -> bool:
 TOOL, CLIENT = "page", "page"
 """The tool and client of commits and events that are made on pages."""
 
-_MAX_CACHED_VERSIONS = 2  # pages that are rendered at the same time may show two
+_MAX_CACHED_VERSIONS = 2  # pages that are rendered at the same time may show two versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,9 @@ class Site:
         self.background.close()
 
     def list_proposals(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
-        """Return every proposal, the newest first, at a version; the current proposals without a version.
+        """Return every proposal, the newest first, in the state of a version.
+
+        If the version is empty, the proposals are read from the repository.
 
         Reading thousands of refs takes longer than the rest of a page, so the proposals are cached by
         version.

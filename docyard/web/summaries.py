@@ -21,9 +21,9 @@ from workspace.snapshot.snapshot import check_lfs_pointer
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_CACHED_SUMMARIES = 200_000  # of some hundred bytes each
+_MAX_CACHED_SUMMARIES = 200_000  # each takes some hundred bytes
 _MAX_DOCUMENTS_READ_AHEAD = 20_000
-_QUIET_TIME_S = 0.3  # without a request, before reading ahead continues
+_QUIET_TIME_S = 0.3  # reading ahead continues if no request has arrived for this time
 _OPEN_CHECKBOX = re.compile(rb"\[[ \t]")
 _CHECKBOX = re.compile(rb"\[[ xX]\]")
 
@@ -33,7 +33,7 @@ _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES,
 
 
 class DocumentSummary(NamedTuple):
-    """A document in a list. `facets` has the type and tags of its front matter.
+    """The summary of a document in a list. `facets` has the type and tags of its front matter.
 
     `task_count` counts all tasks, `completed_count` the completed tasks. `reason` explains why the document
     cannot be read; the other fields are then empty.
@@ -117,9 +117,9 @@ class Summaries:
 def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
     try:
         snapshot.config.limits.check_document(path, snapshot.git.blob_size(blob))
-        data = snapshot.git.blob(blob)
-        check_lfs_pointer(path, data)
-        document = Document.parse(data, path)
+        content = snapshot.git.blob(blob)
+        check_lfs_pointer(path, content)
+        document = Document.parse(content, path)
         completion_states = _list_completion_states(document)
         facets = {key: document.front_matter[key] for key in BUILT_IN_KEYS if key in document.front_matter}
     except WorkspaceError as error:
@@ -136,11 +136,11 @@ def _list_completion_states(document: Document) -> list[bool]:
 
 
 MAX_COMMITS = 300
-"""The number of commits to walk, along first parents: a merge counts as a change by its author."""
+"""The number of commits to walk along first parents, so that a merge counts as a change by its author."""
 
 
 class LastChanges:
-    """The last change of each path, for the last requested commit. Thread-safe.
+    """The last commit that changed each path, as of the last requested commit. Thread-safe.
 
     The changes of a new commit are added to the cached changes, so each commit is compared with its parent
     once.

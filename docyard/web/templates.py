@@ -26,7 +26,7 @@ _MAX_TIME_S = 253_402_300_799  # the last second of the year 9999
 
 
 def mark_trusted(html: str) -> Markup:
-    """Return HTML as trusted, so that it is not escaped. It must come from `workspace.rendering`."""
+    """Mark HTML from `workspace.rendering` as trusted, so that templates do not escape it."""
     return Markup(html)
 
 
@@ -85,7 +85,7 @@ def format_moment(seconds: float) -> Markup:
 
 
 def _to_datetime(seconds: float) -> datetime:
-    """Return a commit's time as a date; a time outside the valid range becomes the nearest valid one."""
+    """Return a time as a datetime; a time outside the valid range becomes the nearest valid time."""
     return datetime.fromtimestamp(min(max(seconds, 0), _MAX_TIME_S), UTC)
 
 

@@ -13,7 +13,7 @@ def quote_path(path: str) -> str:
 
 
 def add_query(url: str, /, **values: str | int | None) -> str:
-    """Return a URL with a query of the values that are not None or empty."""
+    """Return a URL with a query that contains the values that are not None and not empty."""
     query = {name: value for name, value in values.items() if value not in (None, "")}
     return f"{url}?{urlencode(query, errors='surrogateescape')}" if query else url
 

@@ -3,7 +3,7 @@
 metadata.json missing, invalid, of a later major version   ->  an error
 its manifest missing, damaged, of a later format           ->  an error
 a file missing, truncated, or with another checksum        ->  an error
-sealed with the reader's own key, of our version           ->  its segments are mapped
+sealed with the reader's key, with an index of our schema  ->  its segments are mapped
 anything else                                              ->  its index is built from its documents
 """
 
@@ -97,9 +97,9 @@ def swap_timeout_error() -> NotAnArtifact:
 
 
 def map_segments(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[SegmentReader, ...]]:
-    """Map the segments of an artifact whose checksums are verified and whose seal is ours.
+    """Map the segments of an artifact whose checksums and seal are verified.
 
-    Return the state of the index and its segments. Raises ArtifactDamaged.
+    Returns the state of the index and the readers of its segments. Raises ArtifactDamaged.
     """
     from index.segments.generation import SegmentReader
     from index.segments.segment import Segment, file_name

@@ -4,8 +4,8 @@
     <digest>.manifest                  the list of the new artifact's files
     metadata.json                      renamed into place: readers now find the new artifact
 
-A failed build removes the files that it wrote. The next build removes those of a killed one. The files of the
-previous artifact stay until then, for readers that are opening it.
+A failed build removes the files that it wrote; the files of a killed build are removed by the next build. The
+next build also removes the files of the previous artifact, which readers may be opening until then.
 
 The folder of an artifact contains nothing else, and only builds write to it. The settings of an artifact are
 those of its source combined with the options of the build, as one `docyard.toml`.
@@ -391,7 +391,7 @@ def _publish_artifact(
     key: bytes | None,
     durable: bool,
 ) -> None:
-    """Make the new files the artifact, and remove files of neither the new nor the previous artifact."""
+    """Make the new files the artifact; remove files that neither the new nor the previous artifact has."""
     data = metadata.as_bytes()
     name = manifests.write_manifest(out, data, manifest, key, durable=durable)
     write_atomically(out / METADATA_FILE, data, durable)

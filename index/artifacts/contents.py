@@ -40,7 +40,7 @@ class UnreadableFolder(WorkspaceError):
 
 
 class ContentFilter(NamedTuple):
-    """A selection of documents: those below a folder that match `include`, if any, and not `exclude`."""
+    """A selection of documents below a folder: those that match `include` (if given) but not `exclude`."""
 
     below: str = ""
     include: tuple[Glob, ...] = ()

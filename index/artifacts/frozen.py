@@ -153,7 +153,7 @@ def _find_cache_folder(artifact: Artifact) -> Path:
 
 
 def _remove_old_caches(current: Path) -> None:
-    """Remove the indexes of earlier artifacts, except the last, which other processes may still serve."""
+    """Remove the cached indexes of earlier artifacts, except the latest one: a process may still serve it."""
     with suppress(OSError):
         os.utime(current)
         folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)

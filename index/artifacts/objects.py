@@ -14,7 +14,7 @@ from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, wr
 PACKS_FOLDER = "objects/pack"
 
 MAX_PACKS = 8
-"""With more packs than this, all except the largest are replaced by one."""
+"""If there are more reusable packs than this, only one is reused, and a new pack replaces the others."""
 
 _REPORT_INTERVAL_OBJECTS = 100  # objects from one report of progress to the next
 

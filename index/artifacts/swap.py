@@ -67,7 +67,7 @@ class Artifacts:
         raise swap_timeout_error()
 
     def latest(self) -> FrozenIndex:
-        """Return the current index for a description; its files need not be open."""
+        """Return the current index for a caller that only describes it; its files may not be open."""
         index = self._index
         if not index.artifact.is_untouched():
             return self._reopen(index)

@@ -107,7 +107,7 @@ def _choose_process_count(document_count: int) -> int:
 
 
 Change = tuple[Sequence[SegmentReader], State]
-"""The segments of an index after a change, and its state."""
+"""The segments and the state of an index after a change."""
 
 
 def apply_change(

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from index.building.inversion import Inversion
 from index.documents import IndexedDocument, UnreadableDocument
-from index.segments.segment import Segment, Tables
+from index.segments.segment import Segment, TableBuilder
 
 MAX_POSTINGS = 6_000_000
-"""When this number of postings is in memory, the segment is finished and a new one begun."""
+"""When this number of postings is in memory, the segment is finished and a new one is begun."""
 
 
 class BuiltSegments(NamedTuple):
@@ -46,7 +46,7 @@ class Builder:
         self._last_path = document.path
         self._tables.add(document)
         self._inversion.add(document)
-        if self._inversion.postings >= self._limit:
+        if self._inversion.posting_count >= self._limit:
             self._flush()
 
     def finish(self) -> tuple[Segment, ...]:
@@ -56,7 +56,7 @@ class Builder:
         return tuple(self._segments)
 
     def _begin(self) -> None:
-        self._tables = Tables()
+        self._tables = TableBuilder()
         self._inversion = Inversion()
 
     def _flush(self) -> None:

@@ -5,8 +5,8 @@ postings are sorted once more when each term has its final number. No text is re
 written.
 
 A posting is one 64-bit integer: term, section and weight, the highest bits first. Sorting these integers
-sorts postings in the order of the lists. A `Batch` analyses the texts and headings of several documents at
-once.
+sorts postings in the order of the lists. A `DocumentBatch` analyses the texts and headings of several
+documents at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from index.analysis.terms import HEADING_WEIGHT, MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT
 from index.analysis.words import split_raw_tokens, strip_markup
-from index.building.vocabulary import MAX_BYTES, Numbers, Vocabulary, get_shared_vocabulary
+from index.building.vocabulary import MAX_BYTES, KeyNumbers, Vocabulary, get_shared_vocabulary
 from index.documents import IndexedDocument
 from index.segments.arrays import encode, expand_ranges
 from index.segments.segment import DATE, HEADING, TITLE, PostingLists
@@ -74,12 +74,12 @@ def sum_weights(packed: Packed) -> Packed:
     return (pairs[firsts] << _SECTION_SHIFT) | np.minimum(sums, np.uint64(MAX_WEIGHT))
 
 
-def move_sections(packed: Packed, shift: int) -> None:
+def shift_sections(packed: Packed, shift: int) -> None:
     """Add `shift` to the section numbers of postings, in place."""
     packed += np.uint64(shift) << _SECTION_SHIFT
 
 
-def move_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
+def renumber_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
     """Renumber the terms of postings, in place: term t becomes `new_terms[t]`."""
     renumbered = new_terms[unpack_terms(packed)]
     renumbered <<= _TERM_SHIFT
@@ -87,9 +87,9 @@ def move_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
     packed |= renumbered
 
 
-def find_list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
-    """Return the start of each of `terms` terms in sorted postings, and the end of the last one."""
-    return np.searchsorted(packed, np.arange(terms + 1, dtype=np.uint64) << _TERM_SHIFT).astype(np.int64)
+def find_list_starts(packed: Packed, term_count: int) -> NDArray[np.int64]:
+    """Return the start of each of `term_count` lists in sorted postings, and the end of the last list."""
+    return np.searchsorted(packed, np.arange(term_count + 1, dtype=np.uint64) << _TERM_SHIFT).astype(np.int64)
 
 
 MAX_PORTION_SIZE = 4_000_000
@@ -114,7 +114,7 @@ class Headings(NamedTuple):
     ends: NDArray[np.int64]
 
 
-class Batch:
+class DocumentBatch:
     """A batch of documents. Sections are numbered from 0: by document in order of addition, then by key."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -122,7 +122,7 @@ class Batch:
         """The number of bytes of the documents."""
         self._vocabulary = vocabulary
         self._texts: list[bytes] = []
-        self._headings: Numbers[str] = Numbers()
+        self._headings: KeyNumbers[str] = KeyNumbers()
         # Each section's own heading, the headings above all sections, and their number for each section.
         self._own = array("I")
         self._titles = array("I")
@@ -134,7 +134,7 @@ class Batch:
         self._counts = array("I")
 
     @property
-    def sections(self) -> int:
+    def section_count(self) -> int:
         """The number of sections."""
         return len(self._texts)
 
@@ -214,8 +214,8 @@ class Batch:
         ]
         values += [(DATE + key, day) for key, day in document.dates.items()]
         for field, value in values:
-            self._values.append(self._vocabulary.term(field, value))
-            self._firsts.append(self.sections)
+            self._values.append(self._vocabulary.add_term(field, value))
+            self._firsts.append(self.section_count)
             self._counts.append(len(document.sections))
 
     def analyse_headings(self) -> Headings:
@@ -227,12 +227,12 @@ class Batch:
         return Headings(terms, sizes, starts, _to_uint32(self._own), _to_uint32(self._above), ends)
 
     def _split_into_portions(self, headings: Headings) -> Iterator[tuple[int, int]]:
-        """Yield ranges of sections of about MAX_PORTION_SIZE postings, with those of the headings above."""
+        """Yield ranges of sections, each of about MAX_PORTION_SIZE bytes of text and words of headings."""
         above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
-        posting_counts = np.fromiter(map(len, self._texts), np.int64, self.sections)
+        posting_counts = np.fromiter(map(len, self._texts), np.int64, self.section_count)
         posting_counts += headings.sizes[headings.own] + np.diff(above)
         cuts = np.flatnonzero(np.diff(np.cumsum(posting_counts) // MAX_PORTION_SIZE)) + 1
-        return pairwise((0, *cuts.tolist(), self.sections))
+        return pairwise((0, *cuts.tolist(), self.section_count))
 
     def _pack_text_postings(self, first: int, last: int) -> Packed:
         terms, sections = self._analyse(self._texts[first:last], stop_words=False)
@@ -285,8 +285,8 @@ class Inversion:
         # Each vocabulary, with the postings of its terms.
         self._runs: list[tuple[Vocabulary, list[Packed]]] = []
         self._lengths: list[NDArray[np.uint32]] = []
-        self._sections = 0
-        self.postings = 0
+        self._section_count = 0
+        self.posting_count = 0
         """The number of postings, without those of the current batch."""
         self._begin_batch(get_shared_vocabulary())
 
@@ -314,27 +314,29 @@ class Inversion:
     def _begin_batch(self, vocabulary: Vocabulary) -> None:
         if not self._runs or self._runs[-1][0] is not vocabulary:
             self._runs.append((vocabulary, []))
-        self._batch = Batch(vocabulary)
+        self._batch = DocumentBatch(vocabulary)
 
     def _flush(self) -> None:
         """Store the postings of the batch."""
-        batch, first = self._batch, self._sections
-        self._sections += batch.sections
-        if self._sections > PACKED_CAPACITY:
-            raise OverflowError(f"an inversion has {self._sections:,} sections (limit {PACKED_CAPACITY:,})")
-        lengths = np.zeros(batch.sections)
+        batch, first_section = self._batch, self._section_count
+        self._section_count += batch.section_count
+        if self._section_count > PACKED_CAPACITY:
+            raise OverflowError(
+                f"an inversion has {self._section_count:,} sections (limit {PACKED_CAPACITY:,})"
+            )
+        lengths = np.zeros(batch.section_count)
         headings = batch.analyse_headings()
         for postings in batch.make_text_postings(headings):
-            lengths += np.bincount(unpack_sections(postings), unpack_weights(postings), batch.sections)
-            self._store(postings, first)
+            lengths += np.bincount(unpack_sections(postings), unpack_weights(postings), batch.section_count)
+            self._store(postings, first_section)
         for postings in (*batch.make_title_postings(headings), batch.make_facet_postings()):
-            self._store(postings, first)
+            self._store(postings, first_section)
         self._lengths.append(lengths.astype(np.uint32))
 
-    def _store(self, postings: Packed, first: int) -> None:
-        move_sections(postings, first)
+    def _store(self, postings: Packed, first_section: int) -> None:
+        shift_sections(postings, first_section)
         self._runs[-1][1].append(postings)
-        self.postings += len(postings)
+        self.posting_count += len(postings)
 
     def _number_terms(self) -> list[bytes]:
         """Assign numbers to the terms in the order of their keys, and return the keys."""
@@ -348,12 +350,12 @@ class Inversion:
             new_numbers = np.zeros(vocabulary.size, np.uint64)
             new_numbers[terms] = [new_terms[name] for name in term_keys]
             for postings in run:
-                move_terms(postings, new_numbers)
+                renumber_terms(postings, new_numbers)
         return keys
 
 
 def _find_used_terms(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
-    """List the terms of some postings, ascending."""
+    """Return the numbers of the terms of some postings, ascending."""
     flags = np.zeros(vocabulary.size, np.bool_)
     for postings in run:
         flags[unpack_terms(postings)] = True

@@ -1,7 +1,7 @@
 """The vocabulary: each distinct raw token is analysed once. Raw tokens and terms have numbers.
 
-It translates lists of raw tokens to arrays of term numbers. Many inversions share one vocabulary, so that an
-edit of one document does not stem every word again.
+The vocabulary translates lists of raw tokens to arrays of term numbers. Many inversions share one vocabulary,
+so that an edit of one document does not stem every word again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENTRY_BYTES = 180
 _Key = TypeVar("_Key", str, bytes)
 
 
-class Numbers(dict[_Key, int]):
+class KeyNumbers(dict[_Key, int]):
     """A dictionary that numbers its keys from 0 in the order of their first lookup."""
 
     def __missing__(self, key: _Key) -> int:
@@ -50,8 +50,8 @@ class Vocabulary:
     def __init__(self, limit: int = MAX_BYTES) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._raw_tokens: Numbers[bytes] = Numbers()
-        self._terms: Numbers[str] = Numbers()
+        self._raw_tokens: KeyNumbers[bytes] = KeyNumbers()
+        self._terms: KeyNumbers[str] = KeyNumbers()
         self._keys: list[bytes] = []
         self._bytes = 0
         # The terms of a raw token are contiguous in `_token_terms`, from `_starts` on: first those other than
@@ -92,8 +92,8 @@ class Vocabulary:
             )
             return _view_array(self._token_terms)[positions], counts
 
-    def term(self, field: str, value: str) -> int:
-        """Return the number of a field's term, which is added if it is new."""
+    def add_term(self, field: str, value: str) -> int:
+        """Add a term of a field, unless the vocabulary has it; return its number."""
         with self._lock:
             return self._terms[make_term_name(field, value)]
 

@@ -47,7 +47,8 @@ class LinkReader(NamedTuple):
     def record(self, path: str, blob: str) -> LinkRecord:
         """Return the links of one document.
 
-        A document that is too large may link to any file; binary data has no links.
+        A document that is too large or unreadable is treated as if it may link to any file. A file that is
+        not a document has no links.
         """
         try:
             data = self.git.blob_within(blob, self.max_bytes)

@@ -69,7 +69,7 @@ class LinkGraph:
 
     @property
     def is_reading(self) -> bool:
-        """Return True if a thread of `begin` is reading all documents."""
+        """Return True if a thread of `update_in_background` is reading all documents."""
         reader = self._reader
         return reader is not None and reader.is_alive()
 
@@ -98,11 +98,13 @@ class LinkGraph:
             self._is_closing = False
             self._run(update)
 
-    def begin(self, snapshot: Snapshot) -> threading.Thread:
+    def update_in_background(self, snapshot: Snapshot) -> threading.Thread:
         """Call `update_to` in a new thread, unless such a thread is running; return the thread."""
 
         def work() -> None:
-            with suppress(WorkspaceError):  # callers work without the graph, and call `begin` again
+            with suppress(
+                WorkspaceError
+            ):  # callers work without the graph, and call `update_in_background` again
                 self.update_to(snapshot, has_waiting_caller=False)
 
         with self._open_lock:
@@ -135,8 +137,8 @@ class LinkGraph:
     def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, LinkRecord]] | None:
         """Return the links of each document that may link to a file or folder, in order of paths.
 
-        Only the links that may target the path are returned of a long document. Returns None if too many
-        documents must be read first; `update_to` reads them. Raises IndexBusy.
+        Of a long document, only the links that may target the path are returned. Returns None if too many
+        documents must be read first; `update_to` reads these documents. Raises IndexBusy.
         """
         from index.link_graph.build import LinkReader
         from index.link_graph.records import make_path_keys
@@ -193,7 +195,7 @@ class LinkGraph:
     def _query_graph(
         self, snapshot: Snapshot, paths: Collection[str], has_record: Callable[[str, str], bool] | None = None
     ) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
-        """Return the documents with links to paths, and the blobs of documents that the graph does not have.
+        """Return the documents with links to paths, and the blobs by path of documents not in the graph.
 
         Returns None if the graph is empty or cannot be compared with the snapshot.
         """

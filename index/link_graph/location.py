@@ -1,10 +1,10 @@
-"""The location of the link graph: a file in the index's folder, whose name contains a seal of the user's key.
+"""The location of the link graph: a file in the index's folder, with a seal in its name.
 
     links-<schema>-<seal>.sqlite    and SQLite's own -wal and -shm files
     links.lock                      held while all documents are read
 
-The seal covers the folder's name and inode, so that a file from another archive of the repository is never
-opened. Any of these files may be deleted.
+The seal is made with the user's key. It covers the folder's name and inode, so that a file from another
+archive of the repository is never opened. Any of these files may be deleted.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ class LongRecords:
     def select_likely(
         self, rules: str, path: str, read: Callable[[str, str], LinkRecord], document: LinkingDocument
     ) -> LinkRecord:
-        """Return a document's links; of a long document only those that may target a path.
+        """Return a document's links; for a long document, only those that may target a path.
 
         `read` reads a record again by path and blob, because a cached record may have been evicted.
         """

@@ -315,7 +315,7 @@ class LinkStore:
         return crc
 
     def _delete(self, path: str) -> int | None:
-        """Remove a document; return its checksum, or None if there was none."""
+        """Remove a document; return its checksum, or None if the graph does not have the document."""
         rows = self._execute(
             f"SELECT {_COLUMNS} FROM documents WHERE path = ?", [path.encode("utf-8", "surrogatepass")]
         )

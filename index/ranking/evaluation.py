@@ -1,11 +1,11 @@
 """Evaluation: the best-scoring sections of a group, exactly.
 
-In a small group every section is scored: all lists are added up at once. In any group this is also done for a
-query of very many terms. In a large group most postings are never read (MaxScore pruning). Terms are
-processed in descending order of their maximal contribution. The initial threshold is a term's own k-th best
-score. A section becomes a candidate only at a term with which, together with the remaining terms, it can
-still reach the threshold. Later lists are searched only for the candidates. The threshold rises to the k-th
-best score of the candidates.
+In a small group every section is scored, with all posting lists at once. For a query of very many terms,
+every section of any group is scored, with one list after another. Otherwise, in a large group, most postings
+are never read (MaxScore pruning). Terms are processed in descending order of their maximal contribution. The
+initial threshold is a term's own k-th best score. A section becomes a candidate only at a term with which,
+together with the remaining terms, it can still reach the threshold. Later lists are searched only for the
+candidates. The threshold rises to the k-th best score of the candidates.
 
 `Postings` are posting lists with impacts instead of weights, and with their best sections precomputed.
 """
@@ -45,8 +45,8 @@ class Postings(NamedTuple):
     @property
     def nbytes(self) -> int:
         """The bytes of memory, without ids that are a view of the segment's own array."""
-        own = self.ids.nbytes if self.ids.flags.owndata else 0
-        return own + self.impacts.nbytes + self.peak_ids.nbytes + self.peaks.nbytes
+        own_id_bytes = self.ids.nbytes if self.ids.flags.owndata else 0
+        return own_id_bytes + self.impacts.nbytes + self.peak_ids.nbytes + self.peaks.nbytes
 
 
 def score_postings(arrays: PostingArrays, lengths: NDArray[np.uint32], average: float) -> Postings | None:
@@ -123,9 +123,9 @@ def evaluate(
     if sum(term.max_gain for term in terms) < threshold:
         return NO_SECTIONS
     if len(terms) > MAX_PRUNED_TERMS:
-        return top_k(_find_reaching(_score_by_list(terms, size), mask, threshold), k, starts)
+        return top_k(_find_sections_above_threshold(_score_by_list(terms, size), mask, threshold), k, starts)
     if size <= MAX_FULL_SCORING:
-        return top_k(_find_reaching(_score_all(terms, size), mask, threshold), k, starts)
+        return top_k(_find_sections_above_threshold(_score_all(terms, size), mask, threshold), k, starts)
     return top_k(_evaluate_pruned(terms, size, k, mask, threshold), k, starts)
 
 
@@ -157,7 +157,7 @@ def find_kth_highest(scores: Scores, k: int) -> int:
 
 
 def top_k(candidates: ScoredNumbers, k: int, starts: Starts = (0,)) -> ScoredNumbers:
-    """Return the k best of some sections, in no order; of equal scores, those with the lowest numbers.
+    """Return the k best of some sections, in any order; of equal scores, those with the lowest numbers.
 
     `starts` has the first number of each segment. If several segments have sections with the k-th best score,
     only the addresses of these sections decide. Up to k of them of each segment are then returned, so that
@@ -195,7 +195,9 @@ def _score_by_list(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float
     return scores
 
 
-def _find_reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: int) -> ScoredNumbers:
+def _find_sections_above_threshold(
+    scores: NDArray[np.float64], mask: Mask | None, threshold: int
+) -> ScoredNumbers:
     """Return all sections that reach the threshold."""
     numbers = (scores >= threshold).nonzero()[0]
     if mask is not None:
@@ -225,7 +227,7 @@ def _evaluate_pruned(
             selected = (scores >= threshold - remaining_gain).nonzero()[0]
             numbers, scores = numbers[selected], scores[selected]
         if max_gain + remaining_gain >= threshold:
-            positions = _find_entering(
+            positions = _find_new_candidates(
                 postings.impacts, -((remaining_gain - threshold) // weight), known_positions
             )
             new_numbers, gains = postings.ids[positions], _compute_gains(weight, postings.impacts[positions])
@@ -237,10 +239,10 @@ def _evaluate_pruned(
     return ScoredNumbers(numbers, scores)
 
 
-def _find_entering(
+def _find_new_candidates(
     impacts: NDArray[np.uint16], min_impact: int, known_positions: NDArray[np.integer]
 ) -> NDArray[np.intp]:
-    """Return the positions in a list with at least this impact, except those of candidates."""
+    """Return the positions in a list with at least this impact, except the known positions of candidates."""
     flags = impacts >= max(min_impact, 1)
     flags[known_positions] = False
     return flags.nonzero()[0]

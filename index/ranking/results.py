@@ -1,4 +1,4 @@
-"""The results of a query: the best sections of all segments, in ranges.
+"""The results of a query: a range of the best sections of all segments.
 
 Sections are sorted by score, then by address. Among the best 50, documents with several good sections are
 preferred: each of their sections gains a quarter of the document's second and third best scores. The section
@@ -55,7 +55,11 @@ _negated_score = itemgetter(0)
 
 
 class ScoredPhrase(NamedTuple):
-    """A phrase that counts as a term: the terms of every section with it, and its weight in a section."""
+    """A phrase that counts as a term.
+
+    `required` are the terms that every section with the phrase has. `weigh` returns the weight of the phrase
+    in a section.
+    """
 
     required: Sequence[str]
     weigh: Callable[[SectionRecord], int]
@@ -219,7 +223,7 @@ def _add_scored_phrases(
     phrases: Sequence[ScoredPhrase],
     selection: Selection,
 ) -> tuple[WeightedTerms, bool]:
-    """Return the terms and the phrases as terms, and True if not all allowed sections were read.
+    """Return the terms together with the phrases as terms, and True if not all allowed sections were read.
 
     All live sections that contain a phrase's required terms are read, up to an equal share of 500. If there
     are more, the best allowed sections by the terms are read. An unread section counts in the document
@@ -263,7 +267,7 @@ def _verify_candidates(
     verify: Callable[[SectionRecord], bool],
     depth: int,
 ) -> tuple[list[RankedSection], bool]:
-    """Return the sections that pass, up to `depth`, and True if some were not checked."""
+    """Return at most `depth` sections that `verify` accepts, and True if some candidates were not checked."""
     verified_sections: list[RankedSection] = []
     for rank, section in enumerate(candidates):
         if len(verified_sections) == depth:

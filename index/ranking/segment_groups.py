@@ -201,7 +201,7 @@ class SegmentGroup:
 
 
 def _concatenate_postings(lists: Sequence[tuple[int, Numbers, Impacts]]) -> Postings | None:
-    """Join the sections and impacts of segments, given with their first numbers; None without segments."""
+    """Join the sections and impacts of segments, given with their first numbers; None for no segments."""
     if not lists:
         return None
     ids = np.concatenate([ids + np.uint32(start) for start, ids, _ in lists])
@@ -271,8 +271,8 @@ def _join_masks(masks: Sequence[tuple[Mask | None, int]]) -> Mask | None:
 def _number_documents(segments: Sequence[Segment], first_document_number: int) -> NDArray[np.uint32]:
     """Return the number of the document of each section; numbering starts at `first_document_number`."""
     firsts = _compute_starts(segment.document_count for segment in segments) + first_document_number
-    sections = zip(segments, firsts, strict=True)
-    return np.concatenate([segment.document_of + np.uint32(first) for segment, first in sections])
+    segments_with_firsts = zip(segments, firsts, strict=True)
+    return np.concatenate([segment.document_of + np.uint32(first) for segment, first in segments_with_firsts])
 
 
 def _compute_starts(sizes: Iterable[int]) -> NDArray[np.int64]:
@@ -309,7 +309,9 @@ class Statistics:
         self.section_count = section_reader.count
         self.average = compute_average_length(section_reader.length, self.section_count)
         # These functions have no reference to this object: a reference cycle would keep its files open.
-        self._count = lru_cache(_MAX_TERMS_CACHED)(partial(_count_term, self.groups, self.average))
+        self._get_term_statistics = lru_cache(_MAX_TERMS_CACHED)(
+            partial(_compute_term_statistics, self.groups, self.average)
+        )
         self._count_sections = lru_cache(_MAX_TERMS_CACHED)(
             partial(_count_sections, section_reader, self.groups)
         )
@@ -324,7 +326,7 @@ class Statistics:
 
     def term(self, term: str) -> TermStatistics:
         """Return the number of live sections that contain a term, and the groups with its postings."""
-        return self._count(term)
+        return self._get_term_statistics(term)
 
     def postings(self, index: int, term: str) -> Postings | None:
         """Return the postings of a term in a group, dead sections included."""
@@ -356,9 +358,9 @@ class Statistics:
     ) -> tuple[int, int]:
         """Return the weight of those terms of a document's title that are in `terms`, and of all its terms.
 
-        Only the ratio of the two counts. If it is 0 or 1, numbers of terms are returned. Two names that have
-        a part in common differ: a query for `UnhookAll`, whose `name_parts` have `unhook`, does not match the
-        title `__unhook`.
+        Only the ratio of the two weights matters: if it is 0 or 1, numbers of terms are returned. Two names
+        that have a part in common differ: a query for `UnhookAll`, whose `name_parts` have `unhook`, does not
+        match the title `__unhook`.
         """
         title, title_name_parts = extract_title_terms(self.segment_readers[index].segment.title(number))
         matched_terms = [
@@ -376,7 +378,7 @@ class Statistics:
         return matched_weight, matched_weight + sum(missing_weights)
 
 
-def _count_term(groups: Sequence[SegmentGroup], average: float, term: str) -> TermStatistics:
+def _compute_term_statistics(groups: Sequence[SegmentGroup], average: float, term: str) -> TermStatistics:
     df = 0
     indexes = []
     for index, group in enumerate(groups):

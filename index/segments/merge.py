@@ -18,7 +18,7 @@ from index.segments.generation import SegmentReader
 from index.segments.segment import PostingLists, Segment
 
 MAX_SMALL_SECTIONS = 20_000
-"""The largest number of live sections of a small segment. Larger segments are merged only if mostly dead."""
+"""The largest number of live sections of a small segment. Others are merged only if mostly dead."""
 
 MAX_SMALL_SEGMENTS = 5
 """Up to this number of small segments, nothing is merged: a commit writes only its changes."""
@@ -50,22 +50,24 @@ def compact_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, .
     )
 
 
-def choose_segments(sizes: Sequence[SectionCounts]) -> frozenset[int]:
-    """Return the indexes of the segments to merge: several segments, one that is mostly dead, or none."""
+def choose_segments(section_counts: Sequence[SectionCounts]) -> frozenset[int]:
+    """Return the indexes of the segments to merge: several, or one that is mostly dead, or an empty set."""
     small_segments = sorted(
-        (number for number, size in enumerate(sizes) if size.live_count <= MAX_SMALL_SECTIONS),
-        key=lambda number: sizes[number].live_count,
+        (number for number, counts in enumerate(section_counts) if counts.live_count <= MAX_SMALL_SECTIONS),
+        key=lambda number: section_counts[number].live_count,
     )
-    chosen_segments = {number for number, size in enumerate(sizes) if size.dead_count > size.live_count}
+    chosen_segments = {
+        number for number, counts in enumerate(section_counts) if counts.dead_count > counts.live_count
+    }
     if len(small_segments) > MAX_SMALL_SEGMENTS:
         collected_count = 0
         for index, number in enumerate(small_segments):
             must_merge = len(small_segments) - index >= MAX_SMALL_SEGMENTS
-            if not must_merge and sizes[number].live_count > 2 * max(
+            if not must_merge and section_counts[number].live_count > 2 * max(
                 collected_count, _MIN_COLLECTED_SECTIONS
             ):
                 break
-            collected_count += sizes[number].live_count
+            collected_count += section_counts[number].live_count
             chosen_segments.add(number)
     return frozenset(chosen_segments)
 

@@ -3,13 +3,14 @@
     term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
     starts                        the start of each term's posting list, and the end of the last
     ids, weights                  posting lists: sections, ascending within a list, and weights
-    lengths, page_of, numbers     one entry for each section, such as its document; also its key and title
-    firsts, paths, blobs, facets  one entry for each document
+    lengths, page_of, numbers     for each section: its length, its document, and SECTION_COLUMNS numbers
+    keys, titles                  for each section: its key and its title
+    firsts, paths, blobs, facets  for each document: its first section, its path, its blob and its facets
 
 Sections are numbered in order of address. Documents without sections also have numbers. Each posting takes
 five bytes, without padding.
 
-`Tables` collects the data of documents and sections, except their words, one document at a time.
+`TableBuilder` collects the data of documents and sections, except their words, one document at a time.
 
 The key of a term is its field, NUL, and the term itself. The field of a taxonomy key has the key's name. The
 field of the text has an empty name, so that its terms come first. The names of other fields begin with `#`,
@@ -66,7 +67,7 @@ _PREAMBLE_KEY = encode(PREAMBLE)
 _SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
 
-class Tables:
+class TableBuilder:
     """A builder of the arrays of documents, in ascending order of path, and of sections, in order of key."""
 
     def __init__(self) -> None:
@@ -400,11 +401,11 @@ def _decode_facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class PostingLists:
-    """The posting lists of T terms over n sections, P postings in all.
+    """The posting lists of several terms.
 
     `terms` are keys in ascending order; the list of term i is [starts[i], starts[i + 1]) of `ids`, which are
     the numbers of sections in ascending order, and of `weights`. `lengths` has the sum of the weights of each
-    section's words, facets left out.
+    section's words, without facets.
     """
 
     terms: list[bytes]

@@ -1,7 +1,8 @@
 """Keys: the user's own key, and the key of an artifact.
 
-The user's key signs cursors and seals indexes: 32 random bytes outside every repository. The builder and
-the readers of an artifact share its key: 32 bytes in a file that only the owner can read.
+The user's key signs cursors and seals indexes. It has 32 random bytes and is stored outside every repository.
+The key of an artifact is shared by its builder and its readers. It has 32 bytes, in a file that only the
+owner can read.
 """
 
 from __future__ import annotations

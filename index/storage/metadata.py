@@ -173,7 +173,7 @@ class Metadata(_Model):
         return (self.stats.source_commit, self.stats.total_chunks) == (state.commit, state.chunks)
 
     def equals_except_figures(self, other: Metadata) -> bool:
-        """Return True if only the statistics of two metadata differ, or nothing."""
+        """Return True if this metadata equals another one, apart from the statistics."""
         return self == other.model_copy(update={"stats": self.stats})
 
     @field_validator("metadata_version")
@@ -322,7 +322,7 @@ def make_facet(values: Iterable[str], description: str | None = None) -> Facet:
     """
     all_values = frozenset(values)
     return (
-        _cached_facet(all_values, description)
+        _make_cached_facet(all_values, description)
         if len(all_values) <= MAX_VALUES
         else _make_facet(all_values, description)
     )
@@ -340,7 +340,7 @@ def _make_facet(values: Iterable[str], description: str | None) -> Facet:
 
 # A commit changes the values of few keys. Without a cache, tens of thousands of values would be checked
 # again.
-_cached_facet = lru_cache(maxsize=2 * MAX_KEYS)(_make_facet)
+_make_cached_facet = lru_cache(maxsize=2 * MAX_KEYS)(_make_facet)
 
 
 def format_corpus_description(configured: str | None, name: str) -> str:

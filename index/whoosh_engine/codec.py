@@ -25,10 +25,10 @@ from index.segments.segment import PostingArrays
 from index.whoosh_engine.analyzer import SectionAnalyzer
 
 TEXT_FIELD = "text"
-"""Whoosh's name of the field of the words of sections."""
+"""The name that Whoosh uses for the field of the words of sections."""
 
 RECORD_FIELD = "record"
-"""Whoosh's name of the stored field: the `SectionRecord` of a section."""
+"""The name that Whoosh uses for the stored field, which is the `SectionRecord` of a section."""
 
 _WORD_FIELDS = {segment.TEXT: TEXT_FIELD, segment.TITLE: "title", segment.HEADING: "heading"}
 _FIELD_BY_WHOOSH_NAME = {name: field for field, name in _WORD_FIELDS.items()}
@@ -55,7 +55,7 @@ def make_schema() -> fields.Schema:
 
 
 def make_field_name(field: str) -> str:
-    """Return Whoosh's name of a field of our segments."""
+    """Return the name that Whoosh uses for a field of our segments."""
     if field in _WORD_FIELDS:
         return _WORD_FIELDS[field]
     return (

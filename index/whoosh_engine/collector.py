@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from whoosh.collectors import Collector
 
-from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
+from index.phrases import find_required_terms, make_phrase_filter, make_phrase_weigher
 from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, find_top_results
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 
@@ -55,7 +55,7 @@ class SectionCollector(Collector):  # type: ignore[misc]
                 if parsed_query.phrases
                 else None,
                 scored_phrases=[
-                    ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read_section))
+                    ScoredPhrase(find_required_terms(words), make_phrase_weigher(words, read_section))
                     for words in parsed_query.scored_phrases
                 ],
                 selection=selection,

@@ -56,7 +56,7 @@ MAX_PHRASE_CANDIDATES = 2_000
 """The largest number of sections that are read for a phrase in a condition: those with all of its words."""
 
 MAX_EVALUATION_S = 2.0
-"""The longest time for the evaluation of a condition."""
+"""The largest number of seconds that the evaluation of a condition may take."""
 
 _FIELD_BY_NAME = {"text": TEXT, "title": TITLE, "heading": HEADING}
 _CHECK_INTERVAL_ITEMS = 1_024
@@ -102,7 +102,7 @@ class ConditionNodes:
         self._terms_by_expansion: dict[HasPrefix | HasSimilarWord, tuple[str, ...]] = {}
 
     def make_node(self, condition: Condition) -> query.Query:
-        """Return the node of a condition. Raises QueryTooBroad if a part of it matches too much."""
+        """Return the node of a condition. Raises QueryTooBroad if a part matches too many words or values."""
         match condition:
             case AllOf(parts):
                 return query.And([self.make_node(part) for part in parts])

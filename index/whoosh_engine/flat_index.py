@@ -1,4 +1,4 @@
-"""One generation of an index as a Whoosh index: with a reader for each segment.
+"""One generation of an index as a Whoosh index, with a reader for each segment.
 
 Whoosh's `FileIndex` unpickles a table of contents. `FlatIndex` is given the segments that
 `index.segments.store` has opened and verified, and unpickles nothing.

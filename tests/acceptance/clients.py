@@ -16,12 +16,12 @@ from tests import fork_server
 from tests.acceptance.server import CLIENT, user_environment
 from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
 
-LIST = "list"
+RESOURCE_LIST = "list"  # the event of a change of the list of resources
 _SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
 
 
 def build_slow_lock_command(repo: Path, *options: str) -> list[str]:
-    """Return the command of a server with a longer timeout for locks, for tests that lock files."""
+    """Return the command of a server that waits longer for Git's locks, for tests that lock files."""
     return [
         *fork_server.python_command(),
         _SLOW_LOCK_SERVER,
@@ -34,7 +34,7 @@ def build_slow_lock_command(repo: Path, *options: str) -> list[str]:
 
 
 def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
-    """Start a server with a longer timeout for locks, and return its raw client."""
+    """Start a server that waits longer for Git's locks, and return its raw client."""
     home.mkdir(exist_ok=True)
     return RawClient(build_slow_lock_command(repo, *options), user_environment(home))
 
@@ -48,7 +48,7 @@ def wait_until(condition: Callable[[], object], name: str) -> None:
 
 
 class EventRecorder:
-    """The events that a client received, in order: URIs of resources, and LIST for the list of resources."""
+    """The events that a client received, in order: the URI of a changed resource, or RESOURCE_LIST."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -76,13 +76,13 @@ async def connect_to_server(
     options: Sequence[str | Path],
     recorder: EventRecorder | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect to it; `recorder` receives the events of a `legacy` client."""
+    """Start a server and connect to it; `recorder` records the events of a `legacy` client."""
 
     async def receive(message: object) -> None:
         if recorder is not None and isinstance(message, ResourceUpdatedNotification):
             recorder.record(message.params.uri)
         if recorder is not None and isinstance(message, ResourceListChangedNotification):
-            recorder.record(LIST)
+            recorder.record(RESOURCE_LIST)
 
     command = [*fork_server.python_command(), "-m", "docyard", "serve", *map(str, options)]
     variables = user_environment(home)
@@ -94,7 +94,7 @@ async def connect_to_server(
 async def watch_resources(
     client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
 ) -> AsyncIterator[list[str]]:
-    """Subscribe to resources and their list, as the protocol version does; yield the accepted URIs."""
+    """Subscribe to resources and to their list, by the protocol version; yield the accepted URIs."""
     if protocol == "legacy":
         await client.list_resources()
         for uri in uris:
@@ -110,7 +110,7 @@ async def watch_resources(
 
         async def record_events() -> None:
             async for event in events:
-                recorder.record(event.uri if isinstance(event, ResourceUpdated) else LIST)
+                recorder.record(event.uri if isinstance(event, ResourceUpdated) else RESOURCE_LIST)
 
         tasks.start_soon(record_events)
         yield list(events.honored.resource_subscriptions or [])

@@ -1,4 +1,4 @@
-"""Fixtures: a home folder for each module, the event loop, and the protocol versions."""
+"""Fixtures: a home folder for each module, the name of the event loop, and the protocol versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Return the event loop of tests that are marked with anyio."""
+    """Return the name of the event loop of tests that are marked with anyio."""
     return "asyncio"
 
 

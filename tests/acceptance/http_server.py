@@ -18,7 +18,7 @@ TIMEOUT_S = 60.0
 
 
 class HttpServer:
-    """A server process whose address line was read."""
+    """A server process that has printed its address and accepts requests."""
 
     def __init__(self, options: list[str], home: Path) -> None:
         home.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ class HttpServer:
         return self._log.read_text()
 
     def send_raw_request(self, *lines: str, body: bytes = b"") -> str:
-        """Send the lines of a request, and return the bytes that the server sends until it disconnects."""
+        """Send the lines and the body of a request, and return the complete response as text."""
         with socket.create_connection((self.host, self.port), timeout=TIMEOUT_S) as connection:
             connection.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
             response = b""
@@ -55,9 +55,9 @@ class HttpServer:
                 response += chunk
         return response.decode()
 
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+    def stop(self, signal_number: int = signal.SIGTERM) -> tuple[int, str]:
         """Stop the server with a signal; return its exit code and its remaining output."""
-        self.process.send_signal(number)
+        self.process.send_signal(signal_number)
         assert self.process.stdout is not None
         code = self.process.wait(TIMEOUT_S)
         return code, self.process.stdout.read()

@@ -1,7 +1,8 @@
 """A client for tests that kill it: `python killed_client.py LINES LOG EXIT_CODE COMMAND…`.
 
 The client starts the command as its server, writes the contents of the file LINES to the server, prints
-"sent", and sleeps. A shell writes the exit code of the server to a file, even if the client was killed.
+"sent", and sleeps. The server writes its standard error to the file LOG. A shell writes the exit code of the
+server to the file EXIT_CODE, even if the client was killed.
 """
 
 from __future__ import annotations

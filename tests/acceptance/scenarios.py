@@ -1,9 +1,12 @@
-"""Scenarios: Markdown documents with files, calls, and the expected responses.
+"""Parse scenarios, and compare responses with them.
+
+A scenario is a Markdown document of these blocks:
 
     ````markdown file=api.md      an initial file
     ```json call edit_document    the arguments of a call
-    ```json answer                the required data; `error` instead of `answer` if the call must fail
-    ```text answer                the exact text
+    ```json answer                the expected data of the response
+    ```json error                 the same, of a call that must fail
+    ```text answer                the exact text of the response
 
 In a response `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
 `"<commit>"` match any value of their type, and `…` in a string or a list matches anything. An object may have
@@ -76,14 +79,16 @@ _PLACEHOLDERS: Mapping[str, Any] = {
     "<integer>": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "<number>": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
     "<array>": lambda value: isinstance(value, list),
-    "<strings>": lambda value: isinstance(value, list) and value and all(isinstance(v, str) for v in value),
+    "<strings>": lambda value: (
+        isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+    ),
     "<object>": lambda value: isinstance(value, dict),
     "<commit>": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{40}", value),
 }
 
 
 def find_difference(expected: Any, actual: Any, path: str = "response") -> str | None:
-    """Return the first difference of a response from the expected response; None if they are equal."""
+    """Return the first difference between a response and the expected response; None if they match."""
     match expected:
         case str() if expected in _PLACEHOLDERS:
             return None if _PLACEHOLDERS[expected](actual) else f"{path} is {actual!r}, not {expected}"
@@ -108,10 +113,10 @@ def find_difference(expected: Any, actual: Any, path: str = "response") -> str |
             return None
         case list():
             if not isinstance(actual, list) or len(actual) != len(expected):
-                return f"{path} is {actual!r}, not of {len(expected)} items"
+                return f"{path} is {actual!r}, not a list of {len(expected)} items"
             differences = (
-                find_difference(e, a, f"{path}[{i}]")
-                for i, (e, a) in enumerate(zip(expected, actual, strict=True))
+                find_difference(expected_item, actual_item, f"{path}[{number}]")
+                for number, (expected_item, actual_item) in enumerate(zip(expected, actual, strict=True))
             )
             return next((difference for difference in differences if difference), None)
         case _:

@@ -63,10 +63,10 @@ def serve_repository(
 
 
 def serve_artifact(
-    out: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    artifact: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of an artifact as a host does, for a user with an empty home."""
-    return _start_server(["--index", str(out), "--read-only", *options], home, protocol)
+    return _start_server(["--index", str(artifact), "--read-only", *options], home, protocol)
 
 
 @contextmanager

@@ -70,27 +70,27 @@ def make_edit(operation: str, **fields: Any) -> dict[str, Any]:
 
 
 BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
-    # wrong type
-    "title of a number": ("create_document", {"doc_type": "api_spec", "title": 5}, "INVALID_ARGUMENTS"),
-    "slug of a list": (
+    # values of a wrong type
+    "number as title": ("create_document", {"doc_type": "api_spec", "title": 5}, "INVALID_ARGUMENTS"),
+    "list as slug": (
         "edit_document",
         make_edit("update_content", slug=["a"], content="x"),
         "INVALID_ARGUMENTS",
     ),
-    "tags of a text": ("tag_document", {"file": "api.md", "tags": "backend"}, "INVALID_ARGUMENTS"),
-    "tags of numbers": ("tag_document", {"file": "api.md", "tags": [1]}, "INVALID_ARGUMENTS"),
-    "limit of a word": ("search_docs", {"query": "x", "limit": "many"}, "INVALID_ARGUMENTS"),
-    "operations of a number": ("edit_document", {"operations": 5}, "INVALID_ARGUMENTS"),
-    "operations of words": ("edit_document", {"operations": ["add", "remove"]}, "INVALID_ARGUMENTS"),
-    "operations of no JSON": ("complete_task", {"operations": "[{"}, "INVALID_ARGUMENTS"),
-    "query of a number": ("search_documents", {"query": 5}, "INVALID_ARGUMENTS"),
-    "chunk of a number": ("get_doc", {"chunk_id": 5}, "INVALID_ARGUMENTS"),
+    "string as tags": ("tag_document", {"file": "api.md", "tags": "backend"}, "INVALID_ARGUMENTS"),
+    "numbers as tags": ("tag_document", {"file": "api.md", "tags": [1]}, "INVALID_ARGUMENTS"),
+    "word as limit": ("search_docs", {"query": "x", "limit": "many"}, "INVALID_ARGUMENTS"),
+    "number as operations": ("edit_document", {"operations": 5}, "INVALID_ARGUMENTS"),
+    "words as operations": ("edit_document", {"operations": ["add", "remove"]}, "INVALID_ARGUMENTS"),
+    "malformed JSON as operations": ("complete_task", {"operations": "[{"}, "INVALID_ARGUMENTS"),
+    "number as query": ("search_documents", {"query": 5}, "INVALID_ARGUMENTS"),
+    "number as chunk_id": ("get_doc", {"chunk_id": 5}, "INVALID_ARGUMENTS"),
     "unknown mode": (
         "edit_document",
         {**make_edit("add_section", title="N"), "mode": "some"},
         "INVALID_ARGUMENTS",
     ),
-    # unknown file, section, task, operation, field, type
+    # unknown files, sections, tasks, operations, fields and types
     "unknown file": ("view_document", {"file": "apis.md"}, "DOCUMENT_NOT_FOUND"),
     "unknown file to edit": (
         "edit_document",
@@ -119,18 +119,22 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown section to remove": ("remove_document", {"file": "api.md", "slug": "qqq"}, "SECTION_NOT_FOUND"),
     "ambiguous section": ("view_document", {"file": "api.md", "slug": "same"}, "AMBIGUOUS_ADDRESS"),
     "unknown task": ("complete_task", {"file": "api.md", "slug": "tasks[9]"}, "TASK_NOT_FOUND"),
-    "task of a section without any": (
+    "task in a section without tasks": (
         "complete_task",
         {"file": "api.md", "slug": "endpoints[0]"},
         "TASK_NOT_FOUND",
     ),
-    "section for a task": ("complete_task", {"file": "api.md", "slug": "tasks"}, "INVALID_ADDRESS"),
-    "task for a section": (
+    "address of a section instead of a task": (
+        "complete_task",
+        {"file": "api.md", "slug": "tasks"},
+        "INVALID_ADDRESS",
+    ),
+    "address of a task instead of a section": (
         "edit_document",
         make_edit("append_content", slug="tasks[0]", content="x"),
         "INVALID_ADDRESS",
     ),
-    "move onto a document": (
+    "move to the path of another document": (
         "edit_document",
         make_edit("move_document", new_path="guides/deep.md"),
         "PATH_EXISTS",
@@ -140,22 +144,22 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
         make_edit("move_document", new_path="../x.md"),
         "INVALID_PATH",
     ),
-    "move of a fragment": (
+    "move of a document named with a fragment": (
         "edit_document",
         {"operation": "move_document", "file": "api.md#tasks", "new_path": "x.md"},
         "DOCUMENT_NOT_FOUND",
     ),
-    "move into itself": (
+    "move of a section into itself": (
         "edit_document",
         make_edit("move_section", slug="endpoints", parent_slug="endpoints"),
         "INVALID_MOVE",
     ),
-    "move before itself": (
+    "move of a section before itself": (
         "edit_document",
         make_edit("move_section", slug="endpoints", before="endpoints"),
         "INVALID_MOVE",
     ),
-    "move into its child": (
+    "move of a section into its child": (
         "edit_document",
         make_edit("move_section", slug="endpoints", parent_slug="endpoints/search"),
         "INVALID_MOVE",
@@ -166,18 +170,18 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
         make_edit("move_section", slug="endpoints", to_file="apis.md"),
         "DOCUMENT_NOT_FOUND",
     ),
-    "move beside an unknown section": (
+    "move after an unknown section": (
         "edit_document",
         make_edit("move_section", slug="endpoints", to_file="guides/deep.md", after="qqq"),
         "SECTION_NOT_FOUND",
     ),
-    "move of a task before none": (
+    "move of a task before an unknown task": (
         "edit_document",
         make_edit("move_task", slug="tasks[0]", before="tasks[9]"),
         "TASK_NOT_FOUND",
     ),
-    "empty quotation": ("edit_document", make_edit("replace_text", old="", new="x"), "INVALID_CONTENT"),
-    "heading by replacing": (
+    "empty text to replace": ("edit_document", make_edit("replace_text", old="", new="x"), "INVALID_CONTENT"),
+    "heading changed by replace_text": (
         "edit_document",
         make_edit("replace_text", old="## Endpoints", new="## Others"),
         "STRUCTURE_CHANGED",
@@ -189,25 +193,25 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
         make_edit("add_task", slug="tasks", content="x"),
         "INVALID_ARGUMENTS",
     ),
-    "no operation": ("edit_document", {"file": "api.md"}, "INVALID_ARGUMENTS"),
-    "no file": ("complete_task", {"slug": "tasks[0]"}, "INVALID_ARGUMENTS"),
-    "no query": ("search_docs", {}, "INVALID_ARGUMENTS"),
-    "no chunk": ("get_doc", {}, "INVALID_ARGUMENTS"),
+    "missing operation": ("edit_document", {"file": "api.md"}, "INVALID_ARGUMENTS"),
+    "missing file": ("complete_task", {"slug": "tasks[0]"}, "INVALID_ARGUMENTS"),
+    "missing query": ("search_docs", {}, "INVALID_ARGUMENTS"),
+    "missing chunk_id": ("get_doc", {}, "INVALID_ARGUMENTS"),
     "unknown doc_type": ("create_document", {"doc_type": "api_spek"}, "UNKNOWN_TYPE"),
-    "title without a type": ("create_document", {"title": "Lone"}, "INVALID_ARGUMENTS"),
+    "missing doc_type": ("create_document", {"title": "Lone"}, "INVALID_ARGUMENTS"),
     "unknown tag to filter by": ("search_docs", {"query": "x", "tags": "backendd"}, "UNKNOWN_FILTER_VALUE"),
     "unknown chunk": ("get_doc", {"chunk_id": "api.md#serch"}, "CHUNK_NOT_FOUND"),
     # titles
     "empty title": ("create_document", {"doc_type": "api_spec", "title": ""}, "INVALID_TITLE"),
-    "title of spaces": ("edit_document", make_edit("add_section", title="  "), "INVALID_TITLE"),
+    "spaces as title": ("edit_document", make_edit("add_section", title="  "), "INVALID_TITLE"),
     "empty new title": (
         "edit_document",
         make_edit("rename_section", slug="endpoints", new_title=""),
         "INVALID_TITLE",
     ),
-    "title of an emoji": ("create_document", {"doc_type": "api_spec", "title": "🚀"}, "INVALID_TITLE"),
-    "title of punctuation": ("create_document", {"doc_type": "api_spec", "title": "?!…"}, "INVALID_TITLE"),
-    "title of two lines": (
+    "emoji as title": ("create_document", {"doc_type": "api_spec", "title": "🚀"}, "INVALID_TITLE"),
+    "punctuation as title": ("create_document", {"doc_type": "api_spec", "title": "?!…"}, "INVALID_TITLE"),
+    "two lines as title": (
         "edit_document",
         make_edit("add_task", slug="tasks", title="a\nb"),
         "INVALID_TITLE",
@@ -215,38 +219,46 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "empty tag list": ("tag_document", {"file": "api.md", "tags": []}, "INVALID_TAG"),
     # paths
     "existing path": ("create_document", {"doc_type": "document", "title": "API"}, "PATH_EXISTS"),
-    "path outside": (
+    "folder outside the workspace": (
         "create_document",
         {"doc_type": "document", "title": "A", "folder": "../x"},
         "INVALID_PATH",
     ),
-    "absolute path": (
+    "absolute folder": (
         "create_document",
         {"doc_type": "document", "title": "A", "folder": "/etc"},
         "INVALID_PATH",
     ),
-    "path into .git": (
+    "folder .git": (
         "create_document",
         {"doc_type": "document", "title": "A", "folder": ".git"},
         "INVALID_PATH",
     ),
-    "disguised .git": (
+    "short name of .git as folder": (
         "create_document",
         {"doc_type": "document", "title": "A", "folder": "GIT~1"},
         "INVALID_PATH",
     ),
-    "edit outside": (
+    "edit outside the workspace": (
         "edit_document",
         {**make_edit("add_section", title="A"), "file": "../../etc/x.md"},
         "INVALID_PATH",
     ),
-    "remove in .git": ("remove_document", {"path": ".git/config"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
-    "view outside": ("view_document", {"file": "../../../etc/passwd"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
-    "view absolute": ("view_document", {"file": "/etc/passwd"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
-    "list outside": ("list_documents", {"path": "../"}, "INVALID_PATH"),
-    "chunk outside": ("get_doc", {"chunk_id": "../../etc/passwd"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
+    "removal in .git": ("remove_document", {"path": ".git/config"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
+    "view outside the workspace": (
+        "view_document",
+        {"file": "../../../etc/passwd"},
+        "INVALID_PATH|DOCUMENT_NOT_FOUND",
+    ),
+    "view of an absolute path": ("view_document", {"file": "/etc/passwd"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
+    "list outside the workspace": ("list_documents", {"path": "../"}, "INVALID_PATH"),
+    "chunk outside the workspace": (
+        "get_doc",
+        {"chunk_id": "../../etc/passwd"},
+        "CHUNK_NOT_FOUND|INVALID_CHUNK_ID",
+    ),
     # content
-    "heading above the section": (
+    "heading of a higher level in content": (
         "edit_document",
         make_edit("update_content", slug="endpoints/search", content="## Up"),
         "LEVEL_CONFLICT",
@@ -261,8 +273,8 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
         make_edit("update_content", slug="endpoints", content="### Search\n\nNew text"),
         "SECTION_EXISTS",
     ),
-    "section that is there": ("edit_document", make_edit("add_section", title="Tasks"), "SECTION_EXISTS"),
-    "open fence": (
+    "existing section": ("edit_document", make_edit("add_section", title="Tasks"), "SECTION_EXISTS"),
+    "unclosed code fence": (
         "edit_document",
         make_edit("update_content", slug="endpoints", content="```\nopen"),
         "STRUCTURE_CHANGED|INVALID_CONTENT",
@@ -275,7 +287,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "NUL in a title": ("create_document", {"doc_type": "document", "title": "a\0b"}, "INVALID_CONTENT"),
     "NUL in a slug": ("view_document", {"file": "api.md", "slug": "end\0"}, "SECTION_NOT_FOUND"),
     "NUL in a path": ("view_document", {"file": "a\0pi.md"}, "DOCUMENT_NOT_FOUND|INVALID_PATH"),
-    "NUL in a chunk": ("get_doc", {"chunk_id": "api.md#\0"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
+    "NUL in a chunk_id": ("get_doc", {"chunk_id": "api.md#\0"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
     "huge content": (
         "edit_document",
         make_edit("update_content", slug="endpoints", content=HUGE),
@@ -287,21 +299,21 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "limit 0": ("search_docs", {"query": "text", "limit": 0}, "INVALID_ARGUMENTS"),
     "limit -1": ("search_documents", {"query": "text", "limit": -1}, "INVALID_ARGUMENTS"),
     "limit 10,000": ("search_docs", {"query": "text", "limit": 10_000}, "INVALID_ARGUMENTS"),
-    "limit 10,000 of a list": ("list_documents", {"limit": 10_000}, "INVALID_ARGUMENTS"),
+    "limit 10,000 in list_documents": ("list_documents", {"limit": 10_000}, "INVALID_ARGUMENTS"),
     "context 6": ("get_doc", {"chunk_id": "api.md#tasks", "context": 6}, "INVALID_ARGUMENTS"),
     "empty query": ("search_docs", {"query": ""}, "EMPTY_QUERY"),
     "blank query": ("search_documents", {"query": " \n\t "}, "EMPTY_QUERY"),
     "malformed cursor": ("search_docs", {"query": "text", "cursor": "zzz"}, "INVALID_CURSOR"),
-    "malformed cursor of a list": ("list_documents", {"cursor": "zzz"}, "INVALID_CURSOR"),
+    "malformed cursor in list_documents": ("list_documents", {"cursor": "zzz"}, "INVALID_CURSOR"),
     # batches
     "empty batch": ("edit_document", {"operations": []}, "INVALID_ARGUMENTS"),
     "empty batch of views": ("view_document", {"operations": []}, "INVALID_ARGUMENTS"),
-    "batch of 1,000": (
+    "batch of 1,000 operations": (
         "edit_document",
         {"operations": [make_edit("add_task", slug="tasks", title="T")] * 1_000},
         "LIMIT_EXCEEDED",
     ),
-    "both forms": (
+    "single operation and batch in one call": (
         "edit_document",
         {**make_edit("add_section", title="C"), "operations": [make_edit("add_section", title="D")]},
         "INVALID_ARGUMENTS",
@@ -310,7 +322,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 def check_error(response: ToolResponse, repo: Repo) -> None:
-    """Check that an error is short, and contains no document text, local path or internals."""
+    """Check that an error is short, and contains no document text, local path or internal name."""
     assert len(response.text) < 3_000
     message = response.data["error"] + response.data.get("fix", "")
     for forbidden in (
@@ -343,7 +355,7 @@ def test_bad_input_returns_error_with_example(server: Server, repo: Repo, name: 
     assert not example.is_error, f"{response.data['example']} fails: {example.text}"
 
 
-def test_example_of_removal_of_other_name_is_dry_run(server: Server) -> None:
+def test_example_for_unknown_name_in_remove_document_is_dry_run(server: Server) -> None:
     for arguments in (
         {"path": "nothing.md"},
         {"file": "api.md", "slug": "qqq"},
@@ -395,7 +407,7 @@ def test_failed_operation_in_batch_returns_error(server: Server, repo: Repo) -> 
     assert repo.head() == each_response.data["commit"]
 
 
-def test_huge_or_unusual_query_returns_answer(server: Server) -> None:
+def test_huge_or_unusual_query_returns_result_or_error(server: Server) -> None:
     for query in ("* OR (", "\0", "🚀", "a" * 300 + "*"):
         response = server.call("search_docs", query=query)
         assert not response.is_error

@@ -1,4 +1,4 @@
-"""Completions through a client, in both protocol versions, for URIs and for arguments of prompts."""
+"""Completions of URIs and of prompt arguments, through a client, in both protocol versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of the search contract that no other test covers, through a client."""
+"""Tests of those statements of the search contract that no other module tests, through a client."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_bounds_of_ranges_are_allowed(server: Server) -> None:
     assert len(server.call("get_doc", chunk_id="long.md#part-6", context=5).data["chunks"]) == 11
 
 
-def test_declared_key_is_optional_enum(server: Server, properties: dict[str, Any]) -> None:
+def test_declared_taxonomy_key_is_optional_enum_in_schema(server: Server, properties: dict[str, Any]) -> None:
     assert properties["language"] == {
         "type": "string",
         "description": "Filter results by programming language.",
@@ -185,7 +185,7 @@ def test_enum_contains_only_indexed_values(server: Server, properties: dict[str,
             assert search(server, "quagga", **{key: value}).data["hits"], value
 
 
-def test_undeclared_key_is_not_in_schema(server: Server, properties: dict[str, Any]) -> None:
+def test_undeclared_taxonomy_key_is_not_in_schema(server: Server, properties: dict[str, Any]) -> None:
     assert "secret" not in properties
     response = server.call("search_docs", query="quagga", secret="hidden")
     assert response.is_error
@@ -232,7 +232,9 @@ def test_only_nearest_manifest_applies(server: Server) -> None:
     assert files["top.md"] == {}
 
 
-def test_key_with_many_values_is_plain_string(server: Server, properties: dict[str, Any]) -> None:
+def test_taxonomy_key_with_many_values_is_plain_string_in_schema(
+    server: Server, properties: dict[str, Any]
+) -> None:
     assert properties["many"]["type"] == "string"
     assert "enum" not in properties["many"]
     assert properties["many"]["description"].startswith("A key with very many values.")
@@ -336,7 +338,7 @@ def test_old_address_returns_current_address(handbook_server: Server, handbook: 
 
 
 def test_writing_tools_read_no_index_metadata() -> None:
-    """Check that no module of the workspace and of the writing tools imports the index metadata."""
+    """Check that no module of the workspace or of the writing tools imports the index metadata."""
     for folder in ("workspace", "templates", "tools/documents", "tools/tasks"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,7 +1,7 @@
-"""Disconnects of a client in different ways and at different moments: each call is complete or not executed.
+"""A client disconnects in different ways and at different moments: each call is complete or not executed.
 
 A started call finishes, including the steps after its commit. The server then exits without an error, and a
-retry with the same key returns the first response.
+retry with the same idempotency key returns the first response.
 """
 
 from __future__ import annotations
@@ -110,15 +110,15 @@ def is_indexed(repo: Repo, commit: str) -> bool:
 
 
 @contextmanager
-def wait_for_nothing(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
-    """Send the calls, and do not wait."""
+def disconnect_immediately(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
+    """Send the calls, and disconnect immediately."""
     send()
     yield
 
 
 @contextmanager
-def wait_in_publication(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
-    """Wait until one call waits for Git's index lock, and the others for Docyard's lock."""
+def disconnect_in_publication(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
+    """Disconnect while one call waits for the lock of Git's index, and the others for Docyard's lock."""
     lock = repo.path / ".git" / "index.lock"
     lock.touch(exist_ok=False)
     send()
@@ -128,8 +128,8 @@ def wait_in_publication(repo: Repo, client: RawClient, send: Callable[[], None])
 
 
 @contextmanager
-def wait_after_commit(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
-    """Wait until a call has committed and waits for the index lock."""
+def disconnect_after_commit(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
+    """Disconnect while a call has committed and waits for the lock of the search index."""
     before = repo.head()
     assert client.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
     [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
@@ -139,10 +139,10 @@ def wait_after_commit(repo: Repo, client: RawClient, send: Callable[[], None]) -
         yield
 
 
-MOMENTS = (wait_for_nothing, wait_in_publication, wait_after_commit)
+MOMENTS = (disconnect_immediately, disconnect_in_publication, disconnect_after_commit)
 
 
-# Disconnects
+# Ways to disconnect
 
 
 def close_input(client: RawClient) -> None:
@@ -189,9 +189,9 @@ DISCONNECTS = (
 )
 
 QUICK_CASES = {
-    (close_input, wait_in_publication),
-    (close_both, wait_after_commit),
-    (terminate, wait_in_publication),
+    (close_input, disconnect_in_publication),
+    (close_both, disconnect_after_commit),
+    (terminate, disconnect_in_publication),
 }
 CASES = [
     pytest.param(
@@ -223,9 +223,9 @@ def test_disconnect_leaves_each_call_complete_or_undone(
     responses = client.receive_all() if can_receive else []
     assert client.wait_for_exit() == (0, "")
     commits_by_task = find_commits_by_task(repo)
-    if moment is not wait_for_nothing:
+    if moment is not disconnect_immediately:
         assert commits_by_task, "a started call finishes"
-    if moment is wait_after_commit:
+    if moment is disconnect_after_commit:
         assert is_indexed(repo, repo.head())
     if disconnect is close_input:  # a client that still reads receives every response
         assert sorted(response["id"] for response in responses if "result" in response) == list(
@@ -239,11 +239,11 @@ def test_disconnect_leaves_each_call_complete_or_undone(
 
 
 @pytest.mark.parametrize(
-    "report_index", [0, *(pytest.param(report_index, marks=pytest.mark.slow) for report_index in range(1, 5))]
+    "last_report_index", [0, *(pytest.param(index, marks=pytest.mark.slow) for index in range(1, 5))]
 )
 @pytest.mark.parametrize("disconnect", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
 def test_disconnect_at_progress_report_leaves_call_complete(
-    tmp_path: Path, disconnect: Callable[[RawClient], None], report_index: int
+    tmp_path: Path, disconnect: Callable[[RawClient], None], last_report_index: int
 ) -> None:
     section_format = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
     page = "".join(section_format.format(number, number) for number in range(8))
@@ -251,15 +251,15 @@ def test_disconnect_at_progress_report_leaves_call_complete(
     repo = create_repository(tmp_path / "docs", {"tasks.md": TASKS, **pages})
     client = start_slow_lock_server(repo.path, tmp_path / "home")
     client.write(encode_call(1000, "search_docs", {"query": "otter"}, progress=True))
-    reports, responses = -1, []
+    report_index, responses = -1, []
     # A fast machine sends fewer reports; then the client disconnects after the response of the search.
-    while reports < report_index and not responses:
+    while report_index < last_report_index and not responses:
         message = client.receive()
         if "id" in message:
             responses.append(message)
         else:
-            reports += 1
-    assert reports >= 0, "there was no report"
+            report_index += 1
+    assert report_index >= 0, "there was no report"
     for number in range(CALL_COUNT):
         client.write(encode_call(number, "edit_document", build_task_call(number), progress=True))
     disconnect(client)
@@ -299,8 +299,8 @@ class KilledClient:
         self._process.communicate()
 
     def wait_for_server(self) -> tuple[int, str]:
-        """Wait for the end of the server; return its exit code and its standard error."""
-        wait_until(self._exit_code.exists, "the end of the server")
+        """Wait for the server to exit; return its exit code and its standard error."""
+        wait_until(self._exit_code.exists, "the exit of the server")
         return int(self._exit_code.read_text()), self._log.read_text()
 
 
@@ -350,7 +350,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
     wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.process.send_signal(signal.SIGTERM)
     wait_until(
-        lambda: client.process.poll() is not None or client.process.send_signal(signal.SIGTERM), "the end"
+        lambda: client.process.poll() is not None or client.process.send_signal(signal.SIGTERM), "the exit"
     )
     lock.unlink()
     client.wait_for_exit()
@@ -363,7 +363,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("disconnect", [close_both, close_input])
-def test_disconnect_with_two_hundred_open_calls(
+def test_disconnect_with_two_hundred_open_calls_leaves_each_complete_or_undone(
     repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None]
 ) -> None:
     call_count = 200
@@ -417,7 +417,7 @@ def test_endless_line_is_refused(repo: Repo, client: RawClient, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("disconnect", [terminate, close_input])
-def test_client_that_stops_reading_is_disconnected(
+def test_server_exits_after_disconnect_of_client_that_does_not_read(
     repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None]
 ) -> None:
     for number in range(

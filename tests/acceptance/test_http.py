@@ -57,7 +57,7 @@ def server(repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Htt
 
 
 @pytest.fixture(scope="module")
-def ana(repo: Repo) -> str:
+def person_token(repo: Repo) -> str:
     return Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@example.org")
 
 
@@ -83,7 +83,7 @@ def parse_status(response: str) -> int:
 
 
 def read_available(connection: socket.socket) -> bytes:
-    """Return a response, or the first events of a stream."""
+    """Return the received bytes up to the end of a JSON object, or until the server closes the connection."""
     received_bytes = b""
     while not received_bytes.endswith(b"}") and (chunk := connection.recv(65_536)):
         received_bytes += chunk
@@ -103,20 +103,20 @@ def test_server_prints_its_address_on_one_line(server: HttpServer) -> None:
 
 
 HOST_HEADERS = {
-    "evil": (["Host: evil.example"], 421),
-    "evil with the port": (["Host: evil.example:{port}"], 421),
-    "no port": (["Host: 127.0.0.1"], 421),
+    "another host": (["Host: evil.example"], 421),
+    "another host with the port": (["Host: evil.example:{port}"], 421),
+    "missing port": (["Host: 127.0.0.1"], 421),
     "another port": (["Host: 127.0.0.1:1"], 421),
-    "none": ([], 400),
-    "empty": (["Host:"], 421),
-    "two": (["Host: 127.0.0.1:{port}", "Host: evil.example"], 400),
-    "two in one": (["Host: 127.0.0.1:{port}, evil.example"], 421),
+    "missing header": ([], 400),
+    "empty header": (["Host:"], 421),
+    "two headers": (["Host: 127.0.0.1:{port}", "Host: evil.example"], 400),
+    "two hosts in one header": (["Host: 127.0.0.1:{port}, evil.example"], 421),
     "final dot": (["Host: localhost.:{port}"], 421),
-    "user": (["Host: user@127.0.0.1:{port}"], 421),
+    "user name": (["Host: user@127.0.0.1:{port}"], 421),
     "port out of range": (["Host: 127.0.0.1:99999"], 421),
-    "forwarded": (["Host: evil.example", "X-Forwarded-Host: 127.0.0.1:{port}"], 421),
-    "local": (["Host: LOCALHOST:{port}"], 401),
-    "IPv6": (["Host: [::1]:{port}"], 401),
+    "forwarded host": (["Host: evil.example", "X-Forwarded-Host: 127.0.0.1:{port}"], 421),
+    "localhost in capitals": (["Host: LOCALHOST:{port}"], 401),
+    "IPv6 address": (["Host: [::1]:{port}"], 401),
 }
 
 
@@ -129,19 +129,25 @@ def test_invalid_host_is_refused(server: HttpServer, headers: list[str], expecte
 
 # A proxy may read the second request as a part of the first body, or the reverse.
 AMBIGUOUS_REQUESTS = {
-    "both": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]),
-    "both, the other way round": (
+    "length and encoding": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]),
+    "encoding and length": (
         b"POST /mcp HTTP/1.1",
         [b"Transfer-Encoding: chunked", b"Content-Length: 5"],
     ),
-    "both, in capitals": (b"POST / HTTP/1.1", [b"CONTENT-LENGTH: 5", b"TRANSFER-ENCODING: Chunked"]),
-    "both, kept alive": (
+    "length and encoding in capitals": (
+        b"POST / HTTP/1.1",
+        [b"CONTENT-LENGTH: 5", b"TRANSFER-ENCODING: Chunked"],
+    ),
+    "length and encoding with keep-alive": (
         b"GET / HTTP/1.1",
         [b"Connection: keep-alive", b"Content-Length: 5", b"Transfer-Encoding: chunked"],
     ),
-    "HTTP/1.0": (b"POST /mcp HTTP/1.0", [b"Connection: keep-alive", b"Transfer-Encoding: chunked"]),
+    "encoding in HTTP/1.0": (
+        b"POST /mcp HTTP/1.0",
+        [b"Connection: keep-alive", b"Transfer-Encoding: chunked"],
+    ),
     "two lengths": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Content-Length: 0"]),
-    "another encoding": (b"POST /mcp HTTP/1.1", [b"Transfer-Encoding: gzip, chunked"]),
+    "unsupported encoding": (b"POST /mcp HTTP/1.1", [b"Transfer-Encoding: gzip, chunked"]),
     "a space before the colon": (
         b"POST /mcp HTTP/1.1",
         [b"Transfer-Encoding : chunked", b"Content-Length: 5"],
@@ -150,7 +156,7 @@ AMBIGUOUS_REQUESTS = {
 
 
 @loop_over(("request_line", "headers"), AMBIGUOUS_REQUESTS.values(), ids=AMBIGUOUS_REQUESTS)
-def test_body_of_ambiguous_length_closes_connection(
+def test_request_of_ambiguous_length_is_refused_and_closes_connection(
     server: HttpServer, request_line: bytes, headers: list[bytes]
 ) -> None:
     base_headers = [b"Host: 127.0.0.1:%d" % server.port, b"Authorization: Bearer %b" % server.token.encode()]
@@ -184,7 +190,7 @@ def test_pipelined_requests_get_responses(server: HttpServer) -> None:
 
 
 @loop_over("target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"])
-def test_proxy_targets_are_refused(server: HttpServer, target: str) -> None:
+def test_request_targets_for_proxies_are_refused(server: HttpServer, target: str) -> None:
     lines = (f"GET {target.replace('{port}', str(server.port))} HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
     assert parse_status(server.send_raw_request(*lines)) == 400
 
@@ -198,9 +204,9 @@ def test_invalid_origin_is_refused(server: HttpServer, origin: str) -> None:
     assert "access-control-allow-origin" not in response.headers
 
 
-def test_only_valid_tokens_are_accepted(server: HttpServer, ana: str) -> None:
+def test_only_valid_tokens_are_accepted(server: HttpServer, person_token: str) -> None:
     assert post(server, PING)[0] == 200
-    assert post(server, PING, Authorization=f"Bearer {ana}")[0] == 200
+    assert post(server, PING, Authorization=f"Bearer {person_token}")[0] == 200
     invalid_values = ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}")
     for authorization in invalid_values:
         status, data = post(server, PING, Authorization=authorization)
@@ -272,7 +278,7 @@ async def test_overwrite_requires_base_commit(server: HttpServer, protocol: Prot
 
 @pytest.mark.anyio
 async def test_token_of_person_can_approve_and_merge(
-    server: HttpServer, repo: Repo, ana: str, protocol: ProtocolVersion
+    server: HttpServer, repo: Repo, person_token: str, protocol: ProtocolVersion
 ) -> None:
     edit = {
         "operation": "append_content",
@@ -282,7 +288,7 @@ async def test_token_of_person_can_approve_and_merge(
     }
     async with (
         connect_over_http(server, protocol) as agent,
-        connect_over_http(server, protocol, ana) as person,
+        connect_over_http(server, protocol, person_token) as person,
     ):
         proposal_response = await agent.call_tool("edit_document", edit)
         assert isinstance(proposal_response.structured_content, dict)
@@ -346,7 +352,7 @@ def test_idle_connections_do_not_block_others(server: HttpServer) -> None:
         assert post(server, PING)[0] == 200
 
 
-def test_disconnect_in_form_logs_no_error(server: HttpServer) -> None:
+def test_disconnect_during_upload_of_form_logs_no_error(server: HttpServer) -> None:
     form_type = "Content-Type: application/x-www-form-urlencoded"
     lines = (
         "POST /login HTTP/1.1",
@@ -358,7 +364,7 @@ def test_disconnect_in_form_logs_no_error(server: HttpServer) -> None:
     )
     with socket.create_connection((server.host, server.port)) as connection:
         connection.sendall("\r\n".join(lines).encode())
-    assert post(server, PING)[0] == 200  # an empty log is checked at the end
+    assert post(server, PING)[0] == 200  # the fixture `server` checks at its end that the log is empty
 
 
 @loop_over("has_length", [True, False], ids=["with its length", "in chunks"])
@@ -421,11 +427,11 @@ def _open_stream(server: HttpServer, target: str) -> socket.socket:
     return connection
 
 
-@loop_over("number", [signal.SIGTERM, signal.SIGINT])
-def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, number: int) -> None:
+@loop_over("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, signal_number: int) -> None:
     with serve_over_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as http_server:
         streams = [_open_stream(http_server, target) for target in ("/events", "/mcp")]
-        assert http_server.stop(number) == (Exit.DONE, "")
+        assert http_server.stop(signal_number) == (Exit.DONE, "")
         for stream in streams:
             while stream.recv(65_536):
                 pass
@@ -433,7 +439,7 @@ def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, number: int)
         assert http_server.read_log() == ""
 
 
-def test_server_without_token_refuses_requests(repo: Repo, tmp_path: Path) -> None:
+def test_server_without_token_refuses_foreign_host_and_invalid_token(repo: Repo, tmp_path: Path) -> None:
     options = ("-C", repo.path, "--http", "localhost:0", "--no-token", "--read-only")
     with serve_over_http(tmp_path / "home", *options) as http_server:
         assert re.fullmatch(r"http://localhost:[0-9]+/\n", http_server.address_line)
@@ -442,16 +448,16 @@ def test_server_without_token_refuses_requests(repo: Repo, tmp_path: Path) -> No
         assert (
             httpx2.get(f"{http_server.base_url}/", headers=foreign_host, timeout=TIMEOUT_S).status_code == 421
         )
-        # A token in the request must be valid all the same.
+        # If a request contains a token, the token must be valid.
         assert post(http_server, PING, Authorization="Bearer x")[0] == 401
 
 
 def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
-    out, token = tmp_path / "site", tmp_path / "token"
-    assert main(["build", str(repo.path), "--out", str(out)]) == Exit.DONE
-    token.write_text("t" * 40)
-    token.chmod(0o600)
-    options = ("--index", out, "--read-only", "--token-file", token)
+    artifact, token_file = tmp_path / "site", tmp_path / "token"
+    assert main(["build", str(repo.path), "--out", str(artifact)]) == Exit.DONE
+    token_file.write_text("t" * 40)
+    token_file.chmod(0o600)
+    options = ("--index", artifact, "--read-only", "--token-file", token_file)
     with serve_over_http(tmp_path / "home", *options) as http_server:
         assert http_server.address_line == f"{http_server.base_url}/\n"
         headers = {"Authorization": f"Bearer {'t' * 40}"}

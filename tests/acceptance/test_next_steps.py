@@ -68,7 +68,7 @@ READS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "view_history": ({}, {"slug": "_preamble", "limit": 1}, {"blame": True}),
     "get_doc": ({},),
 }
-FIELDS = {"smart_read": "file_path", "read_section": "file_path", "list_sections": "file_path"}
+PATH_FIELDS = {"smart_read": "file_path", "read_section": "file_path", "list_sections": "file_path"}
 SEARCHES: tuple[Call, ...] = (
     ("list_documents", {}),
     ("list_documents", {"limit": 1}),
@@ -79,7 +79,7 @@ SEARCHES: tuple[Call, ...] = (
     ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
 )
 ALL_TOOLSETS = "documents,tasks,search,reading,history"
-# The client chooses the query of a search, so these steps name no complete call.
+# The client must choose the query of a search, so these next steps contain no complete call.
 STEP_WITHOUT_CALL = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
 
 
@@ -96,13 +96,13 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def generate_first_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
-    """Yield the first calls of a crawl."""
+    """Yield the first calls of a crawl, for each ref; None stands for the branch."""
     for ref in refs:
         ref_field = {} if ref is None else {"ref": ref}
         for tool, arguments in SEARCHES:
             yield tool, {**arguments, **ref_field}
         for tool, variants in READS.items():
-            field = "chunk_id" if tool == "get_doc" else FIELDS.get(tool, "file")
+            field = "chunk_id" if tool == "get_doc" else PATH_FIELDS.get(tool, "file")
             for path in PATHS:
                 for arguments in variants:
                     yield tool, {field: path, **arguments, **ref_field}
@@ -116,22 +116,22 @@ def parse_suggested_calls(response: ToolResponse) -> list[Call]:
 
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
-    """Make the first calls, and the suggested calls up to `MAX_DEPTH`; return the number of calls."""
+    """Make the first calls, then suggested calls up to `MAX_DEPTH`; return the number of calls made."""
     tools = server.tools()
     pending = deque((call, 0, "") for call in generate_first_calls(refs) if call[0] in tools)
     made_calls: set[str] = set()
     while pending:
-        (tool, arguments), depth, reason = pending.popleft()
-        if (name := json.dumps([tool, arguments])) in made_calls:
+        (tool, arguments), depth, suggesting_call = pending.popleft()
+        if (call_text := json.dumps([tool, arguments])) in made_calls:
             continue
-        made_calls.add(name)
+        made_calls.add(call_text)
         is_reader = tools[tool]["annotations"]["readOnlyHint"]
         response = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
         # An overwrite needs an earlier read, and an artifact has no history.
         is_allowed = (
             not response.is_error or not depth or response.data["code"] in ("READ_FIRST", "NO_HISTORY")
         )
-        assert is_allowed, (reason, response.text[:500])
+        assert is_allowed, (suggesting_call, response.text[:500])
         next_calls = (
             [(tool, response.data["example"])] if response.is_error else parse_suggested_calls(response)
         )
@@ -141,7 +141,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         )
         assert {step[0] for step in next_calls} <= tools.keys(), (tool, arguments, next_calls)
         if depth < MAX_DEPTH and is_reader:
-            pending.extend((step, depth + 1, name) for step in next_calls)
+            pending.extend((step, depth + 1, call_text) for step in next_calls)
     return len(made_calls)
 
 
@@ -155,7 +155,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         pytest.param("search,reading", "auto", marks=pytest.mark.slow),
     ],
 )
-def test_suggested_calls_of_repository_work(
+def test_calls_suggested_by_server_of_repository_are_valid(
     repo: Repo, home: Path, toolsets: str, protocol: ProtocolVersion
 ) -> None:
     before = repo.head()
@@ -165,12 +165,20 @@ def test_suggested_calls_of_repository_work(
 
 
 @pytest.mark.parametrize("refs", [(None,), pytest.param((None, "v#1"), marks=pytest.mark.slow)])
-def test_suggested_calls_of_artifact_work(
+def test_calls_suggested_by_server_of_artifact_are_valid(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:
-    out = tmp_path / "out"
-    command = [*fork_server.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    artifact = tmp_path / "out"
+    command = [
+        *fork_server.python_command(),
+        "-m",
+        "docyard",
+        "build",
+        str(repo.path),
+        "--out",
+        str(artifact),
+    ]
     process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
-    with serve_artifact(out, home, "--toolsets", ALL_TOOLSETS) as server:
+    with serve_artifact(artifact, home, "--toolsets", ALL_TOOLSETS) as server:
         assert crawl(server, refs) > 100

@@ -1,4 +1,4 @@
-"""Retries with an idempotency key after a lost response, which return the first response."""
+"""A retry with an idempotency key after a lost response returns the first response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.stdio_client import connect
 pytestmark = [
     pytest.mark.promise,
     pytest.mark.process,
-    pytest.mark.skipif(os.name != "posix", reason="servers are killed by a signal of POSIX"),
+    pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals"),
 ]
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n\n- [ ] One\n"}
@@ -103,7 +103,7 @@ def test_retry_after_disconnect_returns_first_answer(repo: Repo, home: Path) -> 
     assert repo.status() == repo.fsck() == ""
 
 
-def test_same_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
+def test_same_idempotency_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
     with (
         serve_repository(repo.path, home) as first_server,
         serve_repository(repo.path, home) as second_server,

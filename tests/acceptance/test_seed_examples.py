@@ -1,4 +1,4 @@
-"""Every example of the two specifications, with the SDK's client and a server process."""
+"""Every example of the two specifications, called with the SDK's client and a server process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRITING_TOOLS = (
     "reopen_task",
     "tag_document",
 )
-ScenarioSetting = tuple[str, bool, ProtocolVersion]
+ScenarioSetting = tuple[str, bool, ProtocolVersion]  # scenario name, is the repository bare, protocol
 SCENARIO_SETTINGS: tuple[ScenarioSetting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),
@@ -47,7 +47,7 @@ class ScenarioResult:
 
 def format_setting(setting: ScenarioSetting) -> str:
     name, is_bare, protocol = setting
-    return f"{name} {'create_bare_repository' if is_bare else 'create_repository'} {protocol}"
+    return f"{name} {'bare' if is_bare else 'with work tree'} {protocol}"
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_schemas_match_contract(scenario_result: ScenarioResult) -> None:
         assert scenario_result.tools["search_docs"]["description"] == description
 
 
-STRUCTURES = {
+SECTIONS_BY_TYPE = {
     "api_spec": ("endpoints", "examples", "tasks"),
     "process_checklist": ("prerequisites", "tasks", "verification"),
     "review_cleanup": ("findings", "tasks", "notes"),
@@ -166,7 +166,7 @@ STRUCTURES = {
 def test_new_document_has_structure_of_its_type(tmp_path: Path, home: Path) -> None:
     repo = create_repository(tmp_path / "docs")
     with serve_repository(repo.path, home) as server:
-        for name, sections in STRUCTURES.items():
+        for name, sections in SECTIONS_BY_TYPE.items():
             response = server.call("create_document", doc_type=name, title=f"A {name}", folder="new")
             text = (repo.path / response.data["path"]).read_text()
             slug = f"a-{name}".lower()

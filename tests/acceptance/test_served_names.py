@@ -13,7 +13,7 @@ from tests.acceptance.server import ProtocolVersion, Server, serve_repository
 from tests.repositories import Repo, create_repository
 from tools.toolsets import TOOLSETS, all_tools
 
-NAMES = re.compile("|".join(rf"\b{tool.name}\b" for tool in all_tools()))
+TOOL_NAMES = re.compile("|".join(rf"\b{tool.name}\b" for tool in all_tools()))
 FILES = {
     "api.md": "---\ntype: api_spec\n---\n# API\n\n## Endpoints\n\n### Search\n\nThe heron finds.\n\n"
     "## Tasks\n\n- [ ] One\n- [ ] Two\n",
@@ -98,7 +98,7 @@ SERVERS = [
 
 
 def collect_next_steps(server: Server) -> dict[str, str]:
-    """Return the next step of each response to `CALLS`, by its number and call."""
+    """Return the next steps of the responses to `CALLS`, by number, tool and arguments."""
     offered_tools = server.tools()
     next_steps: dict[str, str] = {}
     for tool, arguments in CALLS:
@@ -120,9 +120,9 @@ def test_next_steps_and_instructions_name_only_offered_tools(
         steps = collect_next_steps(server)
     assert steps
     for step in steps.values():
-        assert set(NAMES.findall(step)) <= offered_tools, steps
-    assert set(NAMES.findall(instructions)) <= offered_tools
-    assert set(NAMES.findall(instructions)), "the instructions name no tool"
+        assert set(TOOL_NAMES.findall(step)) <= offered_tools, steps
+    assert set(TOOL_NAMES.findall(instructions)) <= offered_tools
+    assert set(TOOL_NAMES.findall(instructions)), "the instructions name no tool"
     assert len(instructions) <= 1_000
 
 

@@ -1,4 +1,4 @@
-"""Declared keys through a server and a client: the schema of the tool, and errors for invalid values."""
+"""Declared taxonomy keys through a client: the schema of `search_docs`, and errors for invalid values."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_filter_accepts_listed_and_long_values(server: Server) -> None:
         ({"topic": "t5122"}, "UNKNOWN_FILTER_VALUE", "t512"),
     ],
 )
-def test_wrong_filter_lists_valid_values(
+def test_error_for_invalid_filter_lists_valid_values(
     server: Server, fields: dict[str, str], code: str, expected_name: str
 ) -> None:
     response = server.call("search_docs", query="walrus", **fields)

@@ -1,4 +1,4 @@
-"""Results of a complete run over a corpus of the size of `small`, with every figure within its limit."""
+"""Sample results of a complete run: the corpus has the size of `small`, every figure is within its limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def make_complete_results() -> dict[str, Any]:
             "first_ms": 1.0,
             "same_lists": 1_000,
         },
-        "known": {kind: {"asked": 100, "first": 99, "mrr": 0.99} for kind in ("identifiers", "reminders")},
+        "known": {
+            kind: {"asked": 100, "first": 99, "mrr": 0.99} for kind in ("identifiers", "remembered_words")
+        },
         "bombs": {"worst_ms": 20.0, "worst": "stars, 300", "asked": 100},
         "start": {
             "ratio": 1.0,
@@ -39,7 +41,7 @@ def make_complete_results() -> dict[str, Any]:
         "first_search": {"at_once_ms": 50.0, "warmed_up_ms": 5.0},
         "serving": {"peak_mb": 90.0},
         "trips": {"ping": times, "bare_ping": {"p50_ms": 0.43, "p95_ms": 0.5}},
-        "asks": {
+        "first_queries": {
             **dict.fromkeys(("questions", "phrases", "stdio", "stateless", "http"), first_queries),
             "bare": {"first": {"p50_ms": 0.7, "p95_ms": 1.0, "p99_ms": 2.0}},
         },
@@ -60,7 +62,7 @@ def make_complete_results() -> dict[str, Any]:
             "ask": times,
             "scan": times,
         },
-        "shortcuts": {
+        "fast_readers": {
             "with": {"list_s": 1.0, "index_s": 1.0, "links_s": 1.0, "edit_ms": 1.0},
             "scanner": {"list_s": 2.2, "index_s": 1.9, "links_s": 2.0, "edit_ms": 1.0},
             "linewise": {"list_s": 1.0, "index_s": 1.0, "links_s": 2.0, "edit_ms": 1.0},

@@ -1,4 +1,4 @@
-"""The check of moves, with 500 random moves and renames over a generated folder."""
+"""The check `moves` of the benchmarks, with random moves and renames in a generated folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.checks.marked_sections import add_marks
 from benchmarks.checks.moves import check_folder, compare_values
 from workspace.document.document import Document
 
-DOCUMENTS = 24
+DOCUMENT_COUNT = 24
 WORDS = ("Setup", "Errors", "Syntax", "Remarks", "See also", "Naïve café", "`code` and *more*")
 
 
 def write_folder(root: Path, rng: random.Random) -> None:
-    """Write documents in three folders, with similar sections that link to each other in every spelling."""
-    paths = [f"{rng.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENTS)]
+    """Write documents in three folders, with similar sections that link to each other in each link syntax."""
+    paths = [f"{rng.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENT_COUNT)]
     for path in paths:
         lines = ["---", f"title: {path}", "---", "", f"# Page {path}", "", make_link(paths, path, rng), ""]
         for level in rng.choices((2, 2, 3, 3, 4), k=6):
@@ -36,27 +36,27 @@ def make_link_lines(paths: list[str], path: str, rng: random.Random) -> list[str
 
 def make_link(paths: list[str], path: str, rng: random.Random) -> str:
     target = rng.choice(paths)
-    parent_path = "../" * path.count("/")
+    root_prefix = "../" * path.count("/")
     name = rng.choice(("setup", "errors", "errors-1", "syntax", "see-also", "naïve-café", "missing"))
     fragment = rng.choice(("", f"#{name}"))
     encoded_target = target.replace(" ", "%20")
     return rng.choice(
         (
-            f"[a]({parent_path}{encoded_target}{fragment})",
-            f'[b](<{parent_path}{target}{fragment}> "Title")',
+            f"[a]({root_prefix}{encoded_target}{fragment})",
+            f'[b](<{root_prefix}{target}{fragment}> "Title")',
             f"[c](/{encoded_target}{fragment})",
             f"[d](#{name})",
-            f'<a href="{parent_path}{target}{fragment}">e</a>',
-            f"![f]({parent_path}{encoded_target})",
+            f'<a href="{root_prefix}{target}{fragment}">e</a>',
+            f"![f]({root_prefix}{encoded_target})",
         )
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moves", [40, pytest.param(500, marks=pytest.mark.slow)])
-def test_random_moves_preserve_every_link_and_can_be_reverted(moves: int, tmp_path: Path) -> None:
-    write_folder(tmp_path, random.Random(moves))
-    report = check_folder(tmp_path, moves, seed=moves)
+@pytest.mark.parametrize("move_count", [40, pytest.param(500, marks=pytest.mark.slow)])
+def test_random_moves_preserve_every_link_and_can_be_reverted(move_count: int, tmp_path: Path) -> None:
+    write_folder(tmp_path, random.Random(move_count))
+    report = check_folder(tmp_path, move_count, seed=move_count)
     assert report.problems == []
     assert report.counts["links"] > 100
     assert {name for name, count in report.counts.items() if count} >= {

@@ -1,4 +1,4 @@
-"""Limits of figures: by size of the corpus, scaled by the speed of the machine."""
+"""The limits of figures depend on the size of the corpus, and are scaled by the speed of the machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from benchmarks.reports.reference_measurements import (
     LARGE,
     ReferenceMeasurement,
     compute_limit_factors,
+    find_comparable_class_name,
     find_corpus_class,
-    find_reference_name,
 )
 from benchmarks.reports.report import format_figures_table
 from tests.benchmarks.results import make_complete_results
@@ -64,8 +64,8 @@ def test_only_time_limits_grow_on_a_slower_machine() -> None:
         {
             ReferenceMeasurement.BUILD: 4,
             ReferenceMeasurement.QUERY: 2,
-            ReferenceMeasurement.BOTH: 8**0.5,
-            ReferenceMeasurement.TRIP: 1,
+            ReferenceMeasurement.QUERY_AND_BUILD: 8**0.5,
+            ReferenceMeasurement.PING: 1,
             ReferenceMeasurement.CALL: 1,
         }
     )
@@ -88,9 +88,9 @@ def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
     results = make_complete_results()
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
-    assert find_reference_name(results) is None
-    assert compute_limit_factors(results) == {ReferenceMeasurement.TRIP: 1.0, ReferenceMeasurement.CALL: 1.0}
-    results["asks"]["bare"]["first"]["p50_ms"] = 1.4
+    assert find_comparable_class_name(results) is None
+    assert compute_limit_factors(results) == {ReferenceMeasurement.PING: 1.0, ReferenceMeasurement.CALL: 1.0}
+    results["first_queries"]["bare"]["first"]["p50_ms"] = 1.4
     assert find_figure(results, "search_docs over stdio, first run, p50").limit == 5
 
 

@@ -1,4 +1,4 @@
-"""Known items: identifiers and reminders drawn from a corpus, and their measurement."""
+"""Known items: identifiers and remembered words drawn from a corpus, and their measurement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText
-from benchmarks.search.known_items import draw_identifiers, draw_reminders, find_identifiers, measure_folder
+from benchmarks.search.known_items import (
+    draw_identifiers,
+    draw_remembered_words,
+    find_identifiers,
+    measure_folder,
+)
 from docyard.eval.cases import read_cases
 from tests.loops import loop_over
 
@@ -65,22 +70,24 @@ def make_sections() -> list[SectionText]:
     ] + [make_text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
 
 
-def test_reminder_has_words_of_its_section_and_one_other() -> None:
+def test_remembered_words_are_words_of_their_section_and_one_other() -> None:
     texts = make_sections()
     words_by_id = {text.id: set(f"{text.title} {text.body}".lower().split()) for text in texts}
-    items = draw_reminders(texts, 10)
+    items = draw_remembered_words(texts, 10)
     assert len({item.section for item in items}) == 10
     for item in items:
         words = item.query.split()
         assert sum(word not in words_by_id[item.section] for word in words) == 1
         assert "title" not in words
-    assert draw_reminders(texts, 10) == items, "the same corpus gives the same questions"
+    assert draw_remembered_words(texts, 10) == items, "the same corpus gives the same questions"
     with pytest.raises(CorpusTooSmall):
-        draw_reminders(texts[:1], 1)
+        draw_remembered_words(texts[:1], 1)
 
 
 @pytest.mark.slow
-def test_run_measures_identifiers_and_reminders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_measures_identifiers_and_remembered_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = tmp_path / "docs"
@@ -91,7 +98,7 @@ def test_run_measures_identifiers_and_reminders(tmp_path: Path, monkeypatch: pyt
         (folder / f"{number}.md").write_text("nothing that matters\n")
     results = measure_folder(folder, 5)
     assert results["identifiers"] == {"asked": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}
-    assert results["reminders"]["asked"] == 5
+    assert results["remembered_words"]["asked"] == 5
     assert json.loads(json.dumps(results)) == results
 
 
@@ -112,7 +119,7 @@ def test_labelled_sets_are_cases_with_graded_answers(name: str) -> None:
     assert all(max(case.expected.values()) == 2 for case in cases)
 
 
-def test_corpus_without_identifiers_raises_too_small(tmp_path: Path) -> None:
+def test_corpus_without_identifiers_raises_corpus_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
     with pytest.raises(CorpusTooSmall, match="identifier"):
         draw_identifiers(list(Corpus.read(tmp_path).texts()), 1)

@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: the measured part is written from stored results; other text does not change."""
+"""The measured part of benchmarks/RESULTS.md is written from stored results; other text does not change."""
 
 from __future__ import annotations
 

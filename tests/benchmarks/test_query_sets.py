@@ -1,4 +1,4 @@
-"""Query sets: equal for the same corpus, of several kinds, and without repeated queries."""
+"""Query sets contain queries of several kinds, repeat no query, and are equal for the same corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages over a small folder of Markdown, each in separate processes."""
+"""Benchmark runs over a small folder of Markdown files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_pages(count: int) -> dict[str, bytes]:
 
 @pytest.fixture
 def docs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a folder of Markdown; the environment variables that a run sets are restored."""
+    """Write a folder of Markdown files; restore the environment variables that a run sets."""
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     for path, data in make_pages(20).items():
@@ -89,7 +89,7 @@ def test_empty_folder_and_unknown_stage_are_refused(
     assert "unknown stage 'nonsense'; the stages are fts5, tantivy, index" in capsys.readouterr().err
 
 
-def test_too_little_text_raises_too_small(tmp_path: Path) -> None:
+def test_too_little_text_raises_corpus_too_small(tmp_path: Path) -> None:
     with pytest.raises(CorpusTooSmall):
         Bench.create(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
 

@@ -1,4 +1,4 @@
-"""Documents that try to run a script, load a resource from another host, or overlay the page.
+"""Documents that try to run a script, load a resource from another host, or cover the page.
 
 Each script sets `window.docyardPwned`, and each resource is loaded from `attacker.invalid`.
 """
@@ -237,7 +237,7 @@ _STRUCTURES = [
 ]
 
 
-def make_vectors() -> list[str]:
+def make_attack_texts() -> list[str]:
     """Return each attack as a separate text."""
     links = [template.format(url) for url in _HOSTILE_URLS[:2] for template in _LINK_TEMPLATES]
     url_texts = [f'[x]({url})\n\n<a href="{url}">y</a> <img src="{url}">' for url in _HOSTILE_URLS]
@@ -245,10 +245,10 @@ def make_vectors() -> list[str]:
 
 
 def make_hostile_documents() -> dict[str, str]:
-    """Return documents by path: one for each vector, and one with all event handlers and elements."""
+    """Return documents by path: one for each attack, and one with all event handlers and elements."""
     documents = {
         f"hostile/{number:03}.md": f"# Hostile {number}\n\n{text}\n\nThe end.\n"
-        for number, text in enumerate(make_vectors())
+        for number, text in enumerate(make_attack_texts())
     }
     complete_texts = [*_EVENT_HANDLERS, *_ELEMENTS]
     documents["hostile/all.md"] = "# All\n\n" + "\n\n".join(complete_texts) + "\n"

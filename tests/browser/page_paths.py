@@ -6,7 +6,7 @@ from tests.browser.sample_site import SampleSite
 
 
 def build_page_paths(sample_site: SampleSite) -> dict[str, str]:
-    """Return the paths of all pages, by name."""
+    """Return the paths of all pages, by screenshot name."""
     retries_url, limits_url = (f"/proposals/{sample_site.proposals[name]}" for name in ("retries", "limits"))
     return {
         "library": "/",

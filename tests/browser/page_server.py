@@ -1,4 +1,4 @@
-"""A server process with pages, and an agent that calls the server's tools over HTTP."""
+"""A server process that serves web pages, and an agent that calls the server's tools over HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMEOUT_S = 60  # for the start or exit of a server
 
 @dataclass(frozen=True, slots=True)
 class PageServer:
-    """A running server. `url` has no slash at the end; `token` is the printed token."""
+    """A running server. `url` has no slash at the end; `token` is part of its printed address."""
 
     repo: Repo
     url: str
@@ -65,7 +65,7 @@ class Agent:
 
 @contextmanager
 def start_page_server(repo: Repo, home: Path, *options: str) -> Iterator[PageServer]:
-    """Start a server of a repository's pages on a free port, and terminate it after the block."""
+    """Start a server for the pages of a repository, on a free port; terminate the server after the block."""
     home.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     with (home / "log").open("w+b") as log:

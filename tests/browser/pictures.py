@@ -25,7 +25,10 @@ MAX_PICTURE_BYTES = 120_000
 
 
 def reduce_colours(png: bytes) -> bytes:
-    """Return a picture with as many colours as the size limit allows. Raises ValueError."""
+    """Return a picture with as many colours as the size limit allows.
+
+    Raises ValueError if even the smallest number of colours exceeds the limit.
+    """
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colour_count in (256, 128, 64, 32):
         data = io.BytesIO()
@@ -70,7 +73,7 @@ def take_screenshots(folder: Path) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the screenshots into a folder, and print their size."""
+    """Write the screenshots into a folder, and print their number and total size."""
     files = take_screenshots(Path(arguments[0]) if arguments else PICTURES_FOLDER)
     total_bytes = sum(file.stat().st_size for file in files)
     print(f"{len(files)} pictures, {total_bytes / 1e6:.1f} MB, in {files[0].parent}")

@@ -1,4 +1,4 @@
-"""A realistic workspace: documents with a history, proposals of agents, and reviews of people.
+"""A realistic workspace: documents with a history, proposals by agents, and reviews by people.
 
 Tests and the screenshots in docs/ use this workspace.
 """
@@ -20,7 +20,7 @@ from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.workspace import Workspace
 
-DOCUMENTS = Path(__file__).with_name("workspace")
+DOCUMENTS_FOLDER = Path(__file__).with_name("workspace")
 RULES = '[[protect]]\npaths = ["api/**"]\napprovers = ["ana", "ben"]\n'
 _PEOPLE = {"Mira": "Mira Holt <mira@harbor.example>", "Jonas": "Jonas Berg <jonas@harbor.example>"}
 _FIRST_DAY_S = 1_788_250_000  # seconds since 1970: the first day of the history, in September 2026
@@ -39,7 +39,8 @@ class SampleSite:
 def read_documents() -> dict[str, str | bytes]:
     """Return the final files of the workspace, by path."""
     files: dict[str, str | bytes] = {
-        path.relative_to(DOCUMENTS).as_posix(): path.read_text("utf-8") for path in DOCUMENTS.rglob("*.md")
+        path.relative_to(DOCUMENTS_FOLDER).as_posix(): path.read_text("utf-8")
+        for path in DOCUMENTS_FOLDER.rglob("*.md")
     }
     monthly_percentages = (88, 89, 91, 90, 92, 92, 94, 95)
     return {
@@ -50,7 +51,7 @@ def read_documents() -> dict[str, str | bytes]:
 
 
 def create_repository(folder: Path) -> Repo:
-    """Create the workspace with a history of two authors on several days."""
+    """Create the workspace, with a history by two authors on several days."""
     repo = create_empty_repository(folder)
     files = read_documents()
     roadmap, tracking = str(files["product/roadmap.md"]), str(files["api/tracking.md"])
@@ -104,7 +105,7 @@ def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, author: 
 
 @contextmanager
 def serve_sample_site(folder: Path) -> Iterator[SampleSite]:
-    """Serve the workspace with two proposals of an agent, of which one has a conflict."""
+    """Serve the workspace with two proposals by an agent; one proposal has a conflict."""
     repo = create_repository(folder / "harbor")
     tokens = Tokens(repo.path / ".git")
     ana_token = tokens.add("ana", "Ana Li", "ana@harbor.example")
@@ -161,7 +162,7 @@ def serve_sample_site(folder: Path) -> Iterator[SampleSite]:
 
 
 def answer_review(sample_site: SampleSite) -> None:
-    """Respond to a change request as the agent: change the text, add a comment, and submit again."""
+    """Respond to a change request, as the agent: change the text, add a comment, and submit again."""
     with sample_site.server.connect_agent() as agent:
         proposal_id = sample_site.proposals["retries"]
         view = agent.call("view_proposal", proposal=proposal_id)

@@ -62,7 +62,7 @@ def test_every_page_passes_the_accessibility_checker(
     assert problems_by_page == {}
 
 
-def test_keys_are_shown_in_a_dialog(ana_page: Page, axe_script: str) -> None:
+def test_keyboard_shortcuts_dialog_is_accessible(ana_page: Page, axe_script: str) -> None:
     ana_page.goto("/")
     ana_page.keyboard.press("?")
     ana_page.get_by_role("dialog").wait_for()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# An operator's script that draws a line of text, after an attempt of each action that a frame must not do.
+# An operator's script that attempts each action that is forbidden in a frame, and draws the outcomes as text.
 SCRIPT = """
 const outcomes = [];
 const attempt = (name, action) => {

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# Send the events of pointer and keyboard to every element, because handlers run on these events.
-SEND_EVENTS = """() => {
+# Sends pointer and keyboard events to every element, because event handlers may contain hostile scripts.
+SEND_EVENTS_SCRIPT = """() => {
   for (const fold of document.querySelectorAll('main details')) fold.open = true;
   for (const element of document.querySelectorAll('main *')) {
     for (const type of ['mouseover', 'focus', 'toggle', 'pointerenter', 'animationstart', 'load', 'error'])
@@ -29,14 +29,15 @@ SEND_EVENTS = """() => {
   }
 }"""
 # A value that a script sets is an own property of the window; an anchor with this name is not.
-HAS_RUN = "() => Object.hasOwn(window, 'docyardPwned')"
-LINK_SCHEMES = """() => [...document.querySelectorAll('main a[href], main area[href], main form[action]')]
+HAS_RUN_SCRIPT = "() => Object.hasOwn(window, 'docyardPwned')"
+LINK_SCHEMES_SCRIPT = """() => [
+  ...document.querySelectorAll('main a[href], main area[href], main form[action]')]
   .map(link => new URL(link.getAttribute('href') ?? link.getAttribute('action'), location.href).protocol)"""
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
-    """Yield a server of hostile documents, and a reader's token."""
+def server_and_token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
+    """Yield a server of hostile documents, and the token of a reader."""
     folder = tmp_path_factory.mktemp("hostile")
     repo = create_repository(folder / "docs", make_hostile_documents())
     token = Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@harbor.example")
@@ -44,8 +45,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServe
         yield page_server, token
 
 
-class EventRecorder:
-    """Records forbidden events of a page: dialogs, windows, requests to other hosts, script errors."""
+class ForbiddenEventRecorder:
+    """A record of forbidden events of a page: dialogs, windows, requests to other hosts, script errors."""
 
     def __init__(self, page: Page, origin: str) -> None:
         self.events: list[str] = []
@@ -62,11 +63,11 @@ class EventRecorder:
             self.events.append(f"a request: {request.url[:200]}")
 
 
-def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageServer, str]) -> None:
-    server, token = server
+def test_hostile_document_runs_no_script(browser: Browser, server_and_token: tuple[PageServer, str]) -> None:
+    server, token = server_and_token
     context = create_context(browser, server, token)
     page = context.new_page()
-    recorder = EventRecorder(page, server.url)
+    recorder = ForbiddenEventRecorder(page, server.url)
     documents = make_hostile_documents()
     urls = ["/", *(f"/doc/{quote(path)}" for path in documents)]
     sampled_paths = list(documents)[:: max(1, len(documents) // 12)]
@@ -78,13 +79,13 @@ def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageSer
         response = page.goto(url)
         assert response is not None
         assert response.status in (200, 404), url
-        page.evaluate(SEND_EVENTS)
+        page.evaluate(SEND_EVENTS_SCRIPT)
         page.wait_for_timeout(10)
         problems = [*recorder.events]
         recorder.events.clear()
-        if page.evaluate(HAS_RUN):
+        if page.evaluate(HAS_RUN_SCRIPT):
             problems.append("a script of the document ran")
-        schemes = set(page.evaluate(LINK_SCHEMES)) - {"http:", "https:", "mailto:"}
+        schemes = set(page.evaluate(LINK_SCHEMES_SCRIPT)) - {"http:", "https:", "mailto:"}
         if schemes:
             problems.append(f"links to {sorted(schemes)}")
         if not page.url.startswith(f"{server.url}{url.partition('?')[0][:5]}"):
@@ -98,12 +99,12 @@ def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageSer
 def test_recorder_detects_events_of_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
     """Check that the recorder detects each event on an unprotected page."""
     page = browser.new_page()
-    recorder = EventRecorder(page, "http://127.0.0.1:1")
+    recorder = ForbiddenEventRecorder(page, "http://127.0.0.1:1")
     page.set_content(
         "<img src='http://attacker.invalid/x.png' onerror='window.docyardPwned=1'>"
         "<a href='javascript:1'>x</a><script>alert(1); throw Error('seen')</script>"
     )
-    page.wait_for_function(HAS_RUN)
+    page.wait_for_function(HAS_RUN_SCRIPT)
     assert {event.partition(":")[0] for event in recorder.events} == {
         "a dialog",
         "a request",

@@ -1,4 +1,4 @@
-"""A review without a mouse: by the page's keys, and by Tab, Space and Enter."""
+"""A review without a mouse: with the page's shortcut keys, and with Tab, Space and Enter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def focus_by_tab(page: Page, element: Locator) -> None:
 
 
 def press_keys(page: Page, *keys: str) -> None:
-    """Press keys of the page after its script is loaded, because a heading appears earlier."""
+    """Press keys when the page is loaded: its headings are visible before its script handles keys."""
     page.wait_for_load_state()
     for key in keys:
         page.keyboard.press(key)
@@ -102,7 +102,7 @@ def test_review_works_with_the_keyboard_alone(
 
 
 def open_proposal(page: Page, title: str) -> None:
-    """Open the list of proposals with its key, and then a proposal."""
+    """Open the list of proposals with its shortcut keys, and then a proposal."""
     from playwright.sync_api import expect
 
     press_keys(page, "Escape", "g", "p")

@@ -90,10 +90,10 @@ def test_live_update_preserves_an_edited_title(sample_site: SampleSite, ana_page
     expect(ana_page.get_by_label("Title")).to_have_value("Half a tit")
 
 
-def test_merge_in_another_window_updates_the_page(
+def test_merge_in_two_windows_makes_one_merge_commit(
     sample_site: SampleSite, ana_page: Page, sign_in: SignIn
 ) -> None:
-    """Press the merge button in both windows; the second window shows the existing merge."""
+    """Press the merge button in both windows: the second window shows the first merge."""
     from playwright.sync_api import expect
 
     with sample_site.server.connect_agent() as agent:
@@ -120,7 +120,7 @@ def test_merge_in_another_window_updates_the_page(
 
 
 def test_unrelated_commit_causes_no_notice(sample_site: SampleSite, ana_page: Page) -> None:
-    """Check that changes by the page's scripts do not cause a notice."""
+    """Check that elements which the page's scripts have changed do not count as a change of the page."""
     from playwright.sync_api import expect
 
     ana_page.goto("/doc/api/tracking.md#rate-limits")

@@ -1,4 +1,4 @@
-"""Pages in each medium: dark or light by the system or the reader, and only text in print."""
+"""Pages on a screen, in the theme of the system or of the reader, and in print."""
 
 from __future__ import annotations
 

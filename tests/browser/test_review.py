@@ -92,7 +92,7 @@ def approve_proposal(page: Page) -> None:
 
 
 def merge_proposal(page: Page) -> None:
-    """Merge a proposal after the page shows another reviewer's approval."""
+    """Merge the proposal of a page; the page updates itself after another reviewer's approval."""
     from playwright.sync_api import expect
 
     page.locator("summary", has_text="Merge").click()

@@ -38,25 +38,29 @@ def unpack(folder: Path) -> OldData:
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> OldData:
+def old_copy(tmp_path: Path) -> OldData:
     """Return a copy of the data that a test may change."""
     return unpack(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> OldData:
+def shared_copy(tmp_path_factory: pytest.TempPathFactory) -> OldData:
     """Return the copy that tests only read."""
     return unpack(tmp_path_factory.mktemp("version-0.1.0"))
 
 
 @pytest.fixture(scope="session")
-def client(shared: OldData) -> Iterator[Client]:
+def client(shared_copy: OldData) -> Iterator[Client]:
     """Yield a client of a server of the present version that serves the shared copy."""
-    with shared.present.serve("-C", shared.repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
+    with shared_copy.present.serve(
+        "-C", shared_copy.repo.path, "--no-sync", "--toolsets", TOOLSETS
+    ) as client:
         yield client
 
 
 @pytest.fixture
 def serve() -> Callable[..., Any]:
     """Return a function that starts a server of the present version, with all tools, for a copy."""
-    return lambda old: old.present.serve("-C", old.repo.path, "--no-sync", "--toolsets", TOOLSETS)
+    return lambda old_copy: old_copy.present.serve(
+        "-C", old_copy.repo.path, "--no-sync", "--toolsets", TOOLSETS
+    )

@@ -15,15 +15,20 @@ from typing import NamedTuple
 import pytest
 
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
-from tests.compatibility.write_archive import START_TIME, TOOLSETS, leave_killed_writer, succeed
+from tests.compatibility.write_archive import (
+    START_TIME,
+    TOOLSETS,
+    call_successfully,
+    create_repository_of_killed_writer,
+)
 from tests.faults.support.repo_template import check_no_leftovers
 from tests.repositories import Repo, create_bare_repository, create_repository
 
-SHARED = "guides/shared.md"
+SHARED_PATH = "guides/shared.md"
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\nchecks = []\n'
 FILES = {
     "docyard.toml": SETTINGS,
-    SHARED: "# Shared\n\n## Log\n\nFirst.\n\n## Tasks\n\n- [ ] First\n",
+    SHARED_PATH: "# Shared\n\n## Log\n\nFirst.\n\n## Tasks\n\n- [ ] First\n",
     "specs/api.md": "# Interface\n\n## Limits\n\nA hundred.\n",
 }
 
@@ -38,7 +43,7 @@ class AcknowledgedWrite(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def code_0_1_0(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         return extract_code(VERSION_0_1_0, tmp_path_factory.mktemp("code-0.1.0"))
     except NoSuchCode as error:
@@ -46,9 +51,9 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def versions(code: Path, tmp_path: Path) -> tuple[Version, Version]:
+def versions(code_0_1_0: Path, tmp_path: Path) -> tuple[Version, Version]:
     """Return both versions, for the same user."""
-    return Version(code, tmp_path / "home"), Version(ROOT, tmp_path / "home")
+    return Version(code_0_1_0, tmp_path / "home"), Version(ROOT, tmp_path / "home")
 
 
 def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -> None:
@@ -62,7 +67,7 @@ def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -
 
 
 def call_until_accepted(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    """Repeat a call with its key until it is not refused as busy; return the response."""
+    """Repeat a call with its idempotency key until the server is not busy; return the response."""
     for _ in range(200):
         response = client.call(tool, **arguments)
         if response.get("code") not in {"BUSY", "LOCKED"}:
@@ -72,17 +77,22 @@ def call_until_accepted(client: Client, tool: str, arguments: dict[str, object])
 
 
 def make_calls(word: str, proposal: str) -> list[tuple[str, str, dict[str, object]]]:
-    """Return the calls of a round, each with its text, tool and arguments."""
+    """Return the calls of a round, each as the text that it writes, the tool and the arguments."""
     return [
         (
             f"Line {word}log.",
             "edit_document",
-            {"operation": "append_content", "file": SHARED, "slug": "log", "content": f"Line {word}log."},
+            {
+                "operation": "append_content",
+                "file": SHARED_PATH,
+                "slug": "log",
+                "content": f"Line {word}log.",
+            },
         ),
         (
             f"Do {word}task\n",
             "edit_document",
-            {"operation": "add_task", "file": SHARED, "slug": "tasks", "title": f"Do {word}task"},
+            {"operation": "add_task", "file": SHARED_PATH, "slug": "tasks", "title": f"Do {word}task"},
         ),
         (
             f"Says {word}own.",
@@ -98,7 +108,7 @@ def make_calls(word: str, proposal: str) -> list[tuple[str, str, dict[str, objec
 
 
 class Writer(threading.Thread):
-    """A client that writes to a shared and to a separate document, comments, and searches."""
+    """A client that writes to a shared document and to new documents, adds comments, and searches."""
 
     def __init__(self, client: Client, name: str, rounds: int, proposal: str) -> None:
         super().__init__(name=name)
@@ -117,12 +127,12 @@ class Writer(threading.Thread):
         for number, (text, tool, arguments) in enumerate(make_calls(word, self._proposal)):
             key = f"{word}-{number}"
             response = call_until_accepted(self._client, tool, {**arguments, "idempotency_key": key})
-            mark = re.findall(rf"{word}[a-z]+", text)[0]
+            written_word = re.findall(rf"{word}[a-z]+", text)[0]
             if tool == "update_proposal":
-                self.writes.append(AcknowledgedWrite(mark, text, comment=str(response["comment"])))
+                self.writes.append(AcknowledgedWrite(written_word, text, comment=str(response["comment"])))
             else:
-                self.writes.append(AcknowledgedWrite(mark, text, commit=str(response["commit"])))
-        hits = succeed(self._client, "search_docs", query=f"{word}own")["hits"]
+                self.writes.append(AcknowledgedWrite(written_word, text, commit=str(response["commit"])))
+        hits = call_successfully(self._client, "search_docs", query=f"{word}own")["hits"]
         assert [hit["filepath"] for hit in hits] == [f"own-{word}own.md"]
 
 
@@ -135,7 +145,9 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
 ) -> None:
     repo = (create_bare_repository if kind == "bare" else create_repository)(tmp_path / "repo", FILES)
     with run_servers(versions, repo, writer_count) as clients:
-        proposal = succeed(clients[0], "create_proposal", title="Talked about", description="")["proposal"]
+        proposal = call_successfully(clients[0], "create_proposal", title="Talked about", description="")[
+            "proposal"
+        ]
         threads = [
             Writer(client, f"w{number}", rounds, str(proposal)) for number, client in enumerate(clients)
         ]
@@ -156,7 +168,7 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
     for version in versions:
         problems = find_problems(version, repo)
         # After the exit of the older version, its index folder is unused, which is reported.
-        assert [write for write in problems if "index folder of earlier versions" not in write] == []
+        assert [problem for problem in problems if "index folder of earlier versions" not in problem] == []
     assert repo.fsck() == ""
     if kind != "bare":
         assert repo.status() == ""
@@ -167,7 +179,7 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
 
 @contextmanager
 def run_servers(versions: tuple[Version, Version], repo: Repo, count: int) -> Iterator[list[Client]]:
-    """Start equal numbers of servers of both versions."""
+    """Start `count` servers of each version, and yield their clients."""
     with ExitStack() as stack:
         yield [
             stack.enter_context(
@@ -207,7 +219,9 @@ def check_reads(client: Client, proposal: str, writes: list[AcknowledgedWrite]) 
     comments: list[str] = []
     cursor: dict[str, str] = {}
     while True:
-        page = succeed(client, "view_proposal", proposal=proposal, comments=True, limit=50, **cursor)
+        page = call_successfully(
+            client, "view_proposal", proposal=proposal, comments=True, limit=50, **cursor
+        )
         comments += [comment["comment"] for comment in page["comments"]]
         if page["next_cursor"] is None:
             break
@@ -220,9 +234,9 @@ def check_searches(client: Client, writes: list[AcknowledgedWrite]) -> None:
     """Check that a search finds each word of the shared document in its section."""
     for write in writes:
         if write.word.endswith(("log", "task")):
-            hits = succeed(client, "search_docs", query=write.word)["hits"]
+            hits = call_successfully(client, "search_docs", query=write.word)["hits"]
             section = "log" if write.word.endswith("log") else "tasks"
-            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], write
+            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED_PATH}#{section}"], write
 
 
 @pytest.fixture(params=[pytest.param("0.1.0 merges", marks=pytest.mark.slow), "present merges"])
@@ -243,22 +257,24 @@ def test_proposal_is_approved_and_merged_by_the_other_version(
     )
     reviewer.variables["DOCYARD_TOKEN"] = output.split()[0]
     with agent.serve(*repository_options, "--no-sync", "--toolsets", TOOLSETS) as client:
-        proposal = succeed(client, "create_proposal", title="Raise the limit", description="")["proposal"]
+        proposal = call_successfully(client, "create_proposal", title="Raise the limit", description="")[
+            "proposal"
+        ]
         edit = {
             "operation": "replace_text",
             "file": "specs/api.md",
             "old": "A hundred.",
             "new": "Two hundred.",
         }
-        succeed(client, "edit_document", **edit, proposal=proposal)
-        succeed(client, "update_proposal", proposal=proposal, action="submit")
+        call_successfully(client, "edit_document", **edit, proposal=proposal)
+        call_successfully(client, "update_proposal", proposal=proposal, action="submit")
         reviewer.run("proposals", "approve", proposal, *repository_options)
-        assert succeed(client, "view_proposal", proposal=proposal)["state"] == "approved"
+        assert call_successfully(client, "view_proposal", proposal=proposal)["state"] == "approved"
         reviewer.run("proposals", "merge", proposal, *repository_options)
-        assert succeed(client, "view_proposal", proposal=proposal)["state"] == "merged"
-        assert [hit["chunk_id"] for hit in succeed(client, "search_docs", query='"two hundred"')["hits"]] == [
-            "specs/api.md#limits"
-        ]
+        assert call_successfully(client, "view_proposal", proposal=proposal)["state"] == "merged"
+        assert [
+            hit["chunk_id"] for hit in call_successfully(client, "search_docs", query='"two hundred"')["hits"]
+        ] == ["specs/api.md#limits"]
     assert "Two hundred." in repo.git("show", "HEAD:specs/api.md")
 
 
@@ -268,7 +284,9 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
 ) -> None:
     """Check that 0.1.0 recovers with the journal, or changes nothing if the journal has a later version."""
     old_version, present = versions
-    leave_killed_writer(Version(present.code, present.home, START_TIME), tmp_path / "repo", when)
+    create_repository_of_killed_writer(
+        Version(present.code, present.home, START_TIME), tmp_path / "repo", when
+    )
     repo = Repo(tmp_path / "repo")
     base = repo.head()
     edit = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}

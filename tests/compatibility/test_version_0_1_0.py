@@ -1,6 +1,7 @@
 """The data of 0.1.0 in the present version: addresses, links, comments, seals, trailers, cursors, journals.
 
-`DERIVED` lists the addresses that 0.1.0 derived from headings with attribute lists (`{ #id }`, `{: #id }`).
+`DERIVED_ADDRESSES` contains the addresses that 0.1.0 derived from headings with attribute lists: `{ #id }` or
+`{: #id }`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ import pytest
 
 from tests.compatibility.conftest import OldData
 from tests.compatibility.versions import Client
-from tests.compatibility.write_archive import FILES, succeed
+from tests.compatibility.write_archive import FILES, call_successfully
 from tests.faults.support.repo_template import check_no_leftovers
 from tests.loops import loop_over
 from tests.repositories import Repo
 
 Serve = Callable[[OldData], Any]
 
-# Each address of 0.1.0, the word of its section, and the id in its heading.
-DERIVED = [
+# Each entry contains an address of 0.1.0, the word in its section, and the id in its heading.
+DERIVED_ADDRESSES = [
     ("first-steps--first-steps-", "word01", "first-steps"),
     ("first-steps--first-steps-/inner-part", "word02", None),
     ("next-steps--next-steps-step-", "word03", "next-steps"),
@@ -31,10 +32,10 @@ DERIVED = [
 GUIDE = "guides/start.md"
 
 # The response to a retry may have other values in these fields: advice, and the present state.
-ADVICE = {"next_step", "hints", "note", "warnings"}
-PRESENT = {"changed", "state"}
+ADVICE_FIELDS = {"next_step", "hints", "note", "warnings"}
+PRESENT_STATE_FIELDS = {"changed", "state"}
 # The response to a retry of a direct write that became a proposal does not have these fields, as in 0.1.0.
-REDIRECTED = {"branch", "protected"}
+REDIRECTION_FIELDS = {"branch", "protected"}
 
 
 def list_refs(repo: Repo) -> str:
@@ -43,63 +44,73 @@ def list_refs(repo: Repo) -> str:
 
 def select_repeated_fields(tool: str, response: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that must be equal after a retry. The commit of a comment is the proposal's tip."""
-    ignored_fields = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
+    ignored_fields = (
+        ADVICE_FIELDS | PRESENT_STATE_FIELDS | (REDIRECTION_FIELDS if tool == "edit_document" else {"commit"})
+    )
     return {name: value for name, value in response.items() if name not in ignored_fields}
 
 
-def test_every_old_address_resolves_to_its_section(shared: OldData, client: Client) -> None:
-    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
-    assert len(shared.facts["addresses"]) >= 20
-    for address, expected_section in shared.facts["addresses"].items():
+def test_every_old_address_resolves_to_its_section(shared_copy: OldData, client: Client) -> None:
+    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED_ADDRESSES}
+    assert len(shared_copy.facts["addresses"]) >= 20
+    for address, expected_section in shared_copy.facts["addresses"].items():
         if address in derived:
             continue
         file, _, slug = address.partition("#")
-        section = succeed(client, "read_section", file_path=file, section_heading=slug)
+        section = call_successfully(client, "read_section", file_path=file, section_heading=slug)
         assert (section["section"], section["heading"]) == (slug, expected_section["title"])
-        document = succeed(client, "view_document", file=file, slug=slug)
-        chunk = succeed(client, "get_doc", chunk_id=address)
+        document = call_successfully(client, "view_document", file=file, slug=slug)
+        chunk = call_successfully(client, "get_doc", chunk_id=address)
         for response in (section, document, chunk):
             assert (expected_section["word"] or "") in json.dumps(response, ensure_ascii=False)
 
 
-@loop_over(("slug", "word", "id"), DERIVED)
+@loop_over(("slug", "word", "id"), DERIVED_ADDRESSES)
 def test_address_derived_from_attribute_list_still_resolves(
     client: Client, slug: str, word: str, id: str | None
 ) -> None:
-    section = succeed(client, "read_section", file_path=GUIDE, section_heading=slug)
+    section = call_successfully(client, "read_section", file_path=GUIDE, section_heading=slug)
     assert section["content"].startswith("#")
     assert re.findall(r"word\d\d", section["content"])[0] == word
-    document = succeed(client, "view_document", file=GUIDE, slug=slug)
-    chunk = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
+    document = call_successfully(client, "view_document", file=GUIDE, slug=slug)
+    chunk = call_successfully(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
     assert word in json.dumps(document)
     assert word in json.dumps(chunk)
 
 
 @pytest.mark.parametrize(
     ("slug", "word", "id"),
-    [DERIVED[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in DERIVED[1:])],
+    [DERIVED_ADDRESSES[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in DERIVED_ADDRESSES[1:])],
 )
 def test_write_to_derived_address_changes_its_section(
-    old: OldData, serve: Serve, slug: str, word: str, id: str | None
+    old_copy: OldData, serve: Serve, slug: str, word: str, id: str | None
 ) -> None:
-    with serve(old) as client:
-        succeed(client, "edit_document", operation="append_content", file=GUIDE, slug=slug, content="word99")
-    text = old.repo.git("show", f"HEAD:{GUIDE}")
+    with serve(old_copy) as client:
+        call_successfully(
+            client, "edit_document", operation="append_content", file=GUIDE, slug=slug, content="word99"
+        )
+    text = old_copy.repo.git("show", f"HEAD:{GUIDE}")
     # The appended text follows the last word of the section, and no heading is changed.
     assert re.search(rf"{word}\n(\n### Inner part\n\nword\d\d\n)?\nword99\n", text)
     assert {line for line in FILES[GUIDE].splitlines() if "{" in line} <= set(text.splitlines())
 
 
-def test_links_valid_in_0_1_0_are_still_valid(shared: OldData) -> None:
-    repository_options = ("-C", shared.repo.path, "--json")
-    for address in (f"{GUIDE}#{DERIVED[0][0]}", f"{GUIDE}#{DERIVED[2][0]}", "specs/api.md#errors-1"):
-        data = json.loads(shared.present.run("links", address, "--backlinks", *repository_options))
+def test_links_valid_in_0_1_0_are_still_valid(shared_copy: OldData) -> None:
+    repository_options = ("-C", shared_copy.repo.path, "--json")
+    for address in (
+        f"{GUIDE}#{DERIVED_ADDRESSES[0][0]}",
+        f"{GUIDE}#{DERIVED_ADDRESSES[2][0]}",
+        "specs/api.md#errors-1",
+    ):
+        data = json.loads(shared_copy.present.run("links", address, "--backlinks", *repository_options))
         assert [link["from"].partition("#")[0] for link in data["backlinks"]] == [GUIDE]
     assert (
-        len(json.loads(shared.present.run("links", GUIDE, "--outgoing", *repository_options))["outgoing"])
+        len(
+            json.loads(shared_copy.present.run("links", GUIDE, "--outgoing", *repository_options))["outgoing"]
+        )
         == 5
     )
-    assert json.loads(shared.present.run("links", "--broken", *repository_options))["broken"] == []
+    assert json.loads(shared_copy.present.run("links", "--broken", *repository_options))["broken"] == []
 
 
 def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
@@ -107,18 +118,18 @@ def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
     assert "guides/markup.md" in json.dumps(response)
 
 
-def test_comments_have_their_old_positions(shared: OldData, client: Client) -> None:
+def test_comments_have_their_old_positions(shared_copy: OldData, client: Client) -> None:
     count = 0
-    for proposal, comments in shared.facts["comments"].items():
-        response = succeed(client, "view_proposal", proposal=proposal, comments=True)
+    for proposal, comments in shared_copy.facts["comments"].items():
+        response = call_successfully(client, "view_proposal", proposal=proposal, comments=True)
         present_comments = {comment["comment"]: comment for comment in response["comments"]}
         assert present_comments.keys() == {comment["comment"] for comment in comments}
         for comment in comments:
             present_comment = present_comments[comment["comment"]]
             for name in ("text", "file", "author", "time", "now", "quote"):
                 assert present_comment.get(name) == comment.get(name), (proposal, comment)
-            if comment.get("slug") in {slug for slug, _, _ in DERIVED}:
-                text = succeed(
+            if comment.get("slug") in {slug for slug, _, _ in DERIVED_ADDRESSES}:
+                text = call_successfully(
                     client, "read_section", file_path=GUIDE, section_heading=present_comment["slug"]
                 )
                 assert "word03" in text["content"]
@@ -128,8 +139,8 @@ def test_comments_have_their_old_positions(shared: OldData, client: Client) -> N
     assert count >= 19
 
 
-def test_proposals_have_their_old_states(shared: OldData, client: Client) -> None:
-    assert set(shared.facts["states"].values()) == {
+def test_proposals_have_their_old_states(shared_copy: OldData, client: Client) -> None:
+    assert set(shared_copy.facts["states"].values()) == {
         "draft",
         "open",
         "changes_requested",
@@ -137,70 +148,76 @@ def test_proposals_have_their_old_states(shared: OldData, client: Client) -> Non
         "merged",
         "closed",
     }
-    for proposal, state in shared.facts["states"].items():
-        assert succeed(client, "view_proposal", proposal=proposal)["state"] == state
+    for proposal, state in shared_copy.facts["states"].items():
+        assert call_successfully(client, "view_proposal", proposal=proposal)["state"] == state
 
 
-def test_sealed_approval_counts_and_its_proposal_is_merged(old: OldData, serve: Serve) -> None:
-    proposal = old.facts["proposals"]["approved"]["id"]
-    page = json.loads(old.act_as("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
+def test_sealed_approval_counts_and_its_proposal_is_merged(old_copy: OldData, serve: Serve) -> None:
+    proposal = old_copy.facts["proposals"]["approved"]["id"]
+    page = json.loads(
+        old_copy.act_as("ana").run("proposals", "show", proposal, "-C", old_copy.repo.path, "--json")
+    )
     assert page["missing"] == []
-    old.act_as("ana").run("proposals", "merge", proposal, "-C", old.repo.path)
-    assert "word24 approved" in old.repo.git("show", "HEAD:specs/api.md")
-    trailers = old.repo.git("log", "-1", "--format=%(trailers)")
+    old_copy.act_as("ana").run("proposals", "merge", proposal, "-C", old_copy.repo.path)
+    assert "word24 approved" in old_copy.repo.git("show", "HEAD:specs/api.md")
+    trailers = old_copy.repo.git("log", "-1", "--format=%(trailers)")
     assert f"Docyard-Proposal: {proposal}" in trailers
     assert "Docyard-Person: ana" in trailers
-    with serve(old) as client:
-        assert succeed(client, "view_proposal", proposal=proposal)["state"] == "merged"
+    with serve(old_copy) as client:
+        assert call_successfully(client, "view_proposal", proposal=proposal)["state"] == "merged"
 
 
-def test_changed_seal_does_not_count(old: OldData) -> None:
+def test_changed_seal_does_not_count(old_copy: OldData) -> None:
     """Check that seals are verified; without this check, the previous test could pass without seals."""
-    folder = old.folder / "discussion"
-    old.repo.git("worktree", "add", "-q", str(folder), "docyard/discussion")
+    folder = old_copy.folder / "discussion"
+    old_copy.repo.git("worktree", "add", "-q", str(folder), "docyard/discussion")
     change_count = 0
     for file in folder.rglob("*"):
         if file.is_file() and ".git" not in file.name and b'"seal"' in (data := file.read_bytes()):
             file.write_bytes(
-                re.sub(rb'("seal": *")(.)', lambda m: m[1] + (b"1" if m[2] == b"0" else b"0"), data)
+                re.sub(
+                    rb'("seal": *")(.)', lambda match: match[1] + (b"1" if match[2] == b"0" else b"0"), data
+                )
             )
             change_count += 1
     assert change_count
     Repo(folder).commit({})
-    proposal = old.facts["proposals"]["approved"]["id"]
-    page = json.loads(old.act_as("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
+    proposal = old_copy.facts["proposals"]["approved"]["id"]
+    page = json.loads(
+        old_copy.act_as("ana").run("proposals", "show", proposal, "-C", old_copy.repo.path, "--json")
+    )
     assert page["missing"] != []
 
 
-def test_open_proposal_is_approved_and_merged(old: OldData) -> None:
-    proposal, repository_options = old.facts["proposals"]["open"]["id"], ("-C", old.repo.path)
-    old.act_as("ana").run("proposals", "approve", proposal, *repository_options)
-    old.act_as("ana").run("proposals", "merge", proposal, *repository_options)
-    assert "word22 opened" in old.repo.git("show", "HEAD:specs/api.md")
+def test_open_proposal_is_approved_and_merged(old_copy: OldData) -> None:
+    proposal, repository_options = old_copy.facts["proposals"]["open"]["id"], ("-C", old_copy.repo.path)
+    old_copy.act_as("ana").run("proposals", "approve", proposal, *repository_options)
+    old_copy.act_as("ana").run("proposals", "merge", proposal, *repository_options)
+    assert "word22 opened" in old_copy.repo.git("show", "HEAD:specs/api.md")
 
 
-def test_retry_returns_the_first_answer(shared: OldData, client: Client) -> None:
-    before = list_refs(shared.repo)
-    calls = [*shared.facts["retries"]]
-    for proposal in shared.facts["proposals"].values():
+def test_retry_returns_the_first_answer(shared_copy: OldData, client: Client) -> None:
+    before = list_refs(shared_copy.repo)
+    calls = [*shared_copy.facts["retries"]]
+    for proposal in shared_copy.facts["proposals"].values():
         calls += proposal["retries"]
     assert len(calls) >= 30
     for call in calls:
-        response = succeed(client, call["tool"], **call["arguments"])
+        response = call_successfully(client, call["tool"], **call["arguments"])
         expected = select_repeated_fields(call["tool"], call["answer"])
         assert {name: response.get(name) for name in expected} == expected, call
-    assert list_refs(shared.repo) == before
+    assert list_refs(shared_copy.repo) == before
 
 
-def test_key_of_another_call_is_refused(shared: OldData, client: Client) -> None:
-    call = shared.facts["retries"][1]
+def test_idempotency_key_of_another_call_is_refused(shared_copy: OldData, client: Client) -> None:
+    call = shared_copy.facts["retries"][1]
     response = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
     assert response["code"] == "IDEMPOTENCY_KEY_REUSED"
 
 
-def test_history_names_the_same_commits_tools_and_proposals(shared: OldData, client: Client) -> None:
-    expected_history = shared.facts["history"]
-    history = succeed(client, "view_history", file="specs/api.md")
+def test_history_names_the_same_commits_tools_and_proposals(shared_copy: OldData, client: Client) -> None:
+    expected_history = shared_copy.facts["history"]
+    history = call_successfully(client, "view_history", file="specs/api.md")
     [name] = [name for name, value in expected_history.items() if isinstance(value, list)]
     assert expected_history[name]
     assert len(expected_history[name]) == len(history[name])
@@ -208,12 +225,12 @@ def test_history_names_the_same_commits_tools_and_proposals(shared: OldData, cli
         assert {key: after.get(key) for key in before} == before
 
 
-def test_tasks_have_their_old_addresses(old: OldData, serve: Serve) -> None:
-    expected_tasks = old.facts["tasks"]["sections"]["tasks"]
-    with serve(old) as client:
-        tasks = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
+def test_tasks_have_their_old_addresses(old_copy: OldData, serve: Serve) -> None:
+    expected_tasks = old_copy.facts["tasks"]["sections"]["tasks"]
+    with serve(old_copy) as client:
+        tasks = call_successfully(client, "view_document", file="specs/api.md")["sections"]["tasks"]
         assert {name: tasks[name] for name in expected_tasks} == expected_tasks
-        response = succeed(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
+        response = call_successfully(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
         assert response["progress"] == {"total": 1, "completed": 0}
 
 
@@ -226,8 +243,8 @@ GET_ITEMS = {
 
 
 @loop_over("kind", GET_ITEMS)
-def test_old_cursor_continues_or_is_stale(shared: OldData, client: Client, kind: str) -> None:
-    call = shared.facts["pages"][kind]
+def test_old_cursor_returns_next_page_or_is_stale(shared_copy: OldData, client: Client, kind: str) -> None:
+    call = shared_copy.facts["pages"][kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
     limit = call["arguments"]["limit"]
     response = client.call(call["tool"], **call["arguments"], cursor=cursor)
@@ -235,14 +252,16 @@ def test_old_cursor_continues_or_is_stale(shared: OldData, client: Client, kind:
         assert response["code"] == "CURSOR_STALE"
         assert response["fix"]
         return
-    full_page = succeed(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
+    full_page = call_successfully(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
     assert GET_ITEMS[kind](response) == GET_ITEMS[kind](full_page)[limit:]
 
 
 def check_searches(facts: dict[str, Any], client: Client) -> None:
-    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
+    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED_ADDRESSES}
     for query, expected in facts["searches"].items():
-        hits = [hit["chunk_id"] for hit in succeed(client, "search_docs", query=query, limit=20)["hits"]]
+        hits = [
+            hit["chunk_id"] for hit in call_successfully(client, "search_docs", query=query, limit=20)["hits"]
+        ]
         if derived & {*expected}:
             assert len(hits) == len(expected)
             assert hits[0].startswith(f"{GUIDE}#first-steps")
@@ -250,28 +269,30 @@ def check_searches(facts: dict[str, Any], client: Client) -> None:
             assert hits == expected
 
 
-def test_searches_return_their_old_results(shared: OldData, client: Client) -> None:
-    assert list((shared.repo.path / ".git/docyard/index").iterdir())
-    check_searches(shared.facts, client)
+def test_searches_return_their_old_results(shared_copy: OldData, client: Client) -> None:
+    assert list((shared_copy.repo.path / ".git/docyard/index").iterdir())
+    check_searches(shared_copy.facts, client)
 
 
 @pytest.mark.parametrize("is_sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_old_artifact_is_served(old: OldData, is_sealed: bool) -> None:
-    options = ("--index", old.folder / "artifact", "--read-only", "--toolsets", "search,reading")
-    with old.present.serve(*options, *(("--key", old.folder / "site.key") if is_sealed else ())) as client:
-        check_searches(old.facts, client)
+def test_old_artifact_is_served(old_copy: OldData, is_sealed: bool) -> None:
+    options = ("--index", old_copy.folder / "artifact", "--read-only", "--toolsets", "search,reading")
+    with old_copy.present.serve(
+        *options, *(("--key", old_copy.folder / "site.key") if is_sealed else ())
+    ) as client:
+        check_searches(old_copy.facts, client)
         slug = "endpoints/search"
-        section = succeed(client, "read_section", file_path="specs/api.md", section_heading=slug)
+        section = call_successfully(client, "read_section", file_path="specs/api.md", section_heading=slug)
         assert "word22" in section["content"]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_crashed_publication_is_rolled_back_or_completed(old: OldData, when: str) -> None:
-    repo = Repo(old.folder / when)
+def test_crashed_publication_is_rolled_back_or_completed(old_copy: OldData, when: str) -> None:
+    repo = Repo(old_copy.folder / when)
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
-    with old.present.serve("-C", repo.path, "--no-sync") as client:
-        response = succeed(client, "edit_document", **arguments, idempotency_key="crash-1")
+    with old_copy.present.serve("-C", repo.path, "--no-sync") as client:
+        response = call_successfully(client, "edit_document", **arguments, idempotency_key="crash-1")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert response["commit"] == repo.head()
     assert (base == repo.head()) == (when == "after")
@@ -280,13 +301,13 @@ def test_crashed_publication_is_rolled_back_or_completed(old: OldData, when: str
     check_no_leftovers(repo.path / ".git")
 
 
-def test_read_only_server_changes_no_refs(old: OldData) -> None:
-    before = list_refs(old.repo)
-    server = old.present.serve(
-        "-C", old.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"
+def test_read_only_server_changes_no_refs(old_copy: OldData) -> None:
+    before = list_refs(old_copy.repo)
+    server = old_copy.present.serve(
+        "-C", old_copy.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"
     )
     with server as client:
-        check_searches(old.facts, client)
-    assert list_refs(old.repo) == before
-    assert (old.repo.status(), old.repo.fsck()) == ("", "")
-    assert old.repo.head() == old.facts["head"]
+        check_searches(old_copy.facts, client)
+    assert list_refs(old_copy.repo) == before
+    assert (old_copy.repo.status(), old_copy.repo.fsck()) == ("", "")
+    assert old_copy.repo.head() == old_copy.facts["head"]

@@ -24,7 +24,7 @@ _PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
 
 class NoSuchCode(Exception):
-    """An error: the commit of a version is not in this clone."""
+    """The commit of a version is not in this clone."""
 
 
 def extract_code(commit: str, folder: Path) -> Path:
@@ -79,7 +79,7 @@ class Client:
 
 @dataclass(slots=True)
 class Version:
-    """The code of a version, and a user without settings with the home folder `home`.
+    """The code of a version, and the home folder of a user without settings.
 
     With `timestamp`, the clock and the random numbers of each process are fixed, so the same calls write the
     same bytes.
@@ -107,7 +107,7 @@ class Version:
         }
 
     def command(self, *arguments: object) -> list[str]:
-        """Return the command line of a process."""
+        """Return the command line of a process; advance the fixed clock, if any, by a minute."""
         if self.timestamp is None:
             return [sys.executable, "-m", "docyard", *map(str, arguments)]
         self.timestamp += 60
@@ -133,7 +133,7 @@ class Version:
 
     @contextmanager
     def serve(self, *options: object) -> Iterator[Client]:
-        """Start a server, and stop it at the end by closing its input."""
+        """Start a server, yield its client, and stop the server by closing its input."""
         process = subprocess.Popen(
             self.command("serve", *options),
             cwd=self.code,

@@ -134,22 +134,24 @@ FILES = {
 }
 
 
-def write_contents(out: Path) -> dict[str, Any]:
-    """Write the contents of the archive into a folder and return the facts."""
+def write_contents(out_folder: Path) -> dict[str, Any]:
+    """Write the contents of the archive into a folder, and return the contents of `facts.json`."""
     with tempfile.TemporaryDirectory() as folder:
         code = extract_code(VERSION_0_1_0, Path(folder))
-        agent = Version(code, out / "home", START_TIME)
+        agent = Version(code, out_folder / "home", START_TIME)
         os.environ |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{START_TIME} +0000")
-        repo = repositories.create_repository(out / "repository", FILES)
-        facts = write_repository(repo, agent, out)
-        (out / "facts.json").write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False))
+        repo = repositories.create_repository(out_folder / "repository", FILES)
+        facts = write_repository(repo, agent, out_folder)
+        (out_folder / "facts.json").write_text(
+            json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
+        )
         for when in ("before", "after"):
-            leave_killed_writer(agent, out / when, when)
+            create_repository_of_killed_writer(agent, out_folder / when, when)
     return facts
 
 
-def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict[str, Any]:
-    """Run the usual calls of a team with 0.1.0, and return the responses."""
+def write_repository(repo: repositories.Repo, agent: Version, out_folder: Path) -> dict[str, Any]:
+    """Make the usual calls of a team with 0.1.0, and return the responses, secrets and counts."""
     secrets = {}
     for name, person in (("ana", "Ana Li"), ("ben", "Ben Ode")):
         output = agent.run(
@@ -165,13 +167,13 @@ def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict
         facts["proposals"] = write_proposals(client, repo, people)
         facts |= read_all(client)
     facts["secrets"] = secrets
-    agent.run("build", "-C", repo.path, "--out", out / "artifact", "--key", out / "site.key")
+    agent.run("build", "-C", repo.path, "--out", out_folder / "artifact", "--key", out_folder / "site.key")
     facts["head"] = repo.head()
     facts["commits"] = int(repo.git("rev-list", "--count", "HEAD"))
     return facts
 
 
-def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
+def call_successfully(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool and return its data. The call must succeed."""
     response = client.call(tool, **arguments)
     assert response.get("type") != "error", response
@@ -180,7 +182,7 @@ def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
 
 
 def write_documents(client: Client) -> dict[str, Any]:
-    """Write documents, sections and tasks to the branch; return each call, with its key, and its response."""
+    """Write documents, sections and tasks to the branch; return the recorded calls."""
     calls: list[tuple[str, dict[str, Any]]] = [
         (
             "create_document",
@@ -234,14 +236,17 @@ def write_documents(client: Client) -> dict[str, Any]:
 
 
 def record_call(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Call a tool and return the call with its response."""
-    return {"tool": tool, "arguments": arguments, "answer": succeed(client, tool, **arguments)}
+    """Call a tool, and return its name, arguments and response."""
+    return {"tool": tool, "arguments": arguments, "answer": call_successfully(client, tool, **arguments)}
 
 
 def write_proposals(
     client: Client, repo: repositories.Repo, people: dict[str, Version]
 ) -> dict[str, dict[str, Any]]:
-    """Open a proposal for each state, with comments on a section, a quote and a document."""
+    """Open a proposal for each state, with comments on a section, a quote and a document.
+
+    Return the id and the recorded calls of each proposal, by state.
+    """
     proposals_by_state: dict[str, dict[str, Any]] = {}
     edits = {
         "draft": ("guides/start.md", "word05", "word05 drafted"),
@@ -274,7 +279,7 @@ def write_proposals(
             arguments = {**comment, **position, "idempotency_key": f"comment-{name}-{state}"}
             retries.append(record_call(client, "update_proposal", arguments))
         if state != "draft":
-            succeed(client, "update_proposal", proposal=id, action="submit")
+            call_successfully(client, "update_proposal", proposal=id, action="submit")
         proposals_by_state[state] = {"id": id, "retries": retries}
     ids = {state: proposal["id"] for state, proposal in proposals_by_state.items()}
     ana, ben = people["ana"], people["ben"]
@@ -309,27 +314,28 @@ def write_proposals(
 
 
 def read_all(client: Client) -> dict[str, Any]:
-    """Return the response for every address, list and search."""
+    """Return the responses of the reading calls: addresses, proposals, history, tasks, pages, searches."""
     addresses: dict[str, dict[str, Any]] = {}
     for file in ("guides/start.md", "guides/angle.md", "guides/markup.md", "specs/api.md"):
-        for section in succeed(client, "list_sections", file_path=file)["outline"]:
+        for section in call_successfully(client, "list_sections", file_path=file)["outline"]:
             slug = section["address"]
-            text = succeed(client, "read_section", file_path=file, section_heading=slug)["content"]
+            text = call_successfully(client, "read_section", file_path=file, section_heading=slug)["content"]
             word = re.search(r"word\d\d", text)
             addresses[f"{file}#{slug}"] = {"title": section["title"], "word": word and word[0]}
     proposals = {
-        entry["proposal"]: succeed(client, "view_proposal", proposal=entry["proposal"])
-        for entry in succeed(client, "view_proposal", limit=50)["proposals"]
+        entry["proposal"]: call_successfully(client, "view_proposal", proposal=entry["proposal"])
+        for entry in call_successfully(client, "view_proposal", limit=50)["proposals"]
     }
     comments = {
-        id: succeed(client, "view_proposal", proposal=id, comments=True)["comments"] for id in proposals
+        id: call_successfully(client, "view_proposal", proposal=id, comments=True)["comments"]
+        for id in proposals
     }
     return {
         "addresses": addresses,
         "states": {id: page["state"] for id, page in proposals.items()},
         "comments": comments,
-        "history": succeed(client, "view_history", file="specs/api.md"),
-        "tasks": succeed(client, "view_document", file="specs/api.md"),
+        "history": call_successfully(client, "view_history", file="specs/api.md"),
+        "tasks": call_successfully(client, "view_document", file="specs/api.md"),
         "pages": {
             "search": record_call(client, "search_docs", {"query": "quagga", "limit": 10}),
             "documents": record_call(client, "list_documents", {"limit": 10}),
@@ -337,13 +343,16 @@ def read_all(client: Client) -> dict[str, Any]:
             "sections": record_call(client, "list_sections", {"file_path": "guides/start.md", "limit": 3}),
         },
         "searches": {
-            word: [hit["chunk_id"] for hit in succeed(client, "search_docs", query=word, limit=20)["hits"]]
+            word: [
+                hit["chunk_id"]
+                for hit in call_successfully(client, "search_docs", query=word, limit=20)["hits"]
+            ]
             for word in ("word01", "word22", "word25", "quagga", "schemas")
         },
     }
 
 
-def leave_killed_writer(agent: Version, folder: Path, when: str) -> None:
+def create_repository_of_killed_writer(agent: Version, folder: Path, when: str) -> None:
     """Write a repository whose writer was killed immediately before or after its commit."""
     repo = repositories.create_repository(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
     command = agent.command("serve", "-C", repo.path, "--no-sync")
@@ -374,7 +383,7 @@ def leave_killed_writer(agent: Version, folder: Path, when: str) -> None:
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write a folder as an archive without times and owners."""
+    """Write a folder as an archive, with a fixed time and without owners."""
 
     def remove_metadata(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = START_TIME, 0, 0, "", ""
@@ -388,11 +397,11 @@ def pack(folder: Path, archive: Path) -> None:
 def main() -> None:
     """Write the archive."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "fixture")
-        out.mkdir()
-        write_contents(out)
-        shutil.rmtree(out / "home" / "xdg_cache_home", ignore_errors=True)
-        pack(out, ARCHIVE)
+        out_folder = Path(folder, "fixture")
+        out_folder.mkdir()
+        write_contents(out_folder)
+        shutil.rmtree(out_folder / "home" / "xdg_cache_home", ignore_errors=True)
+        pack(out_folder, ARCHIVE)
     print(f"{ARCHIVE.name}: {ARCHIVE.stat().st_size:,} bytes")
 
 

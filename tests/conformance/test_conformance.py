@@ -1,4 +1,4 @@
-"""The conformance suite of the protocol, which tests `/mcp`. `make conformance` installs the suite.
+"""Run the conformance suite of the protocol against `/mcp`. `make conformance` installs the suite.
 
 Most scenarios need the tools, resources and prompts of the suite's own server. Scenarios that need only a
 server run here. `SKIPPED_SCENARIOS` lists the other scenarios with reasons, so that a new scenario of a later

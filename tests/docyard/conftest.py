@@ -1,4 +1,4 @@
-"""Fixtures: a separate home folder for each test, without the user's Git settings and index key."""
+"""Fixtures: a home folder for each test, without the user's settings and index key, and a repository."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def descriptors(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
         reader, writer = os.pipe()
     else:
         reader, writer = (end.detach() for end in socket.socketpair())
-    numbers = {end: os.fstat(end).st_ino for end in (reader, writer)}
+    inodes = {end: os.fstat(end).st_ino for end in (reader, writer)}
     yield reader, writer
-    for end, number in numbers.items():
+    for end, inode in inodes.items():
         with suppress(OSError):  # a test may have closed it, and another file may have its descriptor now
-            if os.fstat(end).st_ino == number:
+            if os.fstat(end).st_ino == inode:
                 os.close(end)
 
 
@@ -89,7 +89,7 @@ def repo(tmp_path: Path, git: Git) -> Path:
 
 @pytest.fixture
 def git(tmp_path: Path) -> Git:
-    """Run the git program in the folder of `repo`, or in `cwd`; the result is its output."""
+    """Return a function that runs git in the folder of `repo`, or in `cwd`, and returns its output."""
 
     def run(*arguments: str, cwd: Path | None = None) -> str:
         completed = subprocess.run(

@@ -25,14 +25,15 @@ from workspace.workspace import Workspace
 
 EDIT_FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
 
-# Starts a server in which a module cannot be imported while a file exists, and notifications fail.
+# Start a server in which `index.live` cannot be imported while the marker file exists, and every
+# notification fails.
 BROKEN_SERVER_SCRIPT = """
 import os, sys
 from docyard.mcp_server.notifications import ToolListAnnouncer
 
 marker = sys.argv.pop(1)
 
-class Missing:
+class BrokenImporter:
     def find_spec(self, name, path=None, target=None):
         if name == "index.live" and os.path.exists(marker):
             raise ImportError("no module " + name, path="/secret/place")
@@ -40,7 +41,7 @@ class Missing:
 def fail(self):
     raise RuntimeError("no notification")
 
-sys.meta_path.insert(0, Missing())
+sys.meta_path.insert(0, BrokenImporter())
 ToolListAnnouncer.schedule = fail
 from docyard.cli.main import main
 sys.exit(main())
@@ -102,45 +103,45 @@ async def test_unencodable_response_of_write_is_success_with_commit(
     assert "do not send this call again" in data["next_step"]
 
 
-@pytest.mark.parametrize("name", ["_get_comment_url", "read_latest"])
+@pytest.mark.parametrize("function_name", ["_get_comment_url", "read_latest"])
 def test_page_that_fails_after_commit_reports_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function_name: str
 ) -> None:
-    site = create_pages(tmp_path)
-    proposal = site.setup.submit_proposal()
+    pages = create_pages(tmp_path)
+    proposal = pages.setup.submit_proposal()
     key = "0" * 32
-    event_count = len(site.setup.proposal_actions.list_events(proposal))
-    if name == "_get_comment_url":
-        monkeypatch.setattr(actions, name, raise_disk_full)
+    event_count = len(pages.setup.proposal_actions.list_events(proposal))
+    if function_name == "_get_comment_url":
+        monkeypatch.setattr(actions, function_name, raise_disk_full)
     else:
-        monkeypatch.setattr(ProposalRepository, name, raise_disk_full)
-    response = site.post(proposal, "comment", key=key, text="Why?")
+        monkeypatch.setattr(ProposalRepository, function_name, raise_disk_full)
+    response = pages.post(proposal, "comment", key=key, text="Why?")
     assert response.status_code == 200
     assert "Your change is committed" in response.text
     assert "no space left on device" in response.text
     assert "/secret" not in response.text
     monkeypatch.undo()
-    assert site.post(proposal, "comment", key=key, text="Why?").status_code == 303
-    assert len(site.setup.proposal_actions.list_events(proposal)) == event_count + 1
+    assert pages.post(proposal, "comment", key=key, text="Why?").status_code == 303
+    assert len(pages.setup.proposal_actions.list_events(proposal)) == event_count + 1
 
 
 def test_failed_error_page_after_commit_returns_plain_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = create_pages(tmp_path)
-    proposal = site.setup.submit_proposal()
+    pages = create_pages(tmp_path)
+    proposal = pages.setup.submit_proposal()
     monkeypatch.setattr(actions, "_get_comment_url", raise_disk_full)
     monkeypatch.setattr(PageRequest, "page", raise_disk_full)
-    response = site.post(proposal, "comment", key="0" * 32, text="Why?")
+    response = pages.post(proposal, "comment", key="0" * 32, text="Why?")
     assert response.status_code == 200
     assert response.text.startswith("Your change is committed as ")
 
 
 def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
-    site = create_pages(tmp_path)
-    proposal = site.setup.submit_proposal()
-    object.__setattr__(site.site, "notify_write", raise_disk_full)
-    site.submit(proposal, "comment", text="Why?")
+    pages = create_pages(tmp_path)
+    proposal = pages.setup.submit_proposal()
+    object.__setattr__(pages.site, "notify_write", raise_disk_full)
+    pages.send_form(proposal, "comment", text="Why?")
 
 
 def test_command_that_cannot_print_after_commit_succeeds(

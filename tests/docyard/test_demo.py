@@ -28,7 +28,7 @@ def run_demo(folder: Path, **extra_variables: str) -> subprocess.CompletedProces
 @pytest.mark.parametrize("has_git", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, has_git: bool) -> None:
     folder = tmp_path / "demo"
-    # The variables of the environment are for other repositories.
+    # The demo must ignore variables of the environment that concern other repositories.
     other_variables = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
     process = run_demo(folder, **other_variables) if has_git else run_demo(folder, PATH=str(tmp_path))
     assert process.returncode == 0, process.stdout + process.stderr

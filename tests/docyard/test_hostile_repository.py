@@ -55,7 +55,7 @@ class Traps:
         path.chmod(0o755)
         return path
 
-    def list_executed(self) -> set[str]:
+    def list_executed_programs(self) -> set[str]:
         return {path.name for path in self._markers.iterdir()}
 
 
@@ -92,7 +92,7 @@ def test_git_runs_programs_of_hostile_repository(hostile_repo: tuple[Repo, Traps
     repo.git("commit", "-q", "-a", check=False)
     repo.git("config", "core.hooksPath", ".git/hooks")
     repo.git("commit", "-q", "--allow-empty", "-m", "x", check=False)
-    assert traps.list_executed() >= {
+    assert traps.list_executed_programs() >= {
         "core.fsmonitor", "diff.external", "path-post-index-change", "process", "hooks-pre-commit",
         "hooks-reference-transaction", "filter.evil.clean",
     }  # fmt: skip
@@ -119,7 +119,7 @@ def test_docyard_runs_no_program_of_hostile_repository(
     assert "core.fsmonitor" in output
     assert "core.hookspath" in output
     assert "include.path" in output
-    assert traps.list_executed() == set()
+    assert traps.list_executed_programs() == set()
     assert (repo.path / "made" / "new.md").is_file()
 
 
@@ -132,17 +132,20 @@ def test_read_only_server_changes_no_file_of_hostile_repository(
     pending_folder.mkdir(parents=True)
     (pending_folder / "claim").touch()
     (repo.path / ".git" / "index.lock").hardlink_to(pending_folder / "claim")
-    files_before = read_files(repo.path)
+    files_before = read_file_states(repo.path)
     with serve_repository(repo.path, home, "--read-only") as server:
         assert "edit_document" not in server.tools()
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error
-    assert read_files(repo.path) == files_before
-    assert traps.list_executed() == set()
+    assert read_file_states(repo.path) == files_before
+    assert traps.list_executed_programs() == set()
 
 
-def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Return mode, time in ns and bytes of every file below a folder, except the search index."""
+def read_file_states(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return the mode, modification time (ns) and bytes of every file below a folder, by path.
+
+    Files of the search index are left out.
+    """
     return {
         str(path): (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
         for path in folder.rglob("*")
@@ -150,7 +153,7 @@ def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-# Repositories that name other folders. `victim` is another repository, with documents.
+# The settings of the following repositories refer to other folders, such as the repository `victim`.
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The steps of docs/proposals.md, run as written: the agent's calls with the tools, the rest in a shell."""
+"""Tests that run the steps of docs/proposals.md: the agent's calls with the tools, the rest in a shell."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Reader:
         return completed.stdout
 
     def make_calls(self, lines: str) -> None:
-        """Make an agent's calls, one per line, with the id of the first proposal for `k7m2q9xa`."""
+        """Make an agent's calls, one per line; replace `k7m2q9xa` in them by the id of the first proposal."""
         for line in lines.splitlines():
             call = json.loads(line.replace("k7m2q9xa", self.proposal_id))
             response = self._dispatcher.call(
@@ -67,7 +67,7 @@ class Reader:
             self.proposal_id = self.proposal_id or str(response.data["proposal"])
 
 
-@pytest.mark.slow  # some twenty processes
+@pytest.mark.slow  # starts about twenty processes
 def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "repo", {"guides/retries.md": RETRIES})
     reader = Reader(repo, tmp_path)

@@ -1,4 +1,4 @@
-"""Failures of a remote: rejected push, timeout, lost connection, missing password; and their reports."""
+"""Failures of a remote (rejected push, timeout, lost connection, missing password), and their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of docs/review.md, run as written: commands in a shell, agent calls over HTTP; its pictures."""
+"""Tests that run the shell commands and agent calls of docs/review.md, and check its pictures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_script(script: str, folder: Path) -> str:
     return completed.stdout
 
 
-@pytest.mark.slow  # a dozen processes, and a server
+@pytest.mark.slow  # starts a dozen processes and a server
 def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
     setup_script, rules_script, list_script = re.findall(
         r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL

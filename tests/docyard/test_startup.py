@@ -66,7 +66,7 @@ def test_foreign_module_raises_import_error(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.process
 def test_current_directory_is_not_searched_for_packages(tmp_path: Path) -> None:
-    """`python -m docyard` in a folder with the user's own `tools/` imports Docyard's packages."""
+    """Run `python -m docyard` in a folder with a foreign package of each name."""
     for name in (*OWN_PACKAGES, "click"):
         add_foreign_package(tmp_path, name)
     process = run_python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))

@@ -1,4 +1,4 @@
-"""Synchronisation of a server: on a schedule, after commits, and its failures in the responses."""
+"""Synchronisation by a server: on a schedule and after commits; responses report its failures."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_each_response_reports_unpushed_commits(clone: Repo, server: Server) -> 
     assert "unpushed" not in server.call("list_documents")
 
 
-def test_text_fixed_by_contract_has_no_sync_report(clone: Repo, server: Server) -> None:
+def test_response_text_fixed_by_contract_has_no_sync_report(clone: Repo, server: Server) -> None:
     plain_response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
     clone.commit({"x.md": "# X\n"})
     response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
@@ -144,7 +144,7 @@ def test_concurrent_remote_commit_is_merged_and_pushed(
 
 
 @pytest.mark.process
-def test_schedule_fetches_and_changed_settings_take_effect(
+def test_server_fetches_on_schedule_after_settings_change(
     clone: Repo, remote_repo: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_DELAY_S", 0.0)
@@ -186,7 +186,7 @@ def test_sync_failure_is_reported_until_resolved(
         assert (response["sync"]["state"], response["unpushed"]["commits"]) == ("failed", 2)
         assert "origin" in response["sync"]["error"]
         assert str(clone.path) not in str(response["sync"])
-        time.sleep(0.3)  # more failures, which are not logged again
+        time.sleep(0.3)  # time for further failures, which are not logged
         assert server.call("list_documents")["sync"]["since"] == response["sync"]["since"]
         assert (
             len(

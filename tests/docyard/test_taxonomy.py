@@ -1,4 +1,4 @@
-"""Declared keys on the command line: filters, errors at start, and reports about manifests."""
+"""Declared taxonomy keys on the command line: filters, errors at start, and reports about manifests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
-def clear_user_key() -> None:
+def clear_cached_user_key() -> None:
     load_user_key.cache_clear()
 
 
 def commit_files(repo: Path, git: Git, **files: str) -> None:
+    """Commit `settings` as docyard.toml, `manifest` as .taxonomy.toml, and other files as documents."""
     for name, text in files.items():
         file = repo / {"settings": "docyard.toml", "manifest": ".taxonomy.toml"}.get(name, f"{name}.md")
         file.write_text(text)
@@ -84,7 +85,7 @@ def test_invalid_filter_is_refused(
 
 
 @pytest.mark.parametrize("name", ["query", "limit", "cursor", "ref", "path"])
-def test_key_named_like_a_parameter_is_refused_at_start(
+def test_taxonomy_key_named_like_parameter_is_refused_at_start(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     commit_files(repo, git, settings=f"[taxonomy.{name}]\n")
@@ -94,7 +95,9 @@ def test_key_named_like_a_parameter_is_refused_at_start(
     assert captured.err.startswith(f"error: docyard.toml: taxonomy.{name}: ")
 
 
-def test_65_keys_are_refused_at_start(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+def test_65_taxonomy_keys_are_refused_at_start(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit_files(repo, git, settings="".join(f"[taxonomy.k{number}]\n" for number in range(65)))
     assert main(["serve", "-C", str(repo)]) == 3
     assert "taxonomy: must have at most 64 keys, and has 65" in capsys.readouterr().err
@@ -121,7 +124,7 @@ def test_invalid_manifest_is_reported_and_search_works(
     assert "[taxonomy.language]" in finding["fix"]
 
 
-def test_doctor_reports_values_that_cannot_be_listed(
+def test_doctor_reports_taxonomy_values_that_cannot_be_listed(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = "".join(f"[taxonomy.k{number}]\n" for number in range(63))

@@ -1,4 +1,4 @@
-"""Text that no approval covers, as tools, commands and pages show it."""
+"""Tools, commands and pages show text that no approval covers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docyard.commands.doctor import check_all
 from docyard.sync import Synchronizer
 from index.service import SearchIndex
 from tests import repositories
-from tests.docyard.web.proposals.pages import Pages, extract_text
+from tests.docyard.web.proposals.pages import ProposalPages, extract_text
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
 from tools.dispatcher import ToolDispatcher
@@ -25,17 +25,17 @@ from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-RULES = '[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
+PROTECTION_RULE = '[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
 
 
 @pytest.fixture
 def setup(tmp_path: Path) -> ProposalSetup:
-    return ProposalSetup(tmp_path / "repo", RULES)
+    return ProposalSetup(tmp_path / "repo", PROTECTION_RULE)
 
 
 @pytest.fixture
 def proposal(setup: ProposalSetup) -> Proposal:
-    """Return an approved proposal that moves a document under a rule; the document is edited later."""
+    """Return an approved proposal that moves a document to a protected path; the document is edited later."""
     move = MoveDocument(file="guide.md", new_path="specs/guide.md")
     draft = setup.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
     assert draft is not None
@@ -90,10 +90,10 @@ def test_proposals_show_prints_unreviewed_changes(
 
 
 def test_page_of_proposal_shows_unreviewed_changes(setup: ProposalSetup, proposal: Proposal) -> None:
-    page = extract_text(Pages(setup).show(proposal))
+    page = extract_text(ProposalPages(setup).show(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
-    refusal = Pages(setup).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
+    refusal = ProposalPages(setup).send_refused_form(proposal, "merge", 409, commit=proposal.tip or "")
     assert "no reviewer of the proposal has seen" in extract_text(refusal)
 
 
@@ -109,8 +109,8 @@ def test_doctor_lists_void_approvals(setup: ProposalSetup, proposal: Proposal) -
 def test_sync_that_would_bypass_review_is_reported_everywhere(
     setup: ProposalSetup, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server that pushes after each commit, `docyard sync`, and `doctor` name the path and the rule."""
-    setup.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
+    """Check that a server that pushes, `docyard sync` and `docyard doctor` report the path and the rule."""
+    setup.repo.commit({"docyard.toml": f'{PROTECTION_RULE}[remote]\npush = "commit"\n'})
     remote = repositories.create_bare_repository(tmp_path / "there.git")
     setup.repo.git("remote", "add", "origin", str(remote.path))
     setup.repo.git("push", "-q", "--force", "origin", "main")

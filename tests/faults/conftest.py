@@ -33,15 +33,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 @pytest.fixture(scope="session")
 def memory_folder() -> Iterator[Path]:
     """Yield a folder in memory if possible. Power loss is simulated, so a disk would only be slower."""
-    memory_folder = Path("/dev/shm")
-    folder = memory_folder if os.access(memory_folder, os.W_OK) else None
+    shared_memory = Path("/dev/shm")
+    folder = shared_memory if os.access(shared_memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="docyard-faults-", dir=folder) as folder_name:
         yield Path(folder_name).resolve()
 
 
 @pytest.fixture(scope="session")
 def templates_by_kind(server: ForkServer, memory_folder: Path) -> dict[str, RepoTemplate]:
-    """Return the repositories by name: `checked-out` and `bare`."""
+    """Return the repository templates by kind: `checked-out` and `bare`."""
     return {
         name: repo_template.build_template(memory_folder / name, server, bare=name == "bare")
         for name in ("checked-out", "bare")
@@ -50,7 +50,7 @@ def templates_by_kind(server: ForkServer, memory_folder: Path) -> dict[str, Repo
 
 @pytest.fixture
 def copy_path(memory_folder: Path) -> Iterator[Path]:
-    """Yield the path of the present copy of a repository."""
+    """Yield the path for the copies of a template; each copy replaces the previous copy."""
     with tempfile.TemporaryDirectory(dir=memory_folder) as folder_name:
         yield Path(folder_name) / "repo"
 

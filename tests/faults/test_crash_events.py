@@ -21,13 +21,13 @@ from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Commented, Opened
 
 
-def make_without_events(copy_path: Path) -> Repo:
+def create_repository_without_events(copy_path: Path) -> Repo:
     """Make a repository without events."""
     return repositories.create_repository(copy_path / "repo")
 
 
-def make_with_packed_events(copy_path: Path) -> Repo:
-    """Make a repository with packed events of another proposal."""
+def create_repository_with_packed_discussion(copy_path: Path) -> Repo:
+    """Make a repository in which the objects of the discussion branch are packed."""
     repo = repositories.create_repository(copy_path / "repo")
     tree = repo.git("write-tree").strip()
     repo.git(
@@ -37,15 +37,15 @@ def make_with_packed_events(copy_path: Path) -> Repo:
     return repo
 
 
-def make_checked_out(copy_path: Path) -> Repo:
-    """Make a repository in which the branch of the events is checked out."""
+def create_repository_with_checked_out_discussion(copy_path: Path) -> Repo:
+    """Make a repository in which the discussion branch is checked out."""
     repo = repositories.create_repository(copy_path / "repo")
     repo.git("checkout", "-q", "-b", DISCUSSION_BRANCH)
     return repo
 
 
 def check_repository(repo: Repo) -> bool:
-    """Check that both events or none are written and the repository is clean; return True if written."""
+    """Check that the repository is clean and has both events or no event; return True if it has events."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
@@ -61,10 +61,14 @@ def check_repository(repo: Repo) -> bool:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
     "build",
-    [make_without_events, make_with_packed_events, make_checked_out],
+    [
+        create_repository_without_events,
+        create_repository_with_packed_discussion,
+        create_repository_with_checked_out_discussion,
+    ],
     ids=lambda build: build.__name__,
 )
-def test_events_are_all_or_none_after_each_fault(
+def test_all_events_or_none_are_written_after_each_fault(
     server: ForkServer,
     copy_path: Path,
     report_line: ReportLine,

@@ -63,7 +63,7 @@ def test_next_write_recovers_from_a_kill(
     kind: str,
     step: int,
 ) -> None:
-    """Test a retry after the kill, and a different write after the kill."""
+    """Write after the kill without a restart: once the same call again, and once a different batch."""
     template = templates_by_kind[kind]
     matrix = Matrix(server, template, copy_path, "kill")
     points = matrix.locked_points()[::step]
@@ -80,7 +80,7 @@ def test_next_write_recovers_from_a_kill(
             assert repo.git("rev-list", "--count", f"{template.base}..HEAD").strip() == str(1 + is_committed)
         except AssertionError as error:
             failures.append(f"{matrix.failed_call}\n    {error}")
-    report_points(report_line, f"kill, then a write without a start, {kind}", 2 * len(points), failures)
+    report_points(report_line, f"kill, then a write without a restart, {kind}", 2 * len(points), failures)
 
 
 @pytest.mark.parametrize(

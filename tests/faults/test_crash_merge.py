@@ -1,4 +1,4 @@
-"""A merge with a fault at each state-changing call: its commit is complete or missing."""
+"""A merge with a fault at each state-changing call: the merge commit is complete or missing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DivergedTemplate:
         return Repo(to)
 
     def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> ChildResult:
-        """Merge in a child. `fault` contains `point`, `fault` and `error` for a fault."""
+        """Merge in a child, with a fault if `fault` contains `point`, `fault` and `error`."""
         return server.run("merge", repo.path, theirs=self.theirs, durable=True, **fault)
 
     def check(self, repo: Repo) -> bool:
@@ -61,7 +61,7 @@ class DivergedTemplate:
 
 @pytest.fixture(scope="module")
 def diverged_templates(server: ForkServer, memory_folder: Path) -> dict[str, DivergedTemplate]:
-    """Return the repositories by name: `checked-out` and `bare`."""
+    """Return the templates by kind: `checked-out` and `bare`."""
     source, bare = (
         repositories.create_repository(memory_folder / "diverged", {}),
         Repo(memory_folder / "diverged-bare"),

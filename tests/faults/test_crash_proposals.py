@@ -20,7 +20,7 @@ from workspace.workspace import Workspace
 
 
 class ProposalSnapshot(NamedTuple):
-    """Commit count and tree of `main` and of the proposal, and the kinds of its events."""
+    """The commit count and the tree of `main` and of the proposal, and the kinds of the proposal's events."""
 
     main: tuple[str, str]
     proposal: tuple[str, str]
@@ -28,7 +28,7 @@ class ProposalSnapshot(NamedTuple):
 
 
 def read_snapshot(repo: Repo, action_name: str) -> ProposalSnapshot:
-    """Return the state of the proposal, and check that the repository is sound and clean."""
+    """Return the state of the proposal, and check that the repository is valid and clean."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
@@ -59,7 +59,10 @@ def check_retries(
     fault: str,
     step: int,
 ) -> None:
-    """Inject a fault at every `step`-th call of an action, each in a fresh repository."""
+    """Inject a fault at every `step`-th call of an action, in a fresh repository, and check a retry.
+
+    After the retry, the state must be the state after a run without a fault.
+    """
     kind, error = FAULTS[fault]
     template = memory_folder / f"proposal-{action_name}"
     if not template.exists():

@@ -1,4 +1,7 @@
-"""Kills in repositories of different shapes: linked, bare, unborn, packed, or with a different checkout."""
+"""A writer is killed in different kinds of repositories: the branch is at the old or the new commit.
+
+The kinds are linked work trees, an unborn branch, a branch without a checkout, and packed objects.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ class Shape:
     git_dir: Path
 
     def tip(self) -> str:
-        """Return the branch's commit, or an empty string before the first."""
+        """Return the commit of the branch, or an empty string for an unborn branch."""
         return self.repo.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{self.branch}").strip()
 
     def check(self, base: str) -> bool:
-        """Check that the repository is sound and clean; return True if the batch is committed."""
+        """Check that the repository is valid and clean; return True if the batch is committed."""
         assert self.repo.fsck() == ""
         assert self.repo.git("status", "--porcelain", "--untracked-files=all") == ""
         check_no_leftovers(self.git_dir)
@@ -46,28 +49,28 @@ class Shape:
         return True
 
 
-def make_linked(copy_path: Path) -> Shape:
+def make_linked_work_tree(copy_path: Path) -> Shape:
     main = repositories.create_repository(copy_path / "main", FILES)
     return Shape(repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path / ".git")
 
 
-def make_linked_to_bare(copy_path: Path) -> Shape:
+def make_linked_work_tree_of_bare_repository(copy_path: Path) -> Shape:
     main = repositories.create_bare_repository(copy_path / "main", FILES)
     return Shape(repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path)
 
 
-def make_unborn(copy_path: Path) -> Shape:
+def make_unborn_branch(copy_path: Path) -> Shape:
     repo = repositories.create_empty_repository(copy_path / "repo")
     return Shape(repo, "main", repo.path / ".git")
 
 
-def make_not_checked_out(copy_path: Path) -> Shape:
+def make_branch_without_checkout(copy_path: Path) -> Shape:
     repo = repositories.create_repository(copy_path / "repo", FILES)
     repo.git("branch", "topics/one")
     return Shape(repo, "topics/one", repo.path / ".git")
 
 
-def make_packed(copy_path: Path) -> Shape:
+def make_packed_repository(copy_path: Path) -> Shape:
     repo = repositories.create_repository(copy_path / "repo", FILES)
     repo.git("gc", "-q")
     return Shape(repo, "main", repo.path / ".git")
@@ -76,7 +79,13 @@ def make_packed(copy_path: Path) -> Shape:
 @parametrize_step(40, 3)
 @pytest.mark.parametrize(
     "build",
-    [make_linked, make_linked_to_bare, make_unborn, make_not_checked_out, make_packed],
+    [
+        make_linked_work_tree,
+        make_linked_work_tree_of_bare_repository,
+        make_unborn_branch,
+        make_branch_without_checkout,
+        make_packed_repository,
+    ],
     ids=lambda build: build.__name__,
 )
 def test_repository_of_any_shape_is_old_or_new_after_a_kill(

@@ -14,10 +14,10 @@ from tests.faults.support.matrix import ReportLine
 from tests.repositories import Repo
 
 
-def make_repository(folder: Path, files: int, *, bare: bool) -> Repo:
-    """Make a repository with `files` additional files, 50 in a folder."""
+def make_repository(folder: Path, additional_count: int, *, bare: bool) -> Repo:
+    """Make a repository with `additional_count` additional files, 50 in each folder."""
     additional_files = {
-        f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)
+        f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(additional_count)
     }
     source = repositories.create_repository(folder / "source", {**FILES, **additional_files})
     if not bare:
@@ -31,12 +31,12 @@ def test_fsyncs_do_not_grow_with_the_repository(
     server: ForkServer, tmp_path: Path, report_line: ReportLine, kind: str
 ) -> None:
     counts = {}
-    for files in (10, 2000):
-        repo = make_repository(tmp_path.resolve() / str(files), files, bare=kind == "bare")
+    for file_count in (10, 2000):
+        repo = make_repository(tmp_path.resolve() / str(file_count), file_count, bare=kind == "bare")
         child_result = server.run("write", repo.path, durable=True, batch="one section")
         assert child_result.is_committed
-        counts[files] = Counter(call.name for call in child_result.calls)
-    small, large = (counts[files]["fsync"] for files in (10, 2000))
+        counts[file_count] = Counter(call.name for call in child_result.calls)
+    small, large = (counts[file_count]["fsync"] for file_count in (10, 2000))
     report_line(f"fsyncs of a one-section batch, {kind}: {small} with 10 files, {large} with 2,000")
     assert small == large > 0
     child_result = server.run(

@@ -1,4 +1,4 @@
-"""A publication that stops between each two calls while the housekeeping of Git runs."""
+"""A publication stops before each of its calls while Git's housekeeping runs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Scenario:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _make_normal(path: Path) -> Path:
+def _create_checked_out_repository(path: Path) -> Path:
     return repositories.create_repository(path, FILES).path
 
 
-def _make_bare(path: Path) -> Path:
+def _create_bare_repository(path: Path) -> Path:
     return repositories.create_bare_repository(path, FILES).path
 
 
@@ -49,21 +49,21 @@ def _make_proposal_scenario(action_name: str) -> Scenario:
     )
 
 
-def _make_diverged(path: Path) -> Path:
+def _create_diverged_clones(path: Path) -> Path:
     sync_actions.make_diverged_clones(path)
     return path / "clone"
 
 
 SCENARIOS = {
-    "a write, checked out": Scenario("write", _make_normal),
-    "a write, bare": Scenario("write", _make_bare),
-    "an event of the discussion": Scenario("append events", _make_normal),
-    "a proposal opened": _make_proposal_scenario("open"),
-    "a proposal written": _make_proposal_scenario("write"),
+    "a write, checked out": Scenario("write", _create_checked_out_repository),
+    "a write, bare": Scenario("write", _create_bare_repository),
+    "an event of the discussion": Scenario("append events", _create_checked_out_repository),
+    "the opening of a proposal": _make_proposal_scenario("open"),
+    "a write to a proposal": _make_proposal_scenario("write"),
     "an approval": _make_proposal_scenario("approve"),
     "a refresh": _make_proposal_scenario("refresh"),
     "a merge of a proposal": _make_proposal_scenario("merge"),
-    "a synchronisation": Scenario("sync", _make_diverged),
+    "a synchronisation": Scenario("sync", _create_diverged_clones),
 }
 
 
@@ -74,7 +74,7 @@ def prune(repo: Repo) -> None:
 
 
 def run_gc(repo: Repo) -> None:
-    """Run `git gc` as a user does; it exits early if it cannot lock a ref."""
+    """Run `git gc` as a user does; git exits early if it cannot lock a ref."""
     repo.git("gc", "--quiet", "--prune=now", check=False)
 
 
@@ -86,7 +86,7 @@ class Template:
         self._relative_path = scenario.make_repository(folder).relative_to(folder)
 
     def copy(self, to: Path) -> Repo:
-        """Replace the repository of the last point with a fresh copy."""
+        """Replace the repository at `to` with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
         shutil.copytree(self._folder, to)
@@ -182,14 +182,14 @@ def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
 
 
 def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path) -> None:
-    repo = Repo(_make_diverged(tmp_path / "diverged-clones"))
+    repo = Repo(_create_diverged_clones(tmp_path / "diverged-clones"))
     git_dir = repo.path / ".git"
     before = {path for path in (git_dir / "objects").rglob("*") if path.is_file()}
     (git_dir / "gc.pid").write_text(f"{os.getpid()} {socket.gethostname()}")
     child_result = server.run("sync", repo.path)
     assert child_result.is_committed, dict(child_result.response)
     assert list((git_dir / "objects" / "pack").glob("*.keep"))
-    # A gc that has read the refs earlier removes newer objects, except packs with a keep file.
+    # A gc that read the refs before the sync removes the new objects, except packs with a keep file.
     for path in (git_dir / "objects").rglob("*"):
         if path.is_file() and path not in before and not path.with_suffix(".keep").exists():
             path.unlink()

@@ -75,7 +75,7 @@ def test_acknowledged_commit_survives_power_loss(
 def test_power_loss_without_fsync_destroys_the_commit(
     server: ForkServer, templates_by_kind: dict[str, RepoTemplate], copy_path: Path, kind: str
 ) -> None:
-    """Control: without fsync, the same power loss destroys the commit."""
+    """Check the simulation: without fsync, the same power loss destroys the commit."""
     repo = templates_by_kind[kind].copy(copy_path)
     child_result = server.run("write", repo.path, durable=False)
     assert lose_power(repo.path, child_result.calls)

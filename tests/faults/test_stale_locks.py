@@ -1,4 +1,4 @@
-"""Locks of another program: Docyard waits for them, reports them, and never removes them."""
+"""Locks of other programs: Docyard waits for them, reports them, and never removes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def write_edit(repo: Repo) -> None:
 
 
 def create_foreign_lock(repo: Repo, lock: str, kind: str) -> Path:
-    """Make a foreign lock in `.git`: an empty file, a file with text, a symlink, or a lock next to ours."""
+    """Make another program's lock in `.git`: an empty file, a file with text, or a symbolic link.
+
+    For any other kind, the lock is an empty file, and a pending folder of Docyard has an empty claim.
+    """
     path = repo.path / ".git" / lock
     if kind == "empty":
         path.touch()
@@ -36,7 +39,7 @@ def create_foreign_lock(repo: Repo, lock: str, kind: str) -> Path:
     elif kind == "symbolic link":
         path.symlink_to("nowhere")
     else:
-        # A folder of ours whose claim has the same bytes but is a different file.
+        # The claim has the same bytes as the lock, but is a different file.
         folder = repo.path / ".git/docyard/pending/0123456789abcdef"
         folder.mkdir(parents=True)
         (folder / "claim").touch()
@@ -45,7 +48,7 @@ def create_foreign_lock(repo: Repo, lock: str, kind: str) -> Path:
 
 
 @pytest.mark.promise
-@pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "next to a claim of ours"])
+@pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "with a claim of Docyard"])
 @pytest.mark.parametrize("lock", LOCKS)
 def test_foreign_lock_is_named_and_not_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, kind: str

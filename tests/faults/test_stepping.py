@@ -1,4 +1,4 @@
-"""A publication that stops before each of its calls while a person runs Git."""
+"""A publication stops before each of its calls while a person runs Git."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def switch_branch(repo: Repo) -> None:
     repo.git("switch", "-q", "-c", "topic", check=False)
 
 
-def edit_our_file(repo: Repo) -> None:
+def edit_file_of_batch(repo: Repo) -> None:
     append_line(repo, EDITED_PATH)
 
 
-def write_stopped(
+def write_with_user_action(
     server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]
 ) -> ChildResult | None:
-    """Run a write that stops at a point while a person acts; return None if it ended before the point."""
+    """Run a write that stops at a point while a person acts; return None if the write has fewer calls."""
     reached_points = []
 
     def run_user_action() -> None:
@@ -142,7 +142,7 @@ def test_git_commands_between_two_steps_lose_nothing(
     for point in points:
         repo = make_fresh_copy(template, copy_path)
         try:
-            child_result = write_stopped(server, repo, point, action)
+            child_result = write_with_user_action(server, repo, point, action)
             if child_result is None:
                 continue
             commit_counts.append(check_commits(repo, child_result, base))
@@ -165,11 +165,11 @@ def test_edit_of_a_batch_file_between_two_steps_is_preserved(
     """Check that the person's line is preserved, and that the batch is refused or committed without it."""
     base = Repo(template).head()
     calls: list[Call] = server.run("write", make_fresh_copy(template, copy_path).path).calls
-    answers, failures, points = [], [], range(1, len(calls) + 1, step)
+    outcomes, failures, points = [], [], range(1, len(calls) + 1, step)
     for point in points:
         repo = make_fresh_copy(template, copy_path)
         try:
-            child_result = write_stopped(server, repo, point, edit_our_file)
+            child_result = write_with_user_action(server, repo, point, edit_file_of_batch)
             if child_result is None:
                 continue
             check_commits(repo, child_result, base)
@@ -179,8 +179,8 @@ def test_edit_of_a_batch_file_between_two_steps_is_preserved(
                 child_result.is_committed,
                 not child_result.is_committed,
             )
-            answers.append("committed" if child_result.is_committed else child_result.response["error"])
+            outcomes.append("committed" if child_result.is_committed else child_result.response["error"])
         except AssertionError as error:
             failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
     report_points(report_line, "a person's words in a file of the batch", len(points), failures)
-    assert set(answers) == {"committed", "WORKTREE_CONFLICT"}
+    assert set(outcomes) == {"committed", "WORKTREE_CONFLICT"}

@@ -31,7 +31,7 @@ def crashed_repo(server: ForkServer, templates_by_kind: dict[str, RepoTemplate],
 
 
 def copy_with_torn_journal(crashed_repo: Path, copy_path: Path, length: int) -> Path:
-    """Copy the repository with its hard links, truncate the journal to `length` bytes; return its path."""
+    """Copy the repository with its hard links, and truncate the journal; return the journal's path."""
     if copy_path.exists():
         shutil.rmtree(copy_path)
     subprocess.run(["cp", "-a", str(crashed_repo), str(copy_path)], check=True)
@@ -75,27 +75,27 @@ def test_lock_of_another_program_is_not_removed(
 ) -> None:
     for length in choose_lengths(crashed_repo, 3 * step)[:-1]:
         copy_with_torn_journal(crashed_repo, copy_path, length)
-        *ours, foreign = (copy_path / lock for lock in LOCKS)
-        foreign.unlink()
-        foreign.write_text("another's")
+        *own_locks, foreign_lock = (copy_path / lock for lock in LOCKS)
+        foreign_lock.unlink()
+        foreign_lock.write_text("another's")
         assert server.run("recover", copy_path).response.get("error") is None
-        assert not any(lock.exists() for lock in ours), f"{length} bytes"
-        assert foreign.read_text() == "another's", f"{length} bytes"
+        assert not any(lock.exists() for lock in own_locks), f"{length} bytes"
+        assert foreign_lock.read_text() == "another's", f"{length} bytes"
 
 
 def test_foreign_lock_with_whole_journal_raises_locked(
     server: ForkServer, templates_by_kind: dict[str, RepoTemplate], crashed_repo: Path, copy_path: Path
 ) -> None:
     journal = copy_with_torn_journal(crashed_repo, copy_path, choose_lengths(crashed_repo, 1)[-1])
-    foreign = copy_path / LOCKS[2]
-    foreign.unlink()
-    foreign.write_text("another's")
+    foreign_lock = copy_path / LOCKS[2]
+    foreign_lock.unlink()
+    foreign_lock.write_text("another's")
     child_result = server.run("recover", copy_path)
     assert child_result.response["error"] == "LOCKED"
     assert LOCKS[2] in child_result.response["message"]
     assert str(copy_path) not in child_result.response["message"] + child_result.response["fix"]
-    assert foreign.read_text() == "another's"
+    assert foreign_lock.read_text() == "another's"
     assert journal.exists()
-    foreign.unlink()
+    foreign_lock.unlink()
     server.run("recover", copy_path)
     assert not templates_by_kind["checked-out"].check(Repo(copy_path))

@@ -20,7 +20,7 @@ CHANGES: Mapping[str, bytes | None] = {"guides/setup.md": b"# Setup\n\nNew steps
 
 DAMAGES: Mapping[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
-    "cut off": lambda data: data[: len(data) // 2],
+    "truncated": lambda data: data[: len(data) // 2],
     "zeros": lambda data: bytes(len(data)),
 }
 
@@ -50,7 +50,7 @@ def publish_changes(path: Path, base: str) -> tuple[str, str]:
         return error.code, f"{error.message} {error.fix}"
 
 
-def publish_in_process(repo: Repo, base: str) -> tuple[str, str]:
+def publish_in_separate_process(repo: Repo, base: str) -> tuple[str, str]:
     """Publish in a separate process, since libgit2 never returns from some damaged objects."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply_async(publish_changes, (repo.path, base)).get(timeout=60)
@@ -64,11 +64,11 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def expected_objects(tmp_path: Path) -> dict[str, bytes]:
     """Return the objects that the batch makes: a blob, two trees and a commit."""
-    other = make_repository(tmp_path / "other")
-    before = read_objects(other)
-    publish_changes(other.path, other.head())
-    new_objects = {path: data for path, data in read_objects(other).items() if path not in before}
-    kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in new_objects]
+    other_repo = make_repository(tmp_path / "other")
+    before = read_objects(other_repo)
+    publish_changes(other_repo.path, other_repo.head())
+    new_objects = {path: data for path, data in read_objects(other_repo).items() if path not in before}
+    kinds = [other_repo.git("cat-file", "-t", path.replace("/", "")).strip() for path in new_objects]
     assert sorted(kinds) == ["blob", "commit", "tree", "tree"]
     return new_objects
 
@@ -91,7 +91,7 @@ def test_damaged_object_is_replaced_by_the_next_commit(
         object_path.parent.mkdir(exist_ok=True)
         object_path.write_bytes(DAMAGES[damage](expected_objects[path]))
         object_path.chmod(0o444)
-    result, commit = publish_in_process(repo, repo.head())
+    result, commit = publish_in_separate_process(repo, repo.head())
     assert (result, commit) == ("committed", repo.head())
     assert repo.fsck() == ""
     assert repo.status() == ""
@@ -102,12 +102,12 @@ def test_damaged_object_is_replaced_by_the_next_commit(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_object_of_served_commit_raises_damaged_repo(repo: Repo, damage: str) -> None:
-    blob = repo.git("rev-parse", "HEAD^{tree}").strip()
-    object_path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    object_path = repo.path / ".git" / "objects" / tree[:2] / tree[2:]
     object_path.chmod(0o644)
     object_path.write_bytes(DAMAGES[damage](object_path.read_bytes()))
     before = read_objects(repo)
-    assert publish_in_process(repo, repo.head())[0] == "DAMAGED_REPO"
+    assert publish_in_separate_process(repo, repo.head())[0] == "DAMAGED_REPO"
     assert read_objects(repo) == before
     assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
 
@@ -119,7 +119,7 @@ def test_damaged_ref_refuses_writes_and_is_unchanged(repo: Repo, damage: str) ->
     ref = repo.path / ".git" / "refs" / "heads" / "main"
     ref.write_bytes(DAMAGES[damage](ref.read_bytes()))
     before = ref.read_bytes()
-    code, message = publish_in_process(repo, base)
+    code, message = publish_in_separate_process(repo, base)
     assert code != "committed"
     assert str(repo.path) not in message
     assert ref.read_bytes() == before

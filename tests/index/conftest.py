@@ -31,7 +31,7 @@ GUIDES: dict[str, str] = {
 
 
 @pytest.fixture(autouse=True)
-def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Replace the user's real key and cache with temporary ones."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""The engines, which are opened in the same way, and commits for the engines to index."""
+"""The engines that tests compare, and a history of commits that an engine indexes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ ReadSection = Callable[[SectionRecord], bytes]
 
 ENGINES: dict[str, Callable[[Path, ReadSection], Engine]] = {
     "reference": lambda folder, read: ReferenceEngine(),
-    "whoosh": lambda folder, read: WhooshEngine(_location(folder), read, durable=False),
+    "whoosh": lambda folder, read: WhooshEngine(_make_location(folder), read, durable=False),
 }
 
 
-def _location(folder: Path) -> IndexLocation:
+def _make_location(folder: Path) -> IndexLocation:
     return IndexLocation(lambda: "index", lambda name: [folder / name])
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A complete commit as the source of a rebuild."""
+    """A complete commit, from which an engine rebuilds its index."""
 
     commit: str | None
     documents: dict[str, IndexedDocument | UnreadableDocument]
@@ -78,7 +78,7 @@ class History:
         parsed_query = parse_query(query) if isinstance(query, str) else query
         return self.engine.search(parsed_query, **options)  # type: ignore[arg-type]
 
-    def ids(self, query: Query | str, **options: object) -> list[str]:
+    def search_ids(self, query: Query | str, **options: object) -> list[str]:
         return [hit.record.chunk_id for hit in self.search(query, **options).hits]
 
     def state(self) -> State | None:

@@ -44,7 +44,7 @@ def search_all(index: SearchIndex, *, commit: str | None) -> dict[str, tuple[boo
 
 
 @cache
-def search_all_fresh(path: Path, commit: str) -> dict[str, tuple[bool, RankedIds]]:
+def search_all_in_new_index(path: Path, commit: str) -> dict[str, tuple[bool, RankedIds]]:
     """Return the results of a new index of the tip in its own folder."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
@@ -57,7 +57,7 @@ def is_correct(index: SearchIndex, repo: Repo) -> bool:
     """Return True if an index at the tip returns exactly the results of a new index."""
     commit = Workspace.open(repo.path).tip()
     assert commit is not None
-    return search_all(index, commit=commit) == search_all_fresh(repo.path, commit)
+    return search_all(index, commit=commit) == search_all_in_new_index(repo.path, commit)
 
 
 def move_branch(repo: Repo, commit: str) -> None:

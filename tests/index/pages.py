@@ -1,4 +1,4 @@
-"""Pages for tests: pages of given texts, and random pages with many equal scores."""
+"""Indexed documents ("pages") for tests: with given texts, or random ones with many equal scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from index.phrases import can_be_scored
 from index.port import Query, State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge
-from index.segments.segment import Segment, Tables
+from index.segments.segment import Segment, TableBuilder
 from index.whoosh_engine.flat_index import CodecReader, FlatIndex
 from workspace.config.taxonomy import BUILT_IN_KEYS, Taxonomy
 from workspace.document.document import Document
@@ -41,7 +41,7 @@ PATTERNS = (
 
 
 def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> IndexedDocument:
-    """Return a page of Markdown text, with front matter if it has values to filter by."""
+    """Return a page of a Markdown text; `type` and `tags` are written to its front matter."""
     lines = [f"type: {type}"] if type else []
     if tags := tuple(tags):
         lines.append(f"tags: [{', '.join(tags)}]")
@@ -54,7 +54,7 @@ def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[s
 
 def make_segment(pages: Iterable[IndexedDocument]) -> Segment:
     """Return a segment in memory of pages in any order."""
-    inversion, tables = Inversion(), Tables()
+    inversion, tables = Inversion(), TableBuilder()
     for page in sorted(pages, key=lambda page: page.path):
         inversion.add(page)
         tables.add(page)

@@ -75,7 +75,7 @@ def make_random_condition(rng: Random, depth: int = 3) -> Condition:
             return AllOf(parts) if rng.random() < 0.5 else AnyOf(parts)
 
 
-def make_random_operators(rng: Random) -> Query:
+def make_random_operator_query(rng: Random) -> Query:
     """Return a query, in most cases with a condition or expansions, and with words, phrases and filters."""
     query = make_random_query(rng)
     if rng.random() < 0.8:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from index.analysis.terms import extract_title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
-from index.phrases import Phrases, find_required_terms, make_phrase_counter
+from index.phrases import Phrases, find_required_terms, make_phrase_weigher
 from index.port import (
     BaseMoved,
     DocumentSource,
@@ -123,7 +123,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
                 allowed_entries, key=lambda entry: (-compute_word_points(entry), entry.address)
             )[:max_entries]
             has_unread = has_unread or len(allowed_entries) > max_entries
-        weights = {entry.address: _phrase_weight(entry, words) for entry in read_entries}
+        weights = {entry.address: _compute_phrase_weight(entry, words) for entry in read_entries}
         addresses_without_phrase = [address for address, weight in weights.items() if not weight]
         phrase_df = len(candidates) - len(addresses_without_phrase)
         scored_phrases.append((bm25.compute_weight(1, phrase_df, section_count), weights))
@@ -204,11 +204,11 @@ def _is_allowed(entry: Entry, query: Query) -> bool:
     return (
         not any(term in entry.terms for term in query.excluded)
         and all(value in facets.get(key, ()) for key, value in query.filters.items())
-        and (not path or _is_at(entry.page.path, path))
+        and (not path or _matches_path(entry.page.path, path))
     )
 
 
-def _is_at(path: str, filter_path: str) -> bool:
+def _matches_path(path: str, filter_path: str) -> bool:
     globs = {filter_path, filter_path.replace("**/", "")}  # `**/` also matches no folder
     return (
         path == filter_path
@@ -221,8 +221,8 @@ def _has_phrases(entry: Entry, query: Query) -> bool:
     return Phrases.of(query.phrases).occur_in(entry.section.title, entry.page.text(entry.section))
 
 
-def _phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
-    return make_phrase_counter(words, lambda _: entry.page.text(entry.section))(entry.record)
+def _compute_phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
+    return make_phrase_weigher(words, lambda _: entry.page.text(entry.section))(entry.record)
 
 
 def _add_bonus(top: list[RankedSection]) -> list[RankedSection]:
@@ -328,7 +328,7 @@ class ReferenceEngine:
         return tuple(sorted(nearest, key=lambda term: (-counts[term], term))[:limit])
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no file is open."""
 
     def _entries(self) -> list[Entry]:
         return [entry for entries in self._pages.values() for entry in entries]

@@ -35,7 +35,7 @@ UNSELECTED = "\0unselected"
 
 @dataclass(frozen=True)
 class OperatorEntry(Entry):
-    """A section with a term for each expansion that it matches, and one if the condition is not satisfied."""
+    """A section with a term for each matched expansion, and `UNSELECTED` if the condition is false."""
 
     original_entry: Entry | None = None
 
@@ -48,12 +48,12 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     """Return all results of a query, and True if phrases were checked only for some of them."""
     term_sets = [expand(entries, part) for part in query.expansions]
     extended_entries = [_extend(entry, query.condition, term_sets) for entry in entries]
-    terms = {**query.terms, **{_expansion_term(number): 1 for number in range(len(term_sets))}}
+    terms = {**query.terms, **{_make_expansion_term(number): 1 for number in range(len(term_sets))}}
     query_of_words = replace(query, terms=terms, excluded=(*query.excluded, UNSELECTED))
     return reference.rank(extended_entries, query_of_words, depth)
 
 
-def _expansion_term(number: int) -> str:
+def _make_expansion_term(number: int) -> str:
     return f"\0expansion {number}"
 
 
@@ -61,7 +61,7 @@ def _extend(entry: Entry, condition: Condition | None, term_sets: Sequence[froze
     terms = dict(entry.terms)
     for number, terms_of_expansion in enumerate(term_sets):
         if weight := sum(entry.terms[term] for term in terms_of_expansion & entry.terms.keys()):
-            terms[_expansion_term(number)] = min(weight, MAX_WEIGHT)
+            terms[_make_expansion_term(number)] = min(weight, MAX_WEIGHT)
     if condition is not None and not satisfies(entry, condition):
         terms[UNSELECTED] = 1
     return OperatorEntry(entry.page, entry.section, terms, entry)
@@ -123,4 +123,4 @@ def satisfies(entry: Entry, condition: Condition) -> bool:
             day = page.dates.get(key)
             return day is not None and (first or day) <= day <= (last or day)
         case IsUnder(path):
-            return not path.strip("/") or reference._is_at(page.path, path.strip("/"))
+            return not path.strip("/") or reference._matches_path(page.path, path.strip("/"))

@@ -16,7 +16,7 @@ from index.artifacts.frozen import FrozenIndex
 from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
-from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
+from tests.index.artifacts.conftest import artifact, artifact_folder, commit_and_build, key  # noqa: F401
 from tests.index.index_checks import move_branch
 from tests.repositories import Repo, make_signature
 from workspace.errors import InvalidConfig, WorkspaceError
@@ -61,18 +61,18 @@ SETTINGS = (
 )
 
 
-class History:
+class RandomHistory:
     """Random commits in a repository, written without the git program; `commits` lists their ids."""
 
     def __init__(self, repo: Repo, seed: int) -> None:
         self.commits = [repo.head()]
         self._repo = repo
         self._store = GitStore(repo.path)
-        self._chance = Random(seed)
+        self._rng = Random(seed)
         self._files: dict[str, bytes] = {}
 
     def write(self, commit_count: int) -> None:
-        """Add `number` commits to the branch."""
+        """Add random commits to the branch."""
         for _ in range(commit_count):
             self.commit(self._changes())
 
@@ -89,7 +89,7 @@ class History:
         return commit
 
     def _changes(self) -> dict[str, bytes | None]:
-        rng = self._chance
+        rng = self._rng
         changes: dict[str, bytes | None] = {}
         for _ in range(rng.randint(1, 3)):
             folder, existing_paths = rng.choice(FOLDERS), sorted(self._files)
@@ -111,13 +111,13 @@ class History:
         return changes
 
     def _manifest(self) -> bytes | None:
-        rng = self._chance
+        rng = self._rng
         override = f"[[override]]\nmatch = '[abc]*'\nmetadata = {{ scope = '{rng.choice('xy')}' }}\n"
         manifest = f"[metadata]\nlanguage = '{rng.choice(('go', 'c'))}'\n" + rng.choice(("", override))
         return rng.choice((manifest.encode(), manifest.encode(), b"[broken", None))
 
     def _document(self) -> bytes:
-        rng = self._chance
+        rng = self._rng
         front_matter = ""
         if rng.random() < 0.5:
             kind = rng.choice(("runbook", "note"))
@@ -131,7 +131,7 @@ class History:
         return (front_matter + "\n".join(sections)).encode()
 
 
-def search_all(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
+def search_all_pages(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
     """Yield every page of the results of each search, with five hits each, and the errors."""
     for query, options in SEARCHES:
         cursor: str | None = None
@@ -154,11 +154,11 @@ def search_new_index(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]
 
     def search_at(commit: str) -> list[object]:
         if commit not in results_by_commit:
-            (repo.path / ".git" / "refs" / "heads" / "afresh").write_text(commit + "\n")
-            folder = tmp_path / f"afresh-{commit}"
+            (repo.path / ".git" / "refs" / "heads" / "fresh").write_text(commit + "\n")
+            folder = tmp_path / f"fresh-{commit}"
             folder.mkdir(0o700)
-            index = SearchIndex(Workspace.open(repo.path, branch="afresh", read_only=True), location=folder)
-            results_by_commit[commit] = list(search_all(index))
+            index = SearchIndex(Workspace.open(repo.path, branch="fresh", read_only=True), location=folder)
+            results_by_commit[commit] = list(search_all_pages(index))
             index.close()
         return results_by_commit[commit]
 
@@ -173,13 +173,13 @@ def compare_with_new_index(
     refs_per_round: int,
 ) -> None:
     """Make nine commits in each round, and compare the results at some of the commits."""
-    history = History(repo, seed)
+    history = RandomHistory(repo, seed)
     history.write(8)
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
     rng = Random(seed)
     while len(history.commits) < commit_count:
         for commit in rng.sample(history.commits, min(refs_per_round, len(history.commits))):
-            assert list(search_all(index, ref=commit)) == search_new_index(commit)
+            assert list(search_all_pages(index, ref=commit)) == search_new_index(commit)
         history.write(9)
         if rng.random() < 0.5:
             with suppress(InvalidConfig):
@@ -202,7 +202,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
     max_incremental: int,
     max_overlays: int,
 ) -> None:
-    """Test few and many segments, few and many cached overlays, and full and incremental indexing."""
+    """Run with few and many segments, few and many cached overlays, and full and incremental indexing."""
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", max_small_sections)
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", max_incremental)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", max_overlays)
@@ -237,21 +237,21 @@ def test_search_at_unrelated_history_equals_a_fresh_index(
     index: SearchIndex, repo: Repo, search_new_index: Callable[[str], list[object]]
 ) -> None:
     first_commit = repo.head()
-    history = History(repo, 5)
+    history = RandomHistory(repo, 5)
     history.write(3)
     unrelated_commit = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, is_root=True)
     empty_commit = history.commit({"only.md": None})
     move_branch(repo, history.commits[3])
-    assert list(search_all(index, ref=unrelated_commit)) == search_new_index(unrelated_commit)
-    assert list(search_all(index, ref=empty_commit)) == search_new_index(empty_commit)
-    assert list(search_all(index, ref=first_commit)) == search_new_index(first_commit)
+    assert list(search_all_pages(index, ref=unrelated_commit)) == search_new_index(unrelated_commit)
+    assert list(search_all_pages(index, ref=empty_commit)) == search_new_index(empty_commit)
+    assert list(search_all_pages(index, ref=first_commit)) == search_new_index(first_commit)
     assert index.search("okapi").commit == history.commits[3]
 
 
-def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: Repo) -> None:
+def test_search_at_newer_ref_does_not_update_index(index: SearchIndex, repo: Repo) -> None:
     first_commit = index.update_to_tip()
     repo.git("branch", "ahead")
-    newer_commit = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
+    newer_commit = RandomHistory(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
     (repo.path / ".git" / "refs" / "heads" / "ahead").write_text(newer_commit + "\n")
     assert first_commit is not None
     move_branch(repo, first_commit)
@@ -443,7 +443,7 @@ def test_unreadable_document_at_ref_is_reported_until_restored(
     page = index.search("okapi", ref=old_commit)
     assert page.unreadable == ("notes/a.md",)
     assert [hit.filepath for hit in page.hits] == ["notes/b.md"]
-    assert list(search_all(index, ref=old_commit)) == search_new_index(old_commit)
+    assert list(search_all_pages(index, ref=old_commit)) == search_new_index(old_commit)
     file.write_bytes(data)
     page = index.search("okapi", ref=old_commit)
     assert (page.unreadable, len(page.hits)) == ((), 2)

@@ -40,7 +40,7 @@ def search_ids(index: SearchIndex, query: str) -> list[str]:
     return [hit.chunk_id for hit in index.search(query, limit=50).hits]
 
 
-def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo) -> None:
+def test_search_uses_tip_after_commits_amends_and_resets(index: SearchIndex, repo: Repo) -> None:
     first_commit = repo.head()
     assert search_ids(index, "quagga") == []
     repo.commit({"new.md": "# New\n\n## Quagga\n"})
@@ -71,7 +71,7 @@ def test_index_of_an_earlier_schema_is_rebuilt(
     assert (page.is_stale, page.notes, page.hint) == (False, (), None)
 
 
-def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo) -> None:
+def test_commit_without_documents_updates_commit_of_index(index: SearchIndex, repo: Repo) -> None:
     index.update_to_tip()
     commit = repo.commit({"code.py": "quagga"})
     assert index.search("quagga").commit == commit == index.status().state.commit  # type: ignore[union-attr]
@@ -140,7 +140,7 @@ def test_two_servers_share_an_index(open_index: OpenIndex, repo: Repo) -> None:
 
 @pytest.mark.process
 def test_concurrent_processes_do_not_damage_the_index(
-    open_index: OpenIndex, repo: Repo, own_key: Path
+    open_index: OpenIndex, repo: Repo, temporary_key_file: Path
 ) -> None:
     script = (
         "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
@@ -217,7 +217,7 @@ def test_incrementally_updated_index_ranks_like_a_rebuilt_index(index: SearchInd
 
 
 @pytest.mark.parametrize(
-    "damage", ["missing", "no pointer", "torn pointer", "empty files", "cut files", "lost commit"]
+    "damage", ["missing", "no pointer", "torn pointer", "empty files", "truncated files", "lost commit"]
 )
 def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str) -> None:
     open_index().update_to_tip()
@@ -239,7 +239,7 @@ def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str
     else:
         for file in find_index_folder(repo).iterdir():
             data = file.read_bytes()
-            replace_file(file, data[: len(data) // 2] if damage == "cut files" else b"")
+            replace_file(file, data[: len(data) // 2] if damage == "truncated files" else b"")
     index = open_index()
     assert search_ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
     assert search_ids(index, "quagga") == []
@@ -256,7 +256,7 @@ class _MakeFolderOnUnpickling:
 
 
 def test_planted_index_is_never_unpickled(
-    open_index: OpenIndex, repo: Repo, tmp_path: Path, own_key: Path
+    open_index: OpenIndex, repo: Repo, tmp_path: Path, temporary_key_file: Path
 ) -> None:
     """Plant an index, and change the key, so that its pointer has the seal of another key."""
     open_index().update_to_tip()
@@ -267,7 +267,7 @@ def test_planted_index_is_never_unpickled(
         Store(old_folder).read()
     assert not marker_folder.exists()
 
-    own_key.unlink()
+    temporary_key_file.unlink()
     load_user_key.cache_clear()
     assert search_ids(open_index(), "jitter")
     assert find_index_folder(repo) != old_folder
@@ -285,7 +285,7 @@ def test_copied_index_is_rebuilt(open_index: OpenIndex, repo: Repo) -> None:
 
 
 def test_index_folder_and_key_are_private(
-    index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path
+    index: SearchIndex, repo: Repo, temporary_key_file: Path, tmp_path: Path
 ) -> None:
     index.update_to_tip()
     assert (
@@ -293,7 +293,7 @@ def test_index_folder_and_key_are_private(
         == stat.S_IMODE(find_index_folder(repo).stat().st_mode)
         == 0o700
     )
-    assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(temporary_key_file.stat().st_mode) == 0o600
     assert repo.status() == ""
     find_location_folder(repo).chmod(0o755)
     index.close()
@@ -328,16 +328,16 @@ def test_locked_index_serves_old_commit_as_stale(
 
 
 @loop_over(
-    "make", [create_bare_repository, create_detached_repository, create_empty_repository, create_repository]
+    "create", [create_bare_repository, create_detached_repository, create_empty_repository, create_repository]
 )
 def test_bare_detached_and_unborn_repositories_are_searched(
-    make: Callable[[Path], Repo], tmp_path: Path
+    create: Callable[[Path], Repo], tmp_path: Path
 ) -> None:
-    repo = make(tmp_path / "shape")
+    repo = create(tmp_path / "shape")
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
     page = index.search("steps")
-    assert bool(page.hits) == (make is not create_empty_repository)
-    assert page.commit == (None if make is create_empty_repository else repo.head())
+    assert bool(page.hits) == (create is not create_empty_repository)
+    assert page.commit == (None if create is create_empty_repository else repo.head())
 
 
 def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:

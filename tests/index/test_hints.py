@@ -38,10 +38,10 @@ def get_hint(
     assert page.hint is not None
     for suggested_query in page.hint.suggested_queries:
         assert index.search(suggested_query, path=path, filters=filters).hits
-    is_instead_of_all = "in place of them all" in page.hint.message
+    replaces_all_filters = "in place of them all" in page.hint.message
     for key, values in page.hint.suggested_filters.items():
         for value in values:
-            if is_instead_of_all:
+            if replaces_all_filters:
                 filter_only = {"path": value} if key == "path" else {"filters": {key: value}}
                 assert index.search(query, **filter_only).hits  # type: ignore[arg-type]
             elif key == "path":
@@ -134,7 +134,7 @@ def test_several_misspelt_words_are_corrected_together(index: SearchIndex) -> No
     )
 
 
-def test_misspelt_phrase_is_corrected_before_quotes_are_named(index: SearchIndex) -> None:
+def test_misspelt_phrase_is_corrected_before_hint_mentions_quotes(index: SearchIndex) -> None:
     hint = get_hint(index, '"exponentail backoff"')
     assert hint.suggested_queries == ('"exponential backoff"',)
     assert "Leave the quotes out" in get_hint(index, '"backoff exponential"').message
@@ -270,7 +270,7 @@ def test_hint_describes_the_commit_of_its_page(index: SearchIndex, repo: Repo) -
         ("tag:zebra limits", "no section satisfies 'tag:zebra'. Leave it out, or use another value."),
         (
             "title:zebra* OR path:nowhere",
-            "no section satisfies 'title:zebra*' and 'path:nowhere'. Leave it out, or use another value.",
+            "no section satisfies 'title:zebra*' and 'path:nowhere'. Leave them out, or use other values.",
         ),
         (
             "jitter AND type:api_spec",
@@ -279,7 +279,7 @@ def test_hint_describes_the_commit_of_its_page(index: SearchIndex, repo: Repo) -
         ("type:api_spec -tag:network", "no section satisfies the query. Use fewer words and operators."),
     ],
 )
-def test_fields_that_nothing_satisfies_are_named(index: SearchIndex, query: str, message: str) -> None:
+def test_hint_names_unsatisfied_fields(index: SearchIndex, query: str, message: str) -> None:
     hint = get_hint(index, query)
     assert hint.message == f"0 results found: {message}"
     assert hint.suggested_filters == {}

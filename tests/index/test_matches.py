@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from index.analysis.terms import expand, weigh_query_terms
 from index.analysis.words import TOKEN, normalize
-from index.matches import Match, Matcher, Searchable, _find_terms
+from index.matches import Match, Matcher, SearchableText, _find_terms
 from tests.example_counts import scale_examples
 
 PIECES = [
@@ -86,7 +86,7 @@ def test_match_positions_count_characters() -> None:
     ]
 
 
-def test_equal_neighbours_are_matched_each() -> None:
+def test_adjacent_equal_words_are_all_matched() -> None:
     assert [position for position, _ in find_matches("go go gone go", frozenset({"go"}))] == [0, 3, 11]
 
 
@@ -100,7 +100,7 @@ def test_long_word_is_matched_by_tokens_and_not_cached() -> None:
     text = "é " + "没有空格。" * 100 + "检索引擎。" * 2 + "a/" * 200 + "," + "-" * 200 + "retry"
     terms = frozenset({"检索", "retri"})
     cache_size = _find_terms.cache_info().currsize
-    offsets, terms_of_words = Matcher(terms).find_words(Searchable(text))
+    offsets, terms_of_words = Matcher(terms).find_words(SearchableText(text))
     assert [*zip(offsets, terms_of_words, strict=True)] == match_all_tokens(text, terms)
     assert _find_terms.cache_info().currsize == cache_size
 

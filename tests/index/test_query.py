@@ -61,21 +61,21 @@ def parse_weights(terms: Iterable[str] = ()) -> dict[str, int]:
     return {term: int(weight or 1) for term, _, weight in (word.partition("^") for word in terms)}
 
 
-def describe(condition: Condition) -> str:
+def format_condition(condition: Condition) -> str:
     """Return a condition in the notation of the cases."""
     match condition:
         case AllOf(parts):
-            return f"({' AND '.join(map(describe, parts))})"
+            return f"({' AND '.join(map(format_condition, parts))})"
         case AnyOf(parts):
-            return f"({' OR '.join(map(describe, parts))})"
+            return f"({' OR '.join(map(format_condition, parts))})"
         case Negation(part):
-            return f"NOT {describe(part)}"
+            return f"NOT {format_condition(part)}"
         case HasWord(field, terms):
-            return add_field(field, "+".join(terms))
+            return format_with_field(field, "+".join(terms))
         case HasPrefix(field, prefix):
-            return add_field(field, f"{prefix}*")
+            return format_with_field(field, f"{prefix}*")
         case HasSimilarWord(field, word, edits):
-            return add_field(field, f"{word}~{edits}")
+            return format_with_field(field, f"{word}~{edits}")
         case HasPhrase(words):
             return f'"{" ".join(words)}"'
         case HasValue(key, value, _, is_prefix):
@@ -86,7 +86,7 @@ def describe(condition: Condition) -> str:
             return f"path:{path}"
 
 
-def add_field(field: str, text: str) -> str:
+def format_with_field(field: str, text: str) -> str:
     return text if field == "text" else f"{field}={text}"
 
 
@@ -108,9 +108,9 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     assert list(query.excluded) == words.get("not", [])
     assert [" ".join(phrase) for phrase in query.phrases] == expected.get("phrase", [])
     assert [" ".join(phrase) for phrase in query.scored_phrases] == expected.get("scored", [])
-    conditions = [] if query.condition is None else [describe(query.condition)]
+    conditions = [] if query.condition is None else [format_condition(query.condition)]
     assert conditions == expected.get("condition", [])
-    assert [describe(part) for part in query.expansions] == words.get("expansion", [])
+    assert [format_condition(part) for part in query.expansions] == words.get("expansion", [])
     assert query.includes_unscored == ("all" in expected)
     assert list(query.notes) == expected.get("note", [])
 
@@ -255,12 +255,12 @@ def test_too_many_operators_raise_an_error_with_the_part(
         "a1 AND NOT (" + " ".join(f'"w{i}"' for i in range(MAX_PHRASES + 1)) + ")",
     ],
 )
-def test_excluded_words_of_an_expression_count(text: str) -> None:
+def test_excluded_words_of_expression_count_toward_limit(text: str) -> None:
     with pytest.raises(QueryTooBroad):
         parse_query(text)
 
 
-def test_repeated_parts_count_once() -> None:
+def test_repeated_parts_count_once_toward_limit() -> None:
     assert parse_query("char* " * 500).notes == ()
 
 

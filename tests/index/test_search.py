@@ -194,7 +194,9 @@ def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: 
         assert error_info.value.details == {"cursor_commit": cursor_commit, "commit": commit}
 
 
-def test_mixed_cursors_and_cursors_of_another_key_are_invalid(index: SearchIndex, own_key: Path) -> None:
+def test_mixed_cursors_and_cursors_of_another_key_are_invalid(
+    index: SearchIndex, temporary_key_file: Path
+) -> None:
     query = "errors retry limit guide"
     first_cursor = index.search(query, limit=1).next_cursor
     second_cursor = index.search(query, limit=2).next_cursor
@@ -209,7 +211,7 @@ def test_mixed_cursors_and_cursors_of_another_key_are_invalid(index: SearchIndex
     ):
         with pytest.raises(InvalidCursor):
             index.search(query, cursor=mixed_cursor)
-    own_key.unlink()
+    temporary_key_file.unlink()
     load_user_key.cache_clear()
     assert index.search(query, limit=1).next_cursor != first_cursor
     with pytest.raises(InvalidCursor, match="not issued by this server") as error_info:

@@ -38,7 +38,7 @@ def test_stems_of_all_words_one_edit_away_are_generated(word: str, data: st.Data
     assert {stem(edited_word) for edited_word in edited_words - {word, ""}} <= stem_all_edits(word)
 
 
-def test_edited_word_includes_its_restored_stem() -> None:
+def test_stems_of_edits_include_stem_of_correct_word() -> None:
     assert "pagin" in stem_all_edits("paginaton")
     assert "straß" in stem_all_edits("straß" + "x")
 

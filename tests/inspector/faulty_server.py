@@ -1,4 +1,4 @@
-"""A server with one tool, whose schema causes a warning of the inspector: `python faulty_server.py`."""
+"""A server with one tool, about whose schema the inspector warns: `python faulty_server.py`."""
 
 from __future__ import annotations
 

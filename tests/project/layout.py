@@ -1,8 +1,8 @@
 """The layout of the packages; `python -m tests.project.layout` prints it.
 
-The layout of a package: its number of modules, the median and the longest file in lines, the largest folder,
-import cycles between folders or modules, and imports of higher layers of `pyproject.toml`. Late and type-only
-imports are included.
+The layout of a package consists of its number of modules, the median and the longest file in lines, the
+largest folder, import cycles between folders or modules, and imports of higher layers of `pyproject.toml`.
+Late and type-only imports are included.
 """
 
 from __future__ import annotations
@@ -27,24 +27,27 @@ MAX_MODULES = 20
 
 
 class Layout(NamedTuple):
-    """The figures of a package.
+    """The figures of a package: lines of each file, modules of each folder, and forbidden imports.
 
-    `cycles` contains the members of each import cycle, `upward` pairs of an importer and an imported module.
+    `cycles` contains the members of each import cycle. `upward_imports` contains the importer and the
+    imported module of each import of a higher layer.
     """
 
     package: str
-    lines: Mapping[Path, int]
-    folders: Mapping[Path, int]
+    line_counts: Mapping[Path, int]
+    module_counts: Mapping[Path, int]
     cycles: tuple[tuple[str, ...], ...]
-    upward: tuple[tuple[str, str], ...]
+    upward_imports: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        longest = max(self.lines, key=lambda path: self.lines[path])
-        folder = max(self.folders, key=lambda path: self.folders[path])
+        longest_file = max(self.line_counts, key=lambda path: self.line_counts[path])
+        largest_folder = max(self.module_counts, key=lambda path: self.module_counts[path])
         return (
-            f"{self.package:10} {len(self.lines):4} modules, median {median(self.lines.values()):.0f} lines, "
-            f"longest {self.lines[longest]} ({longest}); most in a folder {self.folders[folder]} ({folder}); "
-            f"import cycles {len(self.cycles)}, imports upward {len(self.upward)}"
+            f"{self.package:10} {len(self.line_counts):4} modules, "
+            f"median {median(self.line_counts.values()):.0f} lines, "
+            f"longest {self.line_counts[longest_file]} ({longest_file}); "
+            f"most modules in a folder {self.module_counts[largest_folder]} ({largest_folder}); "
+            f"import cycles {len(self.cycles)}, imports of higher layers {len(self.upward_imports)}"
         )
 
 
@@ -53,10 +56,10 @@ def read_layouts() -> Iterator[Layout]:
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     for package in PACKAGES:
         paths = [path.relative_to(ROOT) for path in sorted((ROOT / package).rglob("*.py"))]
-        lines = {path: len((ROOT / path).read_text().splitlines()) for path in paths}
+        line_counts = {path: len((ROOT / path).read_text().splitlines()) for path in paths}
         cycles = tuple(_find_cycles(graph, package))
-        upward = tuple(_find_upward_imports(graph, package))
-        yield Layout(package, lines, count_modules(package), cycles, upward)
+        upward_imports = tuple(_find_upward_imports(graph, package))
+        yield Layout(package, line_counts, count_modules(package), cycles, upward_imports)
 
 
 def count_modules(package: str) -> Counter[Path]:
@@ -75,7 +78,7 @@ def find_public_classes(package: str) -> Mapping[str, list[Path]]:
 
 
 def find_docstring_differences(package: str) -> Mapping[Path, set[str]]:
-    """Return the names that are only in the docstring of a folder or only in the folder, by folder."""
+    """Return the names that only the docstring of a folder lists or only the folder contains, by folder."""
     differences: dict[Path, set[str]] = {}
     for path in sorted((ROOT / package).rglob("__init__.py")):
         folder = path.parent
@@ -89,7 +92,7 @@ def find_docstring_differences(package: str) -> Mapping[Path, set[str]]:
 
 
 def find_self_importing_folders(package: str) -> set[str]:
-    """Return the folders whose `__init__.py` imports their own modules.
+    """Return the folders whose `__init__.py` imports modules of the folder.
 
     If one thread imports such a folder while another imports one of its modules, each waits for the other,
     and Python raises an ImportError in one of them.
@@ -104,7 +107,7 @@ def find_self_importing_folders(package: str) -> set[str]:
 
 
 def _find_cycles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, ...]]:
-    """Yield an import cycle of each folder whose modules and folders have one."""
+    """Yield one import cycle for each folder whose modules or subfolders import each other in a cycle."""
     children = sorted(graph.find_children(parent))
     imports = {child: _find_imported_siblings(graph, child, children) for child in children}
     try:
@@ -154,7 +157,11 @@ def main() -> int:
     layouts = list(read_layouts())
     print(*layouts, sep="\n")
     problems = [" -> ".join(cycle) for layout in layouts for cycle in layout.cycles]
-    problems += [" imports up ".join(pair) for layout in layouts for pair in layout.upward]
+    problems += [
+        f"{importer} imports {imported}, which is in a higher layer"
+        for layout in layouts
+        for importer, imported in layout.upward_imports
+    ]
     for package in PACKAGES:
         problems += [
             f"{folder}: the docstring and the files differ: {', '.join(names)}"

@@ -63,7 +63,7 @@ BOUNDARIES_BY_LIBRARY = {
 
 pytestmark = pytest.mark.smoke
 
-# A source that does not match uses no outside library; the last alternative matches a relative import.
+# A module without a match uses no outside library. The last alternative matches a relative import.
 WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in BOUNDARY_MODULES)
 OUTSIDE_NAME = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
 
@@ -125,7 +125,7 @@ def find_violations(module: str, tree: ast.Module) -> list[str]:
 
 
 def test_imports_use_boundary_modules_and_full_names() -> None:
-    """Check both rules in one pass over the modules. A relative import would hide its layer."""
+    """Check both rules in one pass over the modules. A relative import would hide the layer of a module."""
     violations, relative_imports = [], []
     for module, tree in read_modules():
         violations += find_violations(module, tree)
@@ -162,17 +162,17 @@ def test_every_bypass_of_a_boundary_module_is_found(source: str) -> None:
 
 
 @loop_over("source", ["import os\nos.fsync(1)", "import yamllike", "import pathlib\npathlib.Path('x')"])
-def test_import_without_boundary_module_passes(source: str) -> None:
+def test_unrestricted_import_passes(source: str) -> None:
     assert find_violations("tools/search/example.py", ast.parse(source)) == []
 
 
 def test_no_private_name_of_a_dependency_is_used() -> None:
-    own = {*PACKAGES, *sys.stdlib_module_names}
+    own_names = {*PACKAGES, *sys.stdlib_module_names}
     assert [
         f"{module.relative_to(ROOT)}:{line} uses {name}"
         for package in ("docyard", "tools")
         for module in (ROOT / package).rglob("*.py")
         if re.search(r"\._|import _", source := module.read_text(encoding="utf-8"))
         for name, line in find_used_names(ast.parse(source))
-        if name.partition(".")[0] not in own and re.search(r"\._(?!_)", name)
+        if name.partition(".")[0] not in own_names and re.search(r"\._(?!_)", name)
     ] == []

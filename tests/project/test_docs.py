@@ -1,4 +1,4 @@
-"""The documentation, which must match the code."""
+"""The documentation matches the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports in code strings of tests and benchmarks, which must refer to existing names."""
+"""The imports in code strings of tests and benchmarks refer to existing names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the guide to a read-only server, which run on a small repository."""
+"""The commands in the guide to a read-only server succeed in a small repository."""
 
 from __future__ import annotations
 

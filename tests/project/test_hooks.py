@@ -1,4 +1,4 @@
-"""The pre-commit hooks for other repositories; their commands run as in pre-commit."""
+"""The pre-commit hooks for other repositories; the tests run their commands as pre-commit does."""
 
 from __future__ import annotations
 

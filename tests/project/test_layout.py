@@ -1,4 +1,4 @@
-"""The layout of the packages follows CONTRIBUTING.md; `python -m tests.project.layout` prints its figures."""
+"""The layout of the packages obeys the rules of CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_modules_and_folders_have_no_import_cycle(layouts: dict[str, Layout], pa
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_imports_from_a_higher_layer(layouts: dict[str, Layout], package: str) -> None:
-    assert layouts[package].upward == ()
+    assert layouts[package].upward_imports == ()
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests", "benchmarks"])
@@ -48,7 +48,8 @@ def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
     assert {name: paths for name, paths in find_public_classes(package).items() if len(paths) > 1} == {}
 
 
-# The rules are imported only as a whole. The families of tools are imported before a server has threads.
+# A server imports all rules together, so no thread imports a single rule. The test omits `tools`, whose
+# folders are imported before a server starts threads.
 SELF_IMPORTING_FOLDERS = {"workspace/validation/rules"}
 
 

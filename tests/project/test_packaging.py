@@ -25,7 +25,7 @@ from docyard import __version__
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# Distributions with the distribution that requires them in an exact version.
+# Distributions, each with the distribution that requires an exact version of it.
 REQUIRED_BY = {"markupsafe": "jinja2", "mcp-types": "mcp", "pydantic-core": "pydantic"}
 
 PRINT_SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -64,9 +64,11 @@ def write_locked_versions(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("wheel")
-    run_command(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", out, cwd=ROOT)
-    return next(out.glob("*.whl"))
+    wheel_folder = tmp_path_factory.mktemp("wheel")
+    run_command(
+        sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", wheel_folder, cwd=ROOT
+    )
+    return next(wheel_folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,7 @@ def test_wheel_has_five_typed_packages_and_their_data(wheel: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python_without_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with the wheel and its requirements, but no extras.
 
     The libraries are links to the libraries of the test environment, so no package index is needed.
@@ -146,27 +148,29 @@ def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def find_requirements(name: str) -> list[metadata.Distribution]:
     """Return the transitive requirements of a distribution without its extras."""
     distributions: dict[str, metadata.Distribution] = {}
-    pending_keys = [(name, frozenset[str]())]
-    visited_keys = set()
-    while pending_keys:
-        requirement_key = pending_keys.pop()
-        if requirement_key in visited_keys:
+    pending_requirements = [(name, frozenset[str]())]
+    visited_requirements = set()
+    while pending_requirements:
+        name_and_extras = pending_requirements.pop()
+        if name_and_extras in visited_requirements:
             continue
-        visited_keys.add(requirement_key)
-        distribution = metadata.distribution(requirement_key[0])
-        if requirement_key[0] != name:
-            distributions[requirement_key[0]] = distribution
+        visited_requirements.add(name_and_extras)
+        distribution = metadata.distribution(name_and_extras[0])
+        if name_and_extras[0] != name:
+            distributions[name_and_extras[0]] = distribution
         for line in distribution.requires or ():
             requirement = Requirement(line)
-            environments = [{"extra": extra} for extra in (requirement_key[1] or {""})]
+            environments = [{"extra": extra} for extra in (name_and_extras[1] or {""})]
             if requirement.marker is None or any(map(requirement.marker.evaluate, environments)):
-                pending_keys.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
+                pending_requirements.append(
+                    (canonicalize_name(requirement.name), frozenset(requirement.extras))
+                )
     return list(distributions.values())
 
 
 @pytest.fixture
 def new_repository(tmp_path: Path) -> Path:
-    """Return the repository of a new user: an identity, one document, one commit."""
+    """Return the repository of a new user, with one document and one commit."""
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "guide.md").write_text("# Guide\n\nFirst words.\n")
@@ -185,21 +189,23 @@ def check_health(program: Path | str, repository: Path, *prefix: str) -> dict[st
     """Run `doctor`, which must report no problem; return the fix of each note about a missing library."""
     process = run_process(*prefix, program, "doctor", cwd=repository)
     assert (process.returncode, process.stdout.splitlines()[-1:]) == (0, ["Nothing is wrong."]), process
-    answer = json.loads(run_command(*prefix, program, "doctor", "--json", cwd=repository))
-    assert answer["healthy"] is True
-    assert {finding["severity"] for finding in answer["findings"]} <= {"note"}
+    report = json.loads(run_command(*prefix, program, "doctor", "--json", cwd=repository))
+    assert report["healthy"] is True
+    assert {finding["severity"] for finding in report["findings"]} <= {"note"}
     return {
         finding["message"].partition(" ")[0]: finding["fix"]
-        for finding in answer["findings"]
+        for finding in report["findings"]
         if "is not installed; " in finding["message"]
     }
 
 
 @pytest.mark.process
-def test_doctor_finds_no_problem_with_an_installed_wheel(bare_python: Path, new_repository: Path) -> None:
-    fixes = check_health(bare_python.with_name("docyard"), new_repository)
+def test_doctor_finds_no_problem_with_an_installed_wheel(
+    python_without_extras: Path, new_repository: Path
+) -> None:
+    fixes = check_health(python_without_extras.with_name("docyard"), new_repository)
     assert fixes.keys() == {"matplotlib", "latex2mathml", "rs-bpe"}
-    assert fixes["latex2mathml"] == f"pip --python {bare_python} install 'docyard[math]'"
+    assert fixes["latex2mathml"] == f"pip --python {python_without_extras} install 'docyard[math]'"
 
 
 def run_installer(*command: object, cwd: Path) -> None:

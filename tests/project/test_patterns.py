@@ -1,4 +1,4 @@
-"""Regular expressions, which must match equally in every supported version of Python."""
+"""Regular expressions match equally in every supported version of Python."""
 
 from __future__ import annotations
 

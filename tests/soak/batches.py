@@ -1,4 +1,4 @@
-"""Batches of every operation for the state machine: initial documents, and strategies."""
+"""The initial documents of the state machine, and strategies for batches and uncommitted changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ children = st.sampled_from(["Red", "Blue"])
 texts = st.integers(0, 99).map(lambda number: f"Text {number}.")
 tags = st.lists(st.sampled_from(["red", "green", "blue"]), min_size=1, unique=True).map(tuple)
 tasks = st.builds(
-    lambda place, index: f"{place}[{index}]", st.sampled_from(["alpha", "beta"]), st.integers(0, 3)
+    lambda section, index: f"{section}[{index}]", st.sampled_from(["alpha", "beta"]), st.integers(0, 3)
 )
 
 
@@ -91,27 +91,27 @@ user_edits = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section
 modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
 
 
-def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
-    """Return the operations with unique titles, numbered above `count`, and mostly with existing targets."""
-    aimed_operations = []
+def retarget_operations(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
+    """Return copies of operations: most have existing targets, and titles are numbered from `count` + 1."""
+    retargeted_operations = []
     for number, operation in enumerate(operations, count + 1):
-        changes: dict[str, str] = {}
+        new_fields: dict[str, str] = {}
         file = getattr(operation, "file", None)
         if file is not None and pages and number % 5:
             if file not in pages:
-                file = changes["file"] = sorted(pages)[number % len(pages)]
-            targets = _addresses(pages[file], operation)
+                file = new_fields["file"] = sorted(pages)[number % len(pages)]
+            targets = _list_addresses(pages[file], operation)
             if targets and getattr(operation, "slug", targets[0]) not in targets:
-                changes["slug"] = targets[number % len(targets)]
+                new_fields["slug"] = targets[number % len(targets)]
         if isinstance(operation, AddTask):
-            changes["title"] = f"Task {number}"
+            new_fields["title"] = f"Task {number}"
         elif isinstance(operation, RenameSection):
-            changes["new_title"] = f"Renamed {number}"
-        aimed_operations.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
-    return aimed_operations
+            new_fields["new_title"] = f"Renamed {number}"
+        retargeted_operations.append(dataclasses.replace(operation, **new_fields))  # type: ignore[type-var]
+    return retargeted_operations
 
 
-def _addresses(page: Page, operation: Operation) -> list[str]:
+def _list_addresses(page: Page, operation: Operation) -> list[str]:
     """Return the addresses in a page that an operation can target: tasks or sections."""
     if isinstance(operation, CompleteTask | ReopenTask):
         return [

@@ -21,7 +21,7 @@ from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request
 from workspace.writing.plan import Mode
 
-# Error codes after which a writer retries, because another writer or a person wrote first or has a lock.
+# A writer retries after these error codes: another writer or a person wrote first, or has a lock.
 REFUSALS = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
 
 
@@ -38,14 +38,14 @@ class UnexpectedResponse(Exception):
 
 
 class WriterClient(Protocol):
-    """A client of one workspace. `tool` is the name of an operation; each item contains its fields."""
+    """A client of one workspace. `tool` is the name of an operation; each item has the fields of one."""
 
     def read(self, path: str, slug: str) -> tuple[str, str]:
         """Return the text of a section, and the commit of that text."""
         ...
 
     def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
-        """Run operations as one commit, all or none, and return its id. Raises Refused, Unexpected."""
+        """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
         ...
 
 
@@ -82,7 +82,7 @@ class DirectClient:
         return document.source(resolve_section(document, slug)).decode(), snapshot.commit
 
     def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
-        """Run operations as one commit, all or none, and return its id. Raises Refused, Unexpected."""
+        """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
         operations = [_OPERATIONS[tool](**item) for item in items]
         try:
             write_result = self._workspace.write(
@@ -107,7 +107,7 @@ class DirectClient:
         return write_result.commit
 
 
-# The tool of each operation, and the tool's name of each field that has another name in the operation.
+# The tool for each operation, and the fields that have a different name in the tool.
 _TOOLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "create_document": ("create_document", {"content": "initial_content"}),
     "complete_task": ("complete_task", {}),
@@ -129,7 +129,7 @@ class ServerClient:
         return response.data["content"], response.data["commit"]
 
     def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
-        """Run operations as one commit, all or none, and return its id. Raises Refused, Unexpected."""
+        """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
         name, tool_fields = _TOOLS.get(tool, ("edit_document", {}))
         fixed_fields = {"operation": tool} if name == "edit_document" else {}
         if tool == "create_document":

@@ -21,15 +21,15 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _TIMEOUT_S = 60
 
 
-class End(Enum):
-    """The end of a child: its action succeeded, was refused with a WorkspaceError, or was killed."""
+class ChildOutcome(Enum):
+    """The outcome of a child: its action succeeded, was refused with a WorkspaceError, or was killed."""
 
     DONE = "done"
     REFUSED = "refused"
     KILLED = "killed"
 
 
-def fork_and_kill(action: Callable[[], object], *, at: int) -> End:
+def fork_and_kill(action: Callable[[], object], *, at: int) -> ChildOutcome:
     """Run an action in a forked child that is killed (SIGKILL) at its `at`-th change, if any."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -39,10 +39,10 @@ def fork_and_kill(action: Callable[[], object], *, at: int) -> End:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL, f"the child ended by signal {os.WTERMSIG(status)}"
-        return End.KILLED
+        return ChildOutcome.KILLED
     code = os.waitstatus_to_exitcode(status)
     assert code in (0, 3), "the child failed; its traceback is above"
-    return End.DONE if code == 0 else End.REFUSED
+    return ChildOutcome.DONE if code == 0 else ChildOutcome.REFUSED
 
 
 def _run_and_exit(action: Callable[[], object], at: int) -> None:

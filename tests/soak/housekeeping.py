@@ -1,4 +1,4 @@
-"""Git's housekeeping in loops while writers run: one thread for each command."""
+"""Git's housekeeping commands, which run in loops while writers run: one thread for each command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 
 class Housekeeping:
-    """Loops of Git's own commands. `success_counts` and `failure_counts` count the runs of each command.
+    """Loops of housekeeping commands. `success_counts` and `failure_counts` count the runs of each command.
 
     A command of Git may fail because another command runs, such as a second `git gc`; writers must not fail.
     """

@@ -17,7 +17,7 @@ def find_git_dir(repo: Repo) -> Path:
 
 
 def find_leftover_files(repo: Repo) -> list[str]:
-    """Return the locks, private folders and temporary files that no writer removed."""
+    """Return the paths of locks, pending folders and temporary files that no writer removed."""
     git_dir = find_git_dir(repo)
     leftover_files = [
         *git_dir.glob("*.lock"),
@@ -65,7 +65,7 @@ def read_commits(repo: Repo) -> dict[str, tuple[str, str]]:
 
 
 def assert_valid(repo: Repo, *, is_bare: bool = False) -> None:
-    """Check that HEAD, index and files are equal, no temporary file remains, and fsck reports no problem."""
+    """Check that HEAD, index and files agree, no temporary file remains, and fsck reports no problem."""
     assert find_leftover_files(repo) == []
     if not is_bare:
         assert repo.status() == ""

@@ -109,7 +109,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMarks:
-    """The marks that must occur once, those that may occur, and the ticked tasks."""
+    """The marks that must occur once, the marks that may occur, and the marks of completed tasks."""
 
     required_marks: frozenset[str]
     possible_marks: frozenset[str]
@@ -134,8 +134,8 @@ class ExpectedMarks:
                     required_marks.difference_update(call.removes)
         return cls(frozenset(required_marks), frozenset(possible_marks), frozenset(ticked_marks))
 
-    def compare(self, texts: Iterable[str]) -> Verdict:
-        """Compare the texts of all documents with the expected marks."""
+    def compare(self, texts: Iterable[str]) -> MarkProblems:
+        """Compare the texts of all documents with the expected marks, and return the problems."""
         mark_counts: Counter[str] = Counter()
         document_ticks: set[str] = set()
         for text in texts:
@@ -143,7 +143,7 @@ class ExpectedMarks:
             for line in text.splitlines():
                 if line.startswith("- [x] "):
                     document_ticks.update(MARK.findall(line))
-        return Verdict(
+        return MarkProblems(
             lost_marks=sorted(self.required_marks - mark_counts.keys()),
             duplicate_marks=sorted(mark for mark, times in mark_counts.items() if times > 1),
             restored_marks=sorted(mark_counts.keys() - self.required_marks - self.possible_marks),
@@ -152,7 +152,7 @@ class ExpectedMarks:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MarkProblems:
     """The problems of the documents; a restored mark is in a document although a call removed it."""
 
     lost_marks: list[str]

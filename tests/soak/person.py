@@ -1,4 +1,4 @@
-"""A person in the same repository who edits files and commits them with the git program in a loop."""
+"""A person who edits files in the writers' repository and commits them with the git program, in a loop."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Person:
         self.commits += 1
 
     def _commit(self, name: str, *arguments: str) -> None:
-        """Commit, and stage the file again after a failure, until nothing else is staged.
+        """Commit one file; after a failure, stage the file again, and retry when no other file is staged.
 
         A `git commit` reads the index before it locks it. If another commit comes in between, Git writes the
         old index and then refuses to move the branch. A second `git commit` would revert the other commit. A
@@ -152,12 +152,12 @@ class Person:
 
 
 def prepare_repository(
-    folder: Path, writers: int, documents: Mapping[str, str], seed: int, *, is_bare: bool
+    folder: Path, writer_count: int, documents: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
-    """Make a repository with these documents, its person, and a ledger for each writer."""
+    """Make a repository with these documents; return it, its person, and a ledger for each writer."""
     make = create_bare_repository if is_bare else create_repository
     repo = make(folder / "repo", {"README.md": "# Example\n", **documents})
     # Git's automatic housekeeping runs in the foreground, so it ends before the checks.
     repo.git("config", "gc.autoDetach", "false")
     person = Person(repo, [*documents], seed=seed, clone=folder / "clone" if is_bare else None)
-    return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writers)]
+    return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writer_count)]

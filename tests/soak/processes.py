@@ -1,4 +1,4 @@
-"""Processes of a test: forked from a fork server, with a time limit, and always killed at the end."""
+"""Processes of a test: started by a fork server, awaited with a time limit, and killed at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTEXT.set_forkserver_preload(["tests.soak.writer"])
 
 
 def start_process(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
-    """Start a process."""
+    """Start a process that calls `target` with these arguments."""
     process = CONTEXT.Process(target=target, args=arguments, daemon=True)
     process.start()
     return process

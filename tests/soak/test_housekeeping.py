@@ -1,4 +1,4 @@
-"""Four writers during loops of `git gc --prune=now`, `repack`, `maintenance` and `pack-refs`."""
+"""Four writers run while `git gc --prune=now`, `repack`, `maintenance` and `pack-refs` run in loops."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pytest
 
 from tests.repositories import create_bare_repository, create_repository
 from tests.soak import inspection, writer
-from tests.soak.findings import Findings
 from tests.soak.housekeeping import COMMANDS, Housekeeping
 from tests.soak.ledger import Ledger
 from tests.soak.person import Person
 from tests.soak.processes import run_processes, wait_for_exit
+from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
 
 SEED = 20_260_119
-WRITERS = 4
+WRITER_COUNT = 4
 _UNLIMITED = 1_000_000
 
-LENGTHS = [
+DURATIONS = [
     pytest.param(15.0, id="15-seconds", marks=pytest.mark.slow),
     pytest.param(120.0, id="two-minutes", marks=pytest.mark.soak),
 ]
 
 
-@pytest.mark.parametrize("seconds", LENGTHS)
+@pytest.mark.parametrize("seconds", DURATIONS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     tmp_path: Path, seconds: float, is_bare: bool, report: Callable[[str], None]
@@ -36,7 +36,7 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     repo = (create_bare_repository if is_bare else create_repository)(
         tmp_path / "repo", {"README.md": "# Example\n", **documents}
     )
-    ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(WRITERS)]
+    ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(WRITER_COUNT)]
     end_time = time.time() + seconds
     jobs = [
         Job(repo.path, ledger.path, tuple(documents), number, _UNLIMITED, SEED, end_time=end_time)
@@ -51,12 +51,12 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     report(housekeeping.format_line())
     failures = [problem for record in records for problem in record.failures]
     assert not failures, f"{len(failures)} writers failed: {failures[0]}"
-    findings = Findings.collect(repo, records, Person(repo, [], seed=SEED))
-    for line in findings.format_lines(elapsed_s):
+    results = RunResults.collect(repo, records, Person(repo, [], seed=SEED))
+    for line in results.format_lines(elapsed_s):
         report(line)
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert findings.calls > WRITERS * seconds / 4
-    assert findings.problems == {}
-    assert findings.refusals == {}
+    assert results.calls > WRITER_COUNT * seconds / 4
+    assert results.problems == {}
+    assert results.refusals == {}
     assert all(housekeeping.success_counts[command[0]] > seconds / 10 for command in COMMANDS)
     inspection.assert_valid(repo, is_bare=is_bare)

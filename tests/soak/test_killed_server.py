@@ -1,4 +1,4 @@
-"""A server that is killed during a burst of calls: acknowledged writes are present after a restart."""
+"""A server is killed during a burst of calls: acknowledged writes are present after a restart."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KILL_COUNTS = [
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a burst, with the mark in its text and the key for a retry."""
+    """A call of a burst, with the mark in its text; the mark is also its idempotency key."""
 
     mark: str
     tool: str
@@ -57,7 +57,7 @@ class CallLog:
         self._count = 0
 
     def make_burst(self) -> list[Call]:
-        """Return the next calls."""
+        """Return the next `BURST_SIZE` calls."""
         return [self._make_next_call() for _ in range(BURST_SIZE)]
 
     def _make_next_call(self) -> Call:

@@ -1,4 +1,4 @@
-"""Writers that are killed at any moment: other writers recover, and unanswered calls are retried."""
+"""Writers are killed at any moment: other writers recover, and unanswered calls are retried."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.soak import inspection, writer
-from tests.soak.findings import Findings
 from tests.soak.person import prepare_repository
 from tests.soak.processes import run_processes, start_process
+from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
 
 SEED = 20_240_302
@@ -23,19 +23,19 @@ SEED = 20_240_302
 class Load:
     """The number of writers, the operations of each, the time between kills, and the time limit.
 
-    With these numbers, each document gets some hundred operations, which is a realistic size.
+    With these numbers, each document gets some hundred operations, which gives it a realistic size.
     """
 
-    writers: int
-    operations: int
+    writer_count: int
+    operation_count: int
     pause_s: float
     timeout_s: float
-    documents: int = 6
+    document_count: int = 6
 
 
 LOADS = [
     pytest.param(Load(4, 60, 0.1, 120), id="4x60", marks=pytest.mark.slow),
-    pytest.param(Load(8, 250, 0.25, 900, documents=18), id="8x250", marks=pytest.mark.soak),
+    pytest.param(Load(8, 250, 0.25, 900, document_count=18), id="8x250", marks=pytest.mark.soak),
 ]
 
 
@@ -44,10 +44,10 @@ LOADS = [
 def test_retries_of_killed_writers_are_written_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
-    documents = make_shared_documents(load.documents)
-    repo, person, ledgers = prepare_repository(tmp_path, load.writers, documents, SEED, is_bare=is_bare)
+    documents = make_shared_documents(load.document_count)
+    repo, person, ledgers = prepare_repository(tmp_path, load.writer_count, documents, SEED, is_bare=is_bare)
     jobs = [
-        Job(repo.path, ledger.path, tuple(documents), number, load.operations, SEED)
+        Job(repo.path, ledger.path, tuple(documents), number, load.operation_count, SEED)
         for number, ledger in enumerate(ledgers)
     ]
     rng = random.Random(SEED)
@@ -59,7 +59,7 @@ def test_retries_of_killed_writers_are_written_once(
             while any(process.is_alive() for process in processes):
                 assert time.monotonic() < start + load.timeout_s
                 time.sleep(rng.uniform(0.5, 1.5) * load.pause_s)
-                number = rng.randrange(load.writers)
+                number = rng.randrange(load.writer_count)
                 if not processes[number].is_alive():
                     continue
                 processes[number].kill()
@@ -71,14 +71,14 @@ def test_retries_of_killed_writers_are_written_once(
         finally:
             person.stop()
     records = [ledger.read() for ledger in ledgers]
-    findings = Findings.collect(repo, records, person)
+    results = RunResults.collect(repo, records, person)
     report(f"{kill_count} kills, {unanswered_count} unanswered calls")
-    for line in findings.format_lines(time.monotonic() - start):
+    for line in results.format_lines(time.monotonic() - start):
         report(line)
     failures = [problem for record in records for problem in record.failures]
     assert not failures, failures[0]
     assert kill_count > 0
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert findings.operations == load.writers * load.operations
-    assert findings.problems == {}
+    assert results.operations == load.writer_count * load.operation_count
+    assert results.problems == {}
     inspection.assert_valid(repo, is_bare=is_bare)

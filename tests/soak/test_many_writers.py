@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.soak import inspection, writer
-from tests.soak.findings import Findings
 from tests.soak.person import prepare_repository
 from tests.soak.processes import run_processes, wait_for_exit
+from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
 
 SEED = 20_240_229
@@ -20,27 +20,27 @@ SEED = 20_240_229
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number of writers, the operations of each, the time limit, and the mode.
+    """The number of writers, the operations of each, the time limit, and how they write.
 
-    With these numbers, each document gets some hundred operations, which is a realistic size.
+    With these numbers, each document gets some hundred operations, which gives it a realistic size.
     """
 
-    writers: int
-    operations: int
+    writer_count: int
+    operation_count: int
     timeout_s: float
     durable: bool = False
     use_servers: bool = False
-    documents: int = 6
+    document_count: int = 6
 
 
 LOADS = [
     pytest.param(Load(4, 10, 60), id="4x10"),
     pytest.param(Load(8, 40, 120), id="8x40", marks=pytest.mark.slow),
-    pytest.param(Load(8, 1250, 1800, documents=90), id="8x1250", marks=pytest.mark.soak),
-    pytest.param(Load(8, 125, 900, durable=True, documents=9), id="8x125-fsync", marks=pytest.mark.soak),
+    pytest.param(Load(8, 1250, 1800, document_count=90), id="8x1250", marks=pytest.mark.soak),
+    pytest.param(Load(8, 125, 900, durable=True, document_count=9), id="8x125-fsync", marks=pytest.mark.soak),
     pytest.param(Load(3, 20, 120, use_servers=True), id="3x20-servers", marks=pytest.mark.slow),
     pytest.param(
-        Load(8, 125, 900, use_servers=True, documents=9), id="8x125-servers", marks=pytest.mark.soak
+        Load(8, 125, 900, use_servers=True, document_count=9), id="8x125-servers", marks=pytest.mark.soak
     ),
 ]
 
@@ -52,15 +52,15 @@ LOADS = [
 def test_every_acknowledged_write_is_present_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
-    documents = make_shared_documents(load.documents)
-    repo, person, ledgers = prepare_repository(tmp_path, load.writers, documents, SEED, is_bare=is_bare)
+    documents = make_shared_documents(load.document_count)
+    repo, person, ledgers = prepare_repository(tmp_path, load.writer_count, documents, SEED, is_bare=is_bare)
     jobs = [
         Job(
             repo.path,
             ledger.path,
             tuple(documents),
             number,
-            load.operations,
+            load.operation_count,
             SEED,
             durable=load.durable,
             home=tmp_path / f"home-{number}" if load.use_servers else None,
@@ -77,12 +77,12 @@ def test_every_acknowledged_write_is_present_once(
             elapsed_s = time.monotonic() - start
             person.stop()
     records = [ledger.read() for ledger in ledgers]
-    findings = Findings.collect(repo, records, person)
-    for line in findings.format_lines(elapsed_s):
+    results = RunResults.collect(repo, records, person)
+    for line in results.format_lines(elapsed_s):
         report(line)
     failures = [problem for record in records for problem in record.failures]
     assert not failures, failures[0]
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert findings.operations == load.writers * load.operations
-    assert findings.problems == {}
+    assert results.operations == load.writer_count * load.operation_count
+    assert results.problems == {}
     inspection.assert_valid(repo, is_bare=is_bare)

@@ -1,4 +1,4 @@
-"""A workspace with batches, a person and crashes, which is compared with a model after every step."""
+"""Batches, a person's changes and crashes in a workspace, which is compared with a model after each step."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 
 from tests.repositories import Repo, create_repository
 from tests.soak import inspection, model
-from tests.soak.batches import FILES, TITLES, UserEdit, aim_operations, batches, modes, user_edits
-from tests.soak.crash import End, fork_and_kill
+from tests.soak.batches import FILES, TITLES, UserEdit, batches, modes, retarget_operations, user_edits
+from tests.soak.crash import ChildOutcome, fork_and_kill
 from workspace.edits.operation import Operation
 from workspace.publishing.checkout import WorktreeConflict
 from workspace.workspace import Workspace
@@ -96,7 +96,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     @rule(operations=batches, mode=modes, user_edit=st.one_of(st.none(), st.none(), user_edits))
     def write(self, operations: list[Operation], mode: Mode, user_edit: UserEdit | None) -> None:
         self._apply_user_edit(user_edit)
-        operations = aim_operations(operations, self.pages, self.operation_count)
+        operations = retarget_operations(operations, self.pages, self.operation_count)
         self.operation_count += len(operations)
         outcome, blocking_paths = self._predict_outcome(operations, mode)
         write_result, conflicts = None, set[str]()
@@ -138,22 +138,24 @@ class WorkspaceMachine(RuleBasedStateMachine):
         user_edit: UserEdit | None,
     ) -> None:
         self._apply_user_edit(user_edit)
-        operations = aim_operations(operations, self.pages, self.operation_count)
+        operations = retarget_operations(operations, self.pages, self.operation_count)
         self.operation_count += len(operations)
         outcome, blocking_paths = self._predict_outcome(operations, mode)
-        end = fork_and_kill(lambda: self._write_batch(operations, mode), at=at)
-        assert end is not End.REFUSED or self.uncommitted
+        child_outcome = fork_and_kill(lambda: self._write_batch(operations, mode), at=at)
+        assert child_outcome is not ChildOutcome.REFUSED or self.uncommitted
         if recovery_kill_at is not None:
-            assert fork_and_kill(self.workspace.recover, at=recovery_kill_at) is not End.REFUSED
+            assert fork_and_kill(self.workspace.recover, at=recovery_kill_at) is not ChildOutcome.REFUSED
         if in_new_process:
             self.reopen()
         self.workspace.recover()
         tip = self.repo.head()
-        self.event_counts[f"forks {end.value}, then {'the old' if tip == self.tip else 'a new'} commit"] += 1
+        self.event_counts[
+            f"forks {child_outcome.value}, then {'the old' if tip == self.tip else 'a new'} commit"
+        ] += 1
         if tip == self.tip:
-            assert end is not End.DONE or blocking_paths or outcome.pages == self.pages
+            assert child_outcome is not ChildOutcome.DONE or blocking_paths or outcome.pages == self.pages
             return
-        assert end is not End.REFUSED
+        assert child_outcome is not ChildOutcome.REFUSED
         assert not blocking_paths
         assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
         self._record_commit(tip, outcome.pages)
@@ -280,7 +282,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         )
 
     def _predict_outcome(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
-        """Return the expected outcome, and the paths of uncommitted changes that must refuse the batch."""
+        """Return the expected outcome, and the paths whose uncommitted changes must block the batch."""
         outcome = model.apply_batch(self.pages, operations, all_or_none=mode is Mode.ALL)
         changed_paths = {
             path for path in {*self.pages, *outcome.pages} if self.pages.get(path) != outcome.pages.get(path)

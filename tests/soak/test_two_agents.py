@@ -1,4 +1,4 @@
-"""Two agents that edit a document concurrently in many rounds: both edits are always present."""
+"""Two agents edit a document concurrently in many rounds: both edits are always present."""
 
 from __future__ import annotations
 

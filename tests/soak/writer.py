@@ -39,7 +39,7 @@ class Job:
     home: Path | None = None
     # How often the writer with this number was killed and started again.
     restart_count: int = 0
-    # All writers pause this long in each period, because a push needs a time without commits.
+    # All writers pause this long in each period, because the person can push only while no writer commits.
     pause_s: float = 0.0
     # The writer makes no call after this time, in seconds since the epoch.
     end_time: float | None = None
@@ -72,7 +72,7 @@ class Writer:
     def run(self, ledger: Ledger) -> None:
         """Run all operations, one call after another.
 
-        First retry the unanswered calls of a killed writer with this ledger, with the same keys.
+        First retry the unanswered calls of a killed writer with this ledger, with the same idempotency keys.
         """
         record = ledger.read()
         self._count = sum(len(ledger_call.call.items) for ledger_call in record.calls.values())

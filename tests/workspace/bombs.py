@@ -1,10 +1,10 @@
-"""Adversarial documents by family: the size `n` is about the number of repeated blocks or marks."""
+"""Builders of adversarial documents by name; `n` is about the number of repeated blocks or marks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-ADVERSARIAL: dict[str, Callable[[int], bytes]] = {
+ADVERSARIAL_BUILDERS: dict[str, Callable[[int], bytes]] = {
     "equal headings": lambda n: b"## Errors\n" * n,
     "equal anchors": lambda n: b"## A {#same}\n" * n,
     "anchored headings": lambda n: b"".join(b"## E {#e%d}\n" % number for number in range(n)),

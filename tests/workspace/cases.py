@@ -1,4 +1,4 @@
-"""Examples in Markdown (`tests/cases/*.md`): each is a heading, fences with inputs and results, and prose.
+"""Read the examples in `tests/cases/*.md`: each is a heading, fences with inputs and results, and prose.
 
 Invisible characters in a fence are written as `␍` (carriage return), `␉` (tab), `␠` (space), `␀` (NUL),
 `⟨BOM⟩` (byte-order mark), and `⟨end⟩` at the end if the last line has no line ending.
@@ -16,7 +16,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-FOLDER = Path(__file__).resolve().parents[1] / "cases"
+CASES_FOLDER = Path(__file__).resolve().parents[1] / "cases"
 _CHARACTERS_BY_SIGN = {
     "␍": "\r",
     "␉": "\t",
@@ -30,14 +30,14 @@ _CHARACTERS_BY_SIGN = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An example: its name, and the content of its fences by their first word."""
+    """An example: its heading, the heading's line, and the content of each fence by its info string."""
 
     name: str
     line: int
     fences: Mapping[str, str]
 
     def data(self, fence: str) -> bytes:
-        """Return the bytes of a document."""
+        """Return the bytes of the document in a fence, with invisible characters in place of their signs."""
         text = self.fences[fence]
         for sign, character in _CHARACTERS_BY_SIGN.items():
             text = text.replace(sign, character)
@@ -50,7 +50,7 @@ class Case:
 
 def read_cases(name: str) -> list[Any]:
     """Return the examples of a file, as parameters of a test."""
-    tokens = MarkdownIt("commonmark").parse((FOLDER / name).read_text(encoding="utf-8"))
+    tokens = MarkdownIt("commonmark").parse((CASES_FOLDER / name).read_text(encoding="utf-8"))
     cases: list[Any] = []
     title, line, fences = "", 0, dict[str, str]()
     for position, token in enumerate([*tokens, Token("heading_open", "", 1)]):

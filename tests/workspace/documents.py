@@ -139,7 +139,7 @@ UNUSUAL_BYTES = (
 
 
 @st.composite
-def texts(draw: st.DrawFn) -> bytes:
+def document_sources(draw: st.DrawFn) -> bytes:
     """Draw the bytes of a document: pieces of every kind and order, any line ending, and unusual bytes."""
     blocks = draw(
         st.lists(st.one_of(headings, setext_headings, tasks, other_blocks, other_blocks), max_size=14)
@@ -157,7 +157,7 @@ def texts(draw: st.DrawFn) -> bytes:
     return bom + data + draw(st.sampled_from([b"", b"", b"", b"\xff"]))
 
 
-documents = texts().map(lambda data: Document.parse(data, "doc.md"))
+documents = document_sources().map(lambda data: Document.parse(data, "doc.md"))
 
 
 def revise_document(document: Document, operation: DocumentOperation) -> Document:

@@ -1,4 +1,4 @@
-"""Objects that the branches of one repository share, and separate objects of each branch."""
+"""The branches of one repository share a writer lock and services, and each has its own guards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workspace.workspace import Workspace
 pytestmark = pytest.mark.smoke
 
 
-def test_other_branch_has_same_class(repo: Repo) -> None:
+def test_workspace_of_another_branch_has_the_same_class(repo: Repo) -> None:
     repo.git("branch", "other")
     git = GitReader(repo.path)
     assert type(Branch(git).for_branch("other")) is Branch

@@ -1,4 +1,4 @@
-"""Globs: matching, and the reasons why a text is not a glob."""
+"""Globs match paths, and each invalid glob has a reason."""
 
 from __future__ import annotations
 

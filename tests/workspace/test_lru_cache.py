@@ -35,7 +35,7 @@ def test_failed_computation_is_not_cached() -> None:
     assert (len(cache), cache.get("a", int, "1")) == (0, 1)
 
 
-def test_put_replaces_and_retain_drops() -> None:
+def test_put_replaces_a_value_and_retain_drops_other_keys() -> None:
     cache: LRUCache[str, str] = LRUCache(9, len)
     for value in ("1234", "12", "123456789 too long"):
         cache.put("a", value)

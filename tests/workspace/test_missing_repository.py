@@ -17,7 +17,7 @@ from tests.repositories import (
     create_empty_repository,
     create_repository,
 )
-from tests.workspace.publishing.interrupted import Interrupted
+from tests.workspace.publishing.callback_operation import CallbackOperation
 from workspace.branch import BranchNotFound, RepositoryMissing
 from workspace.edits.documents import CreateDocument
 from workspace.edits.operation import Operation
@@ -29,8 +29,8 @@ from workspace.writing.write import WriteResult
 
 pytestmark = pytest.mark.smoke
 
-APPEND = AppendContent(file="README.md", slug="_preamble", content="More.")
-CREATE = CreateDocument(type=builtin_types()["document"], title="New")
+APPEND_OPERATION = AppendContent(file="README.md", slug="_preamble", content="More.")
+CREATE_OPERATION = CreateDocument(type=builtin_types()["document"], title="New")
 
 
 def write_batch(workspace: Workspace, *operations: Operation) -> WriteResult:
@@ -39,7 +39,7 @@ def write_batch(workspace: Workspace, *operations: Operation) -> WriteResult:
 
 def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], message_part: str) -> None:
     """Check that reads and writes raise an error with this message, a fix, and no absolute path."""
-    for call in (workspace.tip, workspace.snapshot, lambda: write_batch(workspace, CREATE)):
+    for call in (workspace.tip, workspace.snapshot, lambda: write_batch(workspace, CREATE_OPERATION)):
         with pytest.raises(error_type) as error_info:
             call()
         assert message_part in error_info.value.message
@@ -66,7 +66,7 @@ def test_moved_repository_is_refused_until_it_is_moved_back(
     (tmp_path / "moved").rename(repo.path)
     if is_read_first:
         assert workspace.tip() == tip
-    result = write_batch(workspace, CREATE)
+    result = write_batch(workspace, CREATE_OPERATION)
     assert result.commit == workspace.tip() == repo.head()
     assert repo.fsck() == ""
 
@@ -88,7 +88,7 @@ def test_removed_linked_work_tree_is_refused_until_recreated(tmp_path: Path) -> 
     check_calls_refused(workspace, RepositoryMissing, "the served linked work tree is missing")
     assert not linked_repo.path.exists()
     repo.git("worktree", "add", "-q", str(linked_repo.path), "side")
-    assert write_batch(workspace, APPEND).commit == linked_repo.head()
+    assert write_batch(workspace, APPEND_OPERATION).commit == linked_repo.head()
     assert linked_repo.status() == repo.status() == repo.fsck() == ""
 
 
@@ -100,7 +100,7 @@ def test_deleted_or_renamed_named_branch_is_refused(repo: Repo, command: tuple[s
     check_calls_refused(workspace, BranchNotFound, "'side', which is served, was deleted or renamed")
     assert repo.git("branch", "--list", "side") == ""
     repo.git("branch", "side", "main")
-    assert write_batch(workspace, APPEND).is_committed
+    assert write_batch(workspace, APPEND_OPERATION).is_committed
     assert repo.git("rev-list", "--count", "side").strip() == "2"
 
 
@@ -109,14 +109,14 @@ def test_deleted_checked_out_branch_is_refused(repo: Repo) -> None:
     repo.git("update-ref", "-d", "refs/heads/main")
     check_calls_refused(workspace, BranchNotFound, "'main', which is checked out, was deleted or renamed")
     repo.git("commit", "-qm", "Anew")
-    assert write_batch(workspace, APPEND).is_committed
+    assert write_batch(workspace, APPEND_OPERATION).is_committed
 
 
 def test_unborn_branch_gets_its_first_commit(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     repo.git("switch", "-q", "--orphan", "fresh")
     assert workspace.tip() is None
-    assert write_batch(workspace, CREATE).is_committed
+    assert write_batch(workspace, CREATE_OPERATION).is_committed
     assert repo.git("rev-list", "--count", "fresh").strip() == "1"
 
 
@@ -124,7 +124,7 @@ def test_branch_deleted_during_planning_is_not_recreated(repo: Repo) -> None:
     repo.git("branch", "side")
     workspace = Workspace.open(repo.path, branch="side", durable=False)
     with pytest.raises(BranchNotFound, match="deleted or renamed"):
-        write_batch(workspace, Interrupted(lambda: repo.git("branch", "-D", "side")), CREATE)
+        write_batch(workspace, CallbackOperation(lambda: repo.git("branch", "-D", "side")), CREATE_OPERATION)
     assert repo.git("branch", "--list", "side") == ""
     assert repo.status() == repo.fsck() == ""
 
@@ -143,7 +143,7 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
             repo.git("commit-tree", "main^{tree}", "-p", main_commit, "-m", "Too").strip(),
         )
 
-    result = write_batch(workspace, Interrupted(switch), APPEND)
+    result = write_batch(workspace, CallbackOperation(switch), APPEND_OPERATION)
     assert repo.git("rev-parse", "main").strip() == result.commit
     assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["Too", "First"]
     assert repo.git("show", "other:README.md") == "# Example\n\nText.\n"
@@ -153,6 +153,8 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
 def test_repository_deleted_during_planning_is_not_recreated(repo: Repo, tmp_path: Path) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     with pytest.raises(WorkspaceError) as error_info:
-        write_batch(workspace, CREATE, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
+        write_batch(
+            workspace, CREATE_OPERATION, CallbackOperation(lambda: repo.path.rename(tmp_path / "moved"))
+        )
     assert error_info.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
     assert not repo.path.exists()

@@ -88,7 +88,7 @@ def test_valid_path_joins_to_file_below_workspace(path: str) -> None:
     except InvalidPath as error:
         str(error.details).encode()
         return
-    # As on Windows: separators of both kinds, no spaces or dots at the end, no streams, no devices.
+    # The names that Windows reads: both kinds of separators, no spaces or dots at the end, no streams.
     names = [name.rstrip(". ").partition(":")[0] for name in checked_path.replace("\\", "/").split("/")]
     assert all(names)
     assert "con" not in {name.split(".")[0].strip().lower() for name in names}

@@ -1,4 +1,4 @@
-"""Proposal ids: short, unique, never a commit prefix; and branch names for any title."""
+"""Proposal ids are short, unique and never a commit prefix, and form a branch name with any title."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_used_id_is_not_returned() -> None:
     assert generate_id({first_id}, lambda _: next(entropies)) != first_id
 
 
-def test_uncoordinated_ids_differ() -> None:
+def test_ids_of_independent_calls_differ() -> None:
     assert len({generate_id(()) for _ in range(2_000)}) == 2_000
 
 

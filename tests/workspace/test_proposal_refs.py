@@ -1,4 +1,4 @@
-"""A proposal's id as a ref: its branch's tip, its merged tip, or an error."""
+"""A proposal's id is resolved as a ref: to its branch's tip, its merged tip, or an error."""
 
 from __future__ import annotations
 

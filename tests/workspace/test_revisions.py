@@ -38,7 +38,7 @@ def commit_at(repo: Repo, commit_time: str, text: str) -> str:
     env = {
         **os.environ,
         "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",  # rebased long after: the committer's time counts
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",  # ignored: the committer's time is used
         "GIT_COMMITTER_DATE": commit_time,
     }
     subprocess.run(["git", "commit", "-q", "-m", text], cwd=repo.path, env=env, check=True)

@@ -30,7 +30,7 @@ from workspace.writing.write import DetachedHead, SigningRequired, WriteResult
 pytestmark = pytest.mark.smoke
 
 README = "README.md"
-APPEND = AppendContent(file=README, slug="_preamble", content="More.")
+APPEND_OPERATION = AppendContent(file=README, slug="_preamble", content="More.")
 INVALID_UPDATE = UpdateContent(file=README, slug="nothing", content="x")
 
 
@@ -52,7 +52,7 @@ def is_clean(repo: Repo) -> bool:
 def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
     workspace = open_workspace(repo)
     first_commit = repo.head()
-    result = write_batch(workspace, APPEND, AddSection(file=README, title="Part"))
+    result = write_batch(workspace, APPEND_OPERATION, AddSection(file=README, title="Part"))
     assert result.is_committed
     assert result.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
     assert repo.git("rev-parse", "HEAD^").strip() == first_commit
@@ -72,7 +72,7 @@ def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> Non
 
 
 def test_message_of_caller_is_the_subject(repo: Repo) -> None:
-    write_batch(open_workspace(repo), APPEND, message="Why this is done")
+    write_batch(open_workspace(repo), APPEND_OPERATION, message="Why this is done")
     assert repo.git("log", "-1", "--format=%s").strip() == "Why this is done"
 
 
@@ -80,7 +80,7 @@ def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     workspace, head_before = open_workspace(repo), repo.head()
     equal_update = UpdateContent(file=README, slug="_preamble", content="Text.")
     restoring_update = UpdateContent(file=README, slug="_preamble", content="Text.")
-    for operations in ([equal_update], [APPEND, restoring_update], [INVALID_UPDATE], []):
+    for operations in ([equal_update], [APPEND_OPERATION, restoring_update], [INVALID_UPDATE], []):
         result = write_batch(workspace, *operations, base_commit=head_before)
         assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
 
@@ -88,10 +88,10 @@ def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
 def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
     workspace = open_workspace(repo)
     head_before = repo.head()
-    result = write_batch(workspace, APPEND, INVALID_UPDATE, mode=Mode.ALL)
+    result = write_batch(workspace, APPEND_OPERATION, INVALID_UPDATE, mode=Mode.ALL)
     assert [step.status for step in result.steps] == [StepStatus.ROLLED_BACK, StepStatus.FAILED]
     assert (result.is_committed, repo.head()) == (False, head_before)
-    result = write_batch(workspace, APPEND, INVALID_UPDATE)
+    result = write_batch(workspace, APPEND_OPERATION, INVALID_UPDATE)
     assert [step.status for step in result.steps] == [StepStatus.DONE, StepStatus.FAILED]
     assert result.is_committed
     assert is_clean(repo)
@@ -99,7 +99,7 @@ def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
 
 def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
     head_before = repo.head()
-    result = write_batch(open_workspace(repo), APPEND, dry_run=True)
+    result = write_batch(open_workspace(repo), APPEND_OPERATION, dry_run=True)
     assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
     assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
     document = result.document(README)
@@ -116,7 +116,7 @@ def test_removed_document_is_deleted(repo: Repo) -> None:
 
 
 class ConcurrentOperation(Operation):
-    """An operation that calls a function, such as a concurrent commit, up to `max_calls` times."""
+    """An operation that calls a function, which may commit, on each new commit up to `max_calls` times."""
 
     name: ClassVar[str] = "meanwhile"
 
@@ -175,7 +175,8 @@ def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
 def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
     workspace = open_workspace(repo)
     result = write_batch(
-        workspace, ConcurrentOperation(APPEND, lambda: (repo.git("rm", "-q", README), repo.commit({})))
+        workspace,
+        ConcurrentOperation(APPEND_OPERATION, lambda: (repo.git("rm", "-q", README), repo.commit({}))),
     )
     assert not result.is_committed
     error = result.steps[0].error
@@ -191,7 +192,7 @@ def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
         repo.git("add", "-A", check=False)
         repo.git("commit", "-qm", "A person's", check=False)
 
-    operation = ConcurrentOperation(APPEND, commit_as_person, max_calls=100)
+    operation = ConcurrentOperation(APPEND_OPERATION, commit_as_person, max_calls=100)
     assert write_batch(open_workspace(repo), operation).is_committed
     assert operation.run_count == 3
     assert (repo.path / README).read_text().startswith("# Example\n\nText.\n\n")
@@ -204,11 +205,11 @@ def test_writer_waiting_too_long_is_busy(repo: Repo, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD_S", 0.05)
     workspace = open_workspace(repo)
     with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as error_info:
-        write_batch(workspace, APPEND)
+        write_batch(workspace, APPEND_OPERATION)
     assert error_info.value.code == "BUSY"
     assert error_info.value.details["retry_after_ms"]
     assert is_clean(repo)
-    assert write_batch(workspace, APPEND).is_committed
+    assert write_batch(workspace, APPEND_OPERATION).is_committed
 
 
 def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
@@ -248,7 +249,7 @@ def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
     repo = repositories.create_bare_repository(tmp_path / "r.git")
     workspace = open_workspace(repo)
     assert (workspace.name, workspace.branch) == ("r", "main")
-    write_batch(workspace, APPEND)
+    write_batch(workspace, APPEND_OPERATION)
     assert repo.git("show", "main:README.md") == "# Example\n\nText.\n\nMore.\n"
     assert repo.fsck() == ""
 
@@ -259,9 +260,9 @@ def test_detached_head_is_readable_but_not_writable(tmp_path: Path) -> None:
     assert workspace.branch is None
     assert workspace.snapshot().commit == head_before
     with pytest.raises(DetachedHead):
-        write_batch(workspace, APPEND)
-    assert write_batch(workspace, APPEND, dry_run=True).changes
-    result = write_batch(open_workspace(repo, branch="main"), APPEND)
+        write_batch(workspace, APPEND_OPERATION)
+    assert write_batch(workspace, APPEND_OPERATION, dry_run=True).changes
+    result = write_batch(open_workspace(repo, branch="main"), APPEND_OPERATION)
     assert repo.git("rev-parse", "main").strip() == result.commit
     assert repo.head() == head_before
     assert is_clean(repo)
@@ -294,19 +295,19 @@ def test_read_only_workspace_refuses_writes(repo: Repo) -> None:
     assert not hasattr(workspace.git, "put_blob")
     for dry_run in (False, True):
         with pytest.raises(ReadOnly):
-            write_batch(workspace, APPEND, dry_run=dry_run)
+            write_batch(workspace, APPEND_OPERATION, dry_run=dry_run)
 
 
 def test_write_is_refused_if_signing_is_required(repo: Repo) -> None:
     repo.git("config", "commit.gpgsign", "true")
     head_before = repo.head()
     with pytest.raises(SigningRequired):
-        write_batch(open_workspace(repo), APPEND)
+        write_batch(open_workspace(repo), APPEND_OPERATION)
     assert repo.head() == head_before
     repo.git("config", "commit.gpgsign", "false")
     repo.commit({"docyard.toml": 'signing = "off"\n'})
     repo.git("config", "commit.gpgsign", "true")
-    assert write_batch(open_workspace(repo), APPEND).is_committed
+    assert write_batch(open_workspace(repo), APPEND_OPERATION).is_committed
 
 
 def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +316,7 @@ def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytes
     repo.git("config", "--unset", "user.email")
     workspace = open_workspace(repo)
     monkeypatch.setattr(workspace.git, "identity", lambda: None)
-    write_batch(workspace, APPEND)
+    write_batch(workspace, APPEND_OPERATION)
     assert repo.git("log", "-1", "--format=%an <%ae>").strip() == "Docyard <docyard@localhost>"
 
 
@@ -326,13 +327,13 @@ def test_settings_of_served_commit_apply(repo: Repo) -> None:
     assert list(result.changes) == ["guides/new.md"]
     assert b'<a id="new"></a>New' in (repo.path / "guides/new.md").read_bytes()
     with pytest.raises(WorkspaceError, match="at most 1"):
-        write_batch(workspace, APPEND, APPEND)
-    step = write_batch(workspace, APPEND).steps[0]
+        write_batch(workspace, APPEND_OPERATION, APPEND_OPERATION)
+    step = write_batch(workspace, APPEND_OPERATION).steps[0]
     assert step.error is not None
     assert step.error.code == "DOCUMENT_NOT_FOUND"
     repo.commit({"docyard.toml": "root = "})
     with pytest.raises(InvalidConfig):
-        write_batch(workspace, APPEND)
+        write_batch(workspace, APPEND_OPERATION)
     assert is_clean(repo)
 
 
@@ -340,13 +341,13 @@ def test_uncommitted_change_to_same_file_refuses_batch(repo: Repo) -> None:
     repo.write({README: "# Mine\n"})
     head_before = repo.head()
     with pytest.raises(WorkspaceError) as error_info:
-        write_batch(open_workspace(repo), APPEND)
+        write_batch(open_workspace(repo), APPEND_OPERATION)
     assert error_info.value.code == "WORKTREE_CONFLICT"
     assert (repo.path / README).read_text() == "# Mine\n"
     assert repo.head() == head_before
 
 
-def test_seed_workflow_preserves_user_text(repo: Repo) -> None:
+def test_create_edit_and_complete_preserve_user_text(repo: Repo) -> None:
     workspace = open_workspace(repo)
     steps: Sequence[Operation] = (
         CreateDocument(type=builtin_types()["process_checklist"], title="Release", content="How we release."),

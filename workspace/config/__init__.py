@@ -2,6 +2,6 @@
 
 config.py    workspace settings
 tables.py    the tables of links, protection, remotes, forges and validation
-taxonomy.py  the keys that filter searches, and their values for a document, by its front matter and its path
+taxonomy.py  the keys that filter searches, and the values that a document has for them
 toml.py      the TOML files of a workspace, and the lines of their errors
 """

@@ -23,7 +23,7 @@ from workspace.config.tables import (
     Protection,
     RemoteSettings,
     Validation,
-    parse_tables,
+    check_tables,
 )
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN, MANIFEST, MAX_KEYS, RESERVED_NAMES
 from workspace.config.toml import CONFIG_PATH, InvalidToml, load_toml
@@ -56,8 +56,8 @@ class CorpusSettings(_Settings):
     description: str | None = Field(default=None, max_length=500)
 
 
-def _escape(name: str) -> str:
-    """Return a name from the file with control characters escaped, for use in a message."""
+def _escape_invisible(name: str) -> str:
+    """Return a name for a message, as an ASCII literal if it has invisible characters."""
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
@@ -176,14 +176,14 @@ class WorkspaceConfig(_Settings):
     overwrite: Literal["seen", "any"] = "seen"
     fsync: bool = True
     signing: Literal["required", "off"] = "required"
-    # Constructed without validation, because a start would have to build the validator of each table.
+    # Constructed without validation; otherwise each start of the process would build all validators.
     corpus: CorpusSettings = CorpusSettings.model_construct()
     taxonomy: dict[Annotated[str, AfterValidator(_check_key_name)], TaxonomyKey] = {}
     limits: Limits = Limits.model_construct()
     links: LinkRules = LinkRules.model_construct()
     remote: RemoteSettings = RemoteSettings.model_construct()
     forge: ForgeSettings | None = None
-    protect: Annotated[tuple[Protection, ...], BeforeValidator(parse_tables)] = ()
+    protect: Annotated[tuple[Protection, ...], BeforeValidator(check_tables)] = ()
     # The field has an alias, because pydantic models already have a method `validate`.
     validation: Validation = Field(default=Validation.model_construct(), alias="validate")
 
@@ -211,7 +211,9 @@ class WorkspaceConfig(_Settings):
         except ValidationError as error:
             first_error = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(
-                _escape(str(part)[:_MAX_SHOWN_LENGTH]) for part in first_error["loc"] if part != "[key]"
+                _escape_invisible(str(part)[:_MAX_SHOWN_LENGTH])
+                for part in first_error["loc"]
+                if part != "[key]"
             )
             fields = (Protection if first_error["loc"][:1] == ("protect",) else cls).model_fields
             setting_names = ", ".join(setting.alias or name for name, setting in fields.items())

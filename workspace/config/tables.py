@@ -97,7 +97,7 @@ TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
 _MAX_SHOWN_LENGTH = 100
 
 
-def _escape(text: str) -> str:
+def _shorten_and_escape(text: str) -> str:
     short_text = text[:_MAX_SHOWN_LENGTH]
     return short_text if short_text.isprintable() else ascii(short_text)[1:-1]
 
@@ -105,7 +105,7 @@ def _escape(text: str) -> str:
 def _check_protection_glob(value: str) -> str:
     reason = find_problem(value) or _find_folder_problem(value)
     if reason:
-        raise ValueError(f"'{_escape(value)}' {reason}")
+        raise ValueError(f"'{_shorten_and_escape(value)}' {reason}")
     return value
 
 
@@ -117,14 +117,16 @@ def _find_folder_problem(value: str) -> str | None:
 
 def _check_type(value: str) -> str:
     if not value.strip() or value != " ".join(value.split()):
-        raise ValueError(f"'{_escape(value)}' must be the name of a type, without white space around it")
+        raise ValueError(
+            f"'{_shorten_and_escape(value)}' must be the name of a type, without white space around it"
+        )
     return value
 
 
 def _check_token_name(value: str) -> str:
     if not TOKEN_NAME.fullmatch(value):
         raise ValueError(
-            f"'{_escape(value)}' must be a token's name: lower-case letters, digits, '.' and '-'"
+            f"'{_shorten_and_escape(value)}' must be a token's name: lower-case letters, digits, '.' and '-'"
         )
     return value
 
@@ -136,16 +138,16 @@ def _drop_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
 TokenNames = Annotated[
     tuple[Annotated[str, AfterValidator(_check_token_name)], ...], AfterValidator(_drop_repeats)
 ]
-"""Names of tokens, each once. A token of such a name need not exist."""
+"""Names of tokens, each once. A token with such a name need not exist."""
 
 
 class Protection(BaseModel):
     """A rule: its documents change only by a proposal, which must meet its requirements before a merge.
 
-    It applies to the documents that `paths` (globs) match and that have one of `types`, before the change or
-    after it. An empty list matches all documents. `approvals` is the required number of people who approve.
-    They must be in `approvers`, unless that is empty, and must not be authors of the proposal. If `merge` is
-    not empty, one of its people must merge the proposal. `checks` must pass.
+    A rule applies to the documents that `paths` (globs) match and that have one of `types`, before or after
+    the change. An empty list matches all documents. `approvals` is the required number of people who approve.
+    They must be in `approvers`, unless `approvers` is empty, and must not be authors of the proposal. If
+    `merge` is not empty, one of its people must merge the proposal. `checks` must pass.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -169,8 +171,8 @@ class Protection(BaseModel):
         return value
 
 
-def parse_tables(value: object) -> object:
-    """Return the tables unchanged. Raises ValueError if they are not a list, or are too many."""
+def check_tables(value: object) -> object:
+    """Return the tables unchanged. Raises ValueError if they are not a list, or if there are too many."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
     if len(value) > MAX_RULES:
@@ -190,12 +192,12 @@ class RemoteSettings(BaseModel):
     """Settings of the synchronized remote: its name, the times of synchronization, and the limits.
 
     `name` is a remote in the repository's own Git settings, so that no document contains its address or a
-    secret. `every` is the time between two exchanges, as a number of seconds or as a text such as "5m".
-    With `push = "commit"`, each commit is pushed after the response to its call. By default,
-    no exchange is automatic.
+    secret. `every` is the time between two synchronizations, as a number of seconds or as a text such as
+    "5m". With `push = "commit"`, each commit is pushed after the response to its call. By default, no
+    synchronization is automatic.
 
     `answer_seconds` is the maximum time without data from the remote, and `seconds` the maximum time of one
-    exchange. `fetch_bytes` is the maximum size of one fetch.
+    synchronization. `fetch_bytes` is the maximum size of one fetch.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

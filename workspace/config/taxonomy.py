@@ -1,4 +1,4 @@
-"""The keys that filter searches, and their values for a document, by its front matter and its path.
+"""The keys that filter searches, and the values that a document has for them.
 
 A value comes from the front matter of the document. Otherwise it comes from the nearest manifest above the
 document: from the last override that matches, else from the defaults.
@@ -300,20 +300,20 @@ class _ManifestParser(NamedTuple):
 
 
 def find_line(text: str, key: str, number: int | None) -> int:
-    """Return the line of a key, from 1: in the override with a number, or outside all overrides (None).
+    """Return the line of a key, from 1: in the override at index `number`, or for None outside all overrides.
 
     If the key is not found there, return the line of the table's header, else another line with the key, else
     the first line.
     """
-    name = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
-    count, current_override, header_line, other_line = 0, None, 0, 0
+    key_pattern = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
+    override_count, current_override, header_line, other_line = 0, None, 0, 0
     for line, content in enumerate(text.split("\n"), 1):
         if match := _HEADER.fullmatch(content):
             is_override = match[2].partition(".")[0].strip(" \t\"'") == "override"
-            count += is_override and match[1] == "[["
-            current_override = count - 1 if is_override else None
+            override_count += is_override and match[1] == "[["
+            current_override = override_count - 1 if is_override else None
             header_line = header_line or (line if current_override == number else 0)
-        if name.search(content):
+        if key_pattern.search(content):
             if current_override == number:
                 return line
             other_line = other_line or line

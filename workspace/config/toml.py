@@ -23,7 +23,10 @@ _MAX_MESSAGE_LENGTH = 200
 
 
 class InvalidToml(ValueError):
-    """An error: a file cannot be read. `reason` is a phrase that follows its name; `line` counts from 1."""
+    """An error: a file cannot be read. `reason` is a phrase that follows the file's name in a message.
+
+    `line` counts from 1; None is an unknown line.
+    """
 
     def __init__(self, reason: str, fix: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -33,7 +36,7 @@ class InvalidToml(ValueError):
 
 
 def read_bytes(git: GitReader, blob: str) -> bytes:
-    """Return the bytes of a file; for a file over MAX_FILE_BYTES, one byte more than the limit."""
+    """Return the bytes of a file; for a file over MAX_FILE_BYTES, more zero bytes than the limit allows."""
     data = git.blob_within(blob, MAX_FILE_BYTES)
     return bytes(MAX_FILE_BYTES + 1) if data is None else data
 

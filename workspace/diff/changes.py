@@ -124,7 +124,7 @@ class DocumentChange(NamedTuple):
     unread: str | None = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_addition_or_removal(self) -> bool:
         """Return True if the document was added or removed, so that its sections need no descriptions."""
         return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)
 
@@ -138,7 +138,7 @@ def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
 
     The full front matter is one change if a version is invalid, or if only comments, order or style differ.
     """
-    texts = _read_source(old), _read_source(new)
+    texts = _read_front_matter(old), _read_front_matter(new)
     if texts[0] == texts[1]:
         return
     if old.front_matter_error or new.front_matter_error:
@@ -156,7 +156,7 @@ def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
         yield _make_full_change(old, new, texts)
 
 
-def _read_source(document: Document) -> str:
+def _read_front_matter(document: Document) -> str:
     return decode_trimmed(document.data[: document.front_matter_end])
 
 

@@ -136,7 +136,10 @@ def replace_invisible(text: str) -> str:
 
 
 def _replace_white_space(text: str) -> str:
-    """Return a text with invisible characters replaced; in a text of white space, also other spaces."""
+    """Return a text with invisible characters replaced.
+
+    In a text of white space only, spaces other than blanks and line ends are replaced too.
+    """
     visible_text = replace_invisible(text)
     return visible_text if visible_text.strip() else _OTHER_SPACE.sub("\ufffd", visible_text)
 
@@ -244,7 +247,7 @@ def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
 
 
 def _make_step_rows(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
-    if step.words and _has_unchanged_word(before, step):
+    if step.word_edits and _has_unchanged_word(before, step):
         yield DiffRow("~", tuple(_make_diff_segments(before, after, step)))
         return
     for line in before[step.start : step.end].split("\n"):
@@ -257,7 +260,7 @@ def _make_step_rows(before: str, after: str, step: DiffStep) -> Iterator[DiffRow
 
 def _has_unchanged_word(before: str, step: DiffStep) -> bool:
     """Return True if at least one word of a paragraph is unchanged."""
-    bounds = [step.start, *(offset for edit in step.words for offset in edit[:2]), step.end]
+    bounds = [step.start, *(offset for edit in step.word_edits for offset in edit[:2]), step.end]
     return any(_WORD.search(before, start, end) for start, end in zip(bounds[::2], bounds[1::2], strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Comparison of two versions of a document: sections that were added, removed, moved or changed."""
+"""Compare two versions of a document: find sections that were added, removed, moved or changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DocumentVersion:
-    """A version of a document, from which the parts of changes are made."""
+    """A version of a document, which makes the parts of its changes."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -112,7 +112,10 @@ class Comparison:
 
 
 def _find_moved_positions(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
-    """Return the smallest set of sections without which the other sections keep their parents and order."""
+    """Return the new positions of the moved sections: the smallest set that explains all differences.
+
+    All other sections have the same parents as before, and the same order among themselves.
+    """
     old_sections, new_sections = old.sections, new.sections
     moved_positions: set[int] = set()
     siblings: dict[int | None, list[int]] = {}

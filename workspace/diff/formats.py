@@ -1,4 +1,4 @@
-"""Changes as JSON data, as lines for a terminal, and as Markdown.
+"""Format changes as JSON data, as lines for a terminal, and as Markdown.
 
 The data are lists and mappings with stable keys. Lines consist of styled segments; the caller chooses their
 look.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from workspace.diff.descriptions import DiffRow, Segment
 
 Data = dict[str, object]
+"""An object of the JSON data."""
 
 
 def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> Data:
@@ -61,16 +62,15 @@ def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> 
         change_list: list[Data] = []
         document_data["changes"] = change_list
         for change in document.sections:
-            data = _make_change(change, document.path) if remaining_chars > 0 else {}
-            if data and _measure_data(data) > remaining_chars:
-                data = {name: value for name, value in data.items() if name not in _TEXT_FIELDS} | {
-                    "is_cut": True
-                }
-            remaining_chars -= _measure_data(data) if data else 1
+            change_data = _make_change(change, document.path) if remaining_chars > 0 else {}
+            if change_data and _measure_data(change_data) > remaining_chars:
+                short_data = {key: value for key, value in change_data.items() if key not in _TEXT_FIELDS}
+                change_data = short_data | {"is_cut": True}
+            remaining_chars -= _measure_data(change_data) if change_data else 1
             if remaining_chars < 0:
                 omitted_count += 1
             else:
-                change_list.append(data)
+                change_list.append(change_data)
     return {"documents": documents, "more": omitted_count}
 
 
@@ -98,18 +98,18 @@ def _make_change(change: SectionChange, path: str) -> Data:
     if change.field:
         data["field"] = change.field
     if before and after:
-        data |= _format_values(before, after, change.kind, path)
+        data |= _make_location_fields(before, after, change.kind, path)
     if change.kind not in (
         ChangeKind.MOVED,
         ChangeKind.TASK_MOVED,
         ChangeKind.TASK_COMPLETED,
         ChangeKind.TASK_REOPENED,
     ):
-        data |= _make_texts(before, after)
+        data |= _make_text_fields(before, after)
     return data
 
 
-def _format_values(before: PartVersion, after: PartVersion, kind: ChangeKind, path: str) -> Data:
+def _make_location_fields(before: PartVersion, after: PartVersion, kind: ChangeKind, path: str) -> Data:
     data: Data = {}
     if before.address != after.address:
         data["old_address"] = before.address
@@ -122,7 +122,7 @@ def _format_values(before: PartVersion, after: PartVersion, kind: ChangeKind, pa
     return data
 
 
-def _make_texts(before: PartVersion | None, after: PartVersion | None) -> Data:
+def _make_text_fields(before: PartVersion | None, after: PartVersion | None) -> Data:
     data: Data = {}
     if before:
         data["before"] = before.text
@@ -146,6 +146,7 @@ def _measure_data(data: Data) -> int:
 
 
 Line = tuple[Segment, ...]
+"""A line for a terminal."""
 
 
 def format_lines(changes: Iterable[DocumentChange], max_chars: int = 50_000) -> list[Line]:
@@ -180,11 +181,11 @@ def _make_line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Calla
         head: tuple[Line, ...] = ((Segment(format_one_line(document.path, 1000), "address"),),)
         sentence = describe_document(document)
         if sentence:
-            is_counted = document.is_whole or not document.sections
+            is_counted = document.is_addition_or_removal or not document.sections
             yield partial(list, (*head, (Segment("  "), *sentence))), int(is_counted)
             head = ()
         address = ""
-        for change in () if document.is_whole else document.sections:
+        for change in () if document.is_addition_or_removal else document.sections:
             yield partial(_make_lines, head, change, document.path, change.section != address), 1
             head, address = (), change.section
 
@@ -233,11 +234,11 @@ def _make_markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[C
         separator = "\n"
         sentence = describe_document(document)
         if sentence:
-            is_counted = document.is_whole or not document.sections
+            is_counted = document.is_addition_or_removal or not document.sections
             yield partial(_format_description, head, sentence), int(is_counted)
             head = ""
         address = ""
-        for change in () if document.is_whole else document.sections:
+        for change in () if document.is_addition_or_removal else document.sections:
             yield partial(_make_markdown_block, head, change, document.path, change.section != address), 1
             head, address = "", change.section
 

@@ -1,10 +1,10 @@
-"""Detection of renamed documents between two trees.
+"""Find the documents that were renamed between two trees.
 
 Documents with equal text match. Otherwise the most similar document matches if it shares at least half of the
 longer text, as Git measures similarity (gitdiffcore, "diffcore-rename"). Ambiguous matches are not renames.
 
-libgit2's `Diff.find_similar` is not used, because it chooses one of several equally similar documents without
-any notice.
+libgit2's `Diff.find_similar` is not used, because it chooses one of several equally similar documents, and
+does not report that the choice is arbitrary.
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 _MIN_SIMILARITY = 0.5
-_MAX_CANDIDATES = (
-    200  # of added or removed documents; above this number only documents of the same name are compared
-)
-_MAX_BYTES = 8_000_000  # of documents whose lines are compared
+# If more documents were added or removed, only documents with the same file name are compared.
+_MAX_CANDIDATES = 200
+_MAX_BYTES = 8_000_000  # of all documents whose lines are compared
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 BlobsByPath = dict[str, str]
 
 
 class Renames:
-    """The documents that were added and removed between two trees, by path and blob."""
+    """The documents that differ between two trees, and a search for renames among them.
+
+    `removed_blobs` and `added_blobs` map paths to blobs. `changed_blobs` maps a path to the old and the new
+    blob.
+    """
 
     def __init__(self, git: GitReader, old: str, new: str, is_document: Callable[[str], bool]) -> None:
         self._git = git
@@ -63,16 +66,18 @@ class Renames:
         blob = self.removed_blobs.get(path)
         if blob is None or blob == _EMPTY_BLOB:
             return None
-        equal_paths = [other for other, id in self.added_blobs.items() if id == blob]
+        equal_paths = [other_path for other_path, id in self.added_blobs.items() if id == blob]
         return _find_nearest_name(path, equal_paths) if equal_paths else self._find_most_similar(path)
 
     def _find_most_similar(self, path: str) -> str | None:
         """Return the most similar added document, if each of the two is most similar to the other."""
         unchanged_blobs = {*self.removed_blobs.values()} & {*self.added_blobs.values()}
         removed_blobs = {
-            other: blob for other, blob in self.removed_blobs.items() if blob not in unchanged_blobs
+            other_path: blob for other_path, blob in self.removed_blobs.items() if blob not in unchanged_blobs
         }
-        added_blobs = {other: blob for other, blob in self.added_blobs.items() if blob not in unchanged_blobs}
+        added_blobs = {
+            other_path: blob for other_path, blob in self.added_blobs.items() if blob not in unchanged_blobs
+        }
         best_path = self._find_best_path(path, removed_blobs[path], added_blobs)
         if (
             best_path is None
@@ -85,13 +90,19 @@ class Renames:
         if len(blobs_by_path) > _MAX_CANDIDATES:
             name = _reverse_parts(path)[0]
             blobs_by_path = {
-                other: id for other, id in blobs_by_path.items() if _reverse_parts(other)[0] == name
+                other_path: id
+                for other_path, id in blobs_by_path.items()
+                if _reverse_parts(other_path)[0] == name
             }
             if len(blobs_by_path) > _MAX_CANDIDATES:
                 return None
-        similarities = {other: self._get_similarity(blob, id) for other, id in blobs_by_path.items()}
+        similarities = {
+            other_path: self._get_similarity(blob, id) for other_path, id in blobs_by_path.items()
+        }
         max_similarity = max(similarities.values(), default=0.0)
-        best_paths = [other for other, similarity in similarities.items() if similarity == max_similarity]
+        best_paths = [
+            other_path for other_path, similarity in similarities.items() if similarity == max_similarity
+        ]
         return best_paths[0] if max_similarity >= _MIN_SIMILARITY and len(best_paths) == 1 else None
 
     def _get_similarity(self, left: str, right: str) -> float:
@@ -117,12 +128,14 @@ class Renames:
         return self._lines[blob]
 
 
-def _find_nearest_name(path: str, others: Sequence[str]) -> str | None:
+def _find_nearest_name(path: str, other_paths: Sequence[str]) -> str | None:
     """Return the path with the most trailing parts in common with `path`; None for a tie."""
     parts = _reverse_parts(path)
-    counts = {other: _count_common_parts(parts, _reverse_parts(other)) for other in others}
+    counts = {
+        other_path: _count_common_parts(parts, _reverse_parts(other_path)) for other_path in other_paths
+    }
     max_count = max(counts.values())
-    best_paths = [other for other, count in counts.items() if count == max_count]
+    best_paths = [other_path for other_path, count in counts.items() if count == max_count]
     return best_paths[0] if len(best_paths) == 1 else None
 
 

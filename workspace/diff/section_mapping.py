@@ -1,4 +1,4 @@
-"""Mapping of the address of a section or task from one version of a document to another.
+"""Map the address of a section or task from one version of a document to another.
 
 A section is matched by its name (`Evidence.NAME`), a task by its title within its section. Ambiguous matches
 raise ConcurrentChange.
@@ -62,8 +62,8 @@ def map_address(old: Document, new: Document, address: str) -> str | None:
 def check_not_newer(tip: Document, address: str) -> None:
     """Raise an error for an address that exists in the tip, but not in the commit that a caller names.
 
-    The target was added later, so the caller cannot refer to this target. `_preamble` is a position, which
-    exists even if it is empty. Raises SectionNotFound, TaskNotFound.
+    The section or task was added later, so the caller cannot refer to it. `_preamble` is a position, which
+    exists even if there is no text. Raises SectionNotFound, TaskNotFound.
     """
     fragment = read_fragment(address)
     if fragment == Fragment(PREAMBLE, None):
@@ -126,9 +126,9 @@ def _find_task(old: Document, section: Section, task: Task, new: Document, new_s
     old_tasks, new_tasks = old.tasks(section), new.tasks(new_section)
     if read_own_text(old, section) == read_own_text(new, new_section):
         return next(item for item in new_tasks if item.index == task.index)
-    titles_path = _build_title_paths(old_tasks)[task.index]
-    equal_count = sum(titles == titles_path for titles in _build_title_paths(old_tasks).values())
-    indexes = [index for index, titles in _build_title_paths(new_tasks).items() if titles == titles_path]
+    title_path = _build_title_paths(old_tasks)[task.index]
+    equal_count = sum(titles == title_path for titles in _build_title_paths(old_tasks).values())
+    indexes = [index for index, titles in _build_title_paths(new_tasks).items() if titles == title_path]
     address = format_task_address(section, task)
     if not indexes:
         raise TaskNotFound(

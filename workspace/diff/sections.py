@@ -1,4 +1,4 @@
-"""Matching of the sections of two versions of a document.
+"""Match the sections of two versions of a document.
 
 Address mapping, undo, merge, comparison and history use this matching. `Evidence` is the weakest evidence
 that a caller accepts. Ambiguous matches are omitted: a feature that several sections share matches none of
@@ -107,41 +107,48 @@ class SectionMatch:
     def _match_slugs(self) -> None:
         """Pair sections of the same slug and parent."""
         new_groups = _group_by_slug(self.list_added())
-        pinned_sections = {
-            item.position: pinned_section
+        anchored_successors = {
+            item.position: anchored_successor
             for item in self.list_removed()
-            if (pinned_section := self._find_pinned_section(item))
+            if (anchored_successor := self._find_anchored_successor(item))
         }
-        claimed_positions = {pinned_section.position for pinned_section in pinned_sections.values()}
+        successor_positions = {
+            anchored_successor.position for anchored_successor in anchored_successors.values()
+        }
         # A parent precedes its children, so it is matched before them.
         for (parent, slug), old_group in _group_by_slug(self.list_removed()).items():
             new_parent = None if parent is None else self._new_positions.get(parent)
             has_parent_match = parent is None or new_parent is not None
             group = new_groups.get((new_parent, slug), []) if has_parent_match else []
-            other_sections = [item for item in group if item.position not in claimed_positions]
-            self._match_group(old_group, other_sections, pinned_sections)
+            other_sections = [item for item in group if item.position not in successor_positions]
+            self._match_group(old_group, other_sections, anchored_successors)
 
     def _match_group(
-        self, old_group: Sequence[Section], new_group: list[Section], pinned_sections: Mapping[int, Section]
+        self,
+        old_group: Sequence[Section],
+        new_group: list[Section],
+        anchored_successors: Mapping[int, Section],
     ) -> None:
-        pinned_by_position = {
-            item.position: pinned_sections[item.position]
+        successors_by_position = {
+            item.position: anchored_successors[item.position]
             for item in old_group
-            if item.position in pinned_sections
+            if item.position in anchored_successors
         }
-        remaining_sections = [item for item in old_group if item.position not in pinned_by_position]
-        if pinned_by_position and sum(item.anchor is None for item in new_group) > len(remaining_sections):
+        remaining_sections = [item for item in old_group if item.position not in successors_by_position]
+        if successors_by_position and sum(item.anchor is None for item in new_group) > len(
+            remaining_sections
+        ):
             # Another heading may have taken over the anchor, or has the same name: compare their texts.
-            remaining_sections, new_group = [*old_group], [*new_group, *pinned_by_position.values()]
+            remaining_sections, new_group = [*old_group], [*new_group, *successors_by_position.values()]
         else:
             for item in old_group:
-                if item.position in pinned_by_position:
-                    self._add_pair(item, pinned_by_position[item.position])
+                if item.position in successors_by_position:
+                    self._add_pair(item, successors_by_position[item.position])
         if len(remaining_sections) == len(new_group) == 1:
             self._add_pair(remaining_sections[0], new_group[0])
             return
-        for feature in (_read_title, read_own_text, read_full_text):
-            remaining_sections, new_group = self._pair_unique(remaining_sections, new_group, feature)
+        for read_feature in (_read_title, read_own_text, read_full_text):
+            remaining_sections, new_group = self._pair_unique(remaining_sections, new_group, read_feature)
         if remaining_sections and [read_full_text(self.old, item) for item in remaining_sections] == [
             read_full_text(self.new, item) for item in new_group
         ]:
@@ -151,7 +158,7 @@ class SectionMatch:
         elif new_group:
             self.ambiguous_candidates.update((item.position, new_group) for item in remaining_sections)
 
-    def _find_pinned_section(self, section: Section) -> Section | None:
+    def _find_anchored_successor(self, section: Section) -> Section | None:
         """Return the new section whose anchor is the derived address of an old section, as after a rename."""
         if section.anchor is not None:
             return None
@@ -160,8 +167,9 @@ class SectionMatch:
 
     def _match_texts(self) -> None:
         """Pair sections without a match by a text that occurs once in each version, in any section."""
-        for read in (read_own_text, read_full_text):
-            old_texts, new_texts = _find_unique_texts(self.old, read), _find_unique_texts(self.new, read)
+        for read_text in (read_own_text, read_full_text):
+            old_texts = _find_unique_texts(self.old, read_text)
+            new_texts = _find_unique_texts(self.new, read_text)
             for text, old in old_texts.items():
                 new = new_texts.get(text)
                 if new:
@@ -192,16 +200,16 @@ class SectionMatch:
         self,
         old_sections: Sequence[Section],
         new_sections: Sequence[Section],
-        feature: Callable[[Document, Section], str | bytes],
+        read_feature: Callable[[Document, Section], str | bytes],
     ) -> tuple[list[Section], list[Section]]:
         """Pair sections by a feature that occurs once on each side, and return the other sections."""
-        old_counts = Counter(feature(self.old, item) for item in old_sections)
-        new_counts = Counter(feature(self.new, item) for item in new_sections)
-        new_by_feature = {feature(self.new, item): item for item in new_sections}
+        old_counts = Counter(read_feature(self.old, item) for item in old_sections)
+        new_counts = Counter(read_feature(self.new, item) for item in new_sections)
+        new_by_feature = {read_feature(self.new, item): item for item in new_sections}
         for item in old_sections:
-            value = feature(self.old, item)
-            if value and old_counts[value] == new_counts[value] == 1:
-                self._add_pair(item, new_by_feature[value])
+            feature = read_feature(self.old, item)
+            if feature and old_counts[feature] == new_counts[feature] == 1:
+                self._add_pair(item, new_by_feature[feature])
         return (
             [item for item in old_sections if item.position not in self._new_positions],
             [item for item in new_sections if item.position not in self.pairs],
@@ -274,10 +282,10 @@ def _group_by_slug(sections: Iterable[Section]) -> dict[tuple[int | None, str], 
 
 
 def _find_unique_texts(
-    document: Document, read: Callable[[Document, Section], bytes]
+    document: Document, read_text: Callable[[Document, Section], bytes]
 ) -> dict[bytes, Section]:
     """Return the texts that occur in one section only, with that section."""
-    texts = [read(document, item) for item in document.sections]
+    texts = [read_text(document, item) for item in document.sections]
     counts = Counter(texts)
     return {
         text: item for text, item in zip(texts, document.sections, strict=True) if text and counts[text] == 1

@@ -54,7 +54,10 @@ def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
 
 
 def find_definitely_moved(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return the items that are displaced in both directions of comparison, without swapped items."""
+    """Return the items that are displaced if both sequences are compared forwards, and also backwards.
+
+    Of two swapped neighbours either may have moved, so neither is returned.
+    """
     return find_displaced(base, other) & find_displaced(base[::-1], other[::-1])
 
 
@@ -130,11 +133,11 @@ def measure_similarity(left: Counter[Part], right: Counter[Part]) -> float:
 def match_similar(
     old_texts: Sequence[Counter[Part]], new_texts: Sequence[Counter[Part]], min_similarity: float
 ) -> dict[int, int]:
-    """Return the index in `new_texts` of each old text's most similar counterpart, by its index.
+    """Return the index in `new_texts` of each old text's most similar counterpart, by the old text's index.
 
     Each of two texts must be the most similar text to the other one, with at least `min_similarity`.
-    Ambiguous matches are omitted. Only texts that share a part which is unique on each side are compared.
-    This takes about linear time.
+    Ambiguous matches are omitted. Only texts that share a part which is unique on each side are compared, so
+    that the time is about linear.
     """
     old_owners, new_owners = _find_unique_parts(old_texts), _find_unique_parts(new_texts)
     candidates = {(old, new_owners[part]) for part, old in old_owners.items() if part in new_owners}
@@ -156,7 +159,10 @@ def _find_unique_parts(texts: Sequence[Counter[Part]]) -> dict[Part, int]:
 def _find_most_similar_texts(
     similarities: Mapping[tuple[int, int], float], side: int
 ) -> dict[int, int | None]:
-    """Return the most similar counterpart of each text of a side; None if several tie."""
+    """Return the most similar counterpart of each text of a side; None if several are equally similar.
+
+    `side` is 0 for the old texts and 1 for the new texts, as in the keys of `similarities`.
+    """
     best_matches: dict[int, tuple[float, int | None]] = {}
     for pair, similarity in similarities.items():
         max_similarity = best_matches.get(pair[side], (0.0, None))[0]

@@ -1,4 +1,4 @@
-"""The changes to the tasks of a section: completed, reopened, added, removed, moved or edited.
+"""Compare the tasks of two versions of a section: completed, reopened, added, removed, moved or edited tasks.
 
 A task is matched by its title and the titles of its parent tasks. Tasks with equal titles are matched in
 order. A task with a new title is matched by its words, or as the only remaining task.
@@ -31,9 +31,10 @@ Titles = tuple[str, ...]
 
 
 class ListedTask(NamedTuple):
-    """A task of a section, with the titles of its parent tasks and its own title, and its sub-tasks' spans.
+    """A task of a section. `titles` are the titles of its nearest parent tasks, and then its own title.
 
-    `group` is equal for the tasks of a section in both versions; None if the section was added or removed.
+    `subtask_spans` are the bytes of its direct sub-tasks. `group` is equal for the tasks of a section in both
+    versions; None if the section was added or removed.
     """
 
     document: Document
@@ -202,13 +203,13 @@ def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
     if old.task.is_done != new.task.is_done:
         kind = ChangeKind.TASK_COMPLETED if new.task.is_done else ChangeKind.TASK_REOPENED
         yield SectionChange(kind, old.make_part(), new.make_part())
-    values = [("title", old.title, new.title)]
+    field_texts = [("title", old.title, new.title)]
     for name in TASK_FIELDS:
         # The completion date changes with the completion, which is a separate change.
         if name != "completed" or old.task.is_done == new.task.is_done:
-            values.append((name, _format_field(old.task, name), _format_field(new.task, name)))
-    values.append(("text", old.other_text, new.other_text))
-    for name, before, after in values:
+            field_texts.append((name, _format_field(old.task, name), _format_field(new.task, name)))
+    field_texts.append(("text", old.other_text, new.other_text))
+    for name, before, after in field_texts:
         if before != after:
             yield SectionChange(ChangeKind.TASK_CHANGED, old.make_part(before), new.make_part(after), name)
 
@@ -275,7 +276,7 @@ def find_displaced_tasks(
 
 
 def find_task_spans(tasks: Iterable[ListedTask]) -> tuple[Span, ...]:
-    """Return the spans of a section that its tasks occupy, in order."""
+    """Return the spans of bytes that tasks of a section occupy, in order and without overlap."""
     spans: list[Span] = []
     for item in tasks:
         if not spans or item.task.start >= spans[-1][1]:

@@ -1,4 +1,4 @@
-"""The difference of two texts: by unit, and by word within a matched unit.
+"""Compare two texts: by unit, and by word within a matched unit.
 
 Units are paragraphs, list items, rows of tables and lines of code. They are found line by line without a
 parser. Joined units equal the text, even if the classification of a line is wrong.
@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w")
 _MAX_TOKENS = 4000  # of two paragraphs; above this number only their common beginning and end match
 _MIN_SHARED_WORDS = 1 / 3  # of the words of the longer text; below this share the texts count as different
 Run = tuple[int, int, int, int]
-"""Tokens [first, last) of the old text, and [start, end) of the new text."""
+"""The tokens [old_start, old_end) of the old text, and [new_start, new_end) of the new text."""
 
 
 class TextEdit(NamedTuple):
@@ -75,8 +75,8 @@ def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
         runs = [(0, len(old_tokens), 0, len(new_tokens))]
     runs = [_trim_run(old_tokens, new_tokens, run) for run in runs]
     return tuple(
-        TextEdit(offsets[first], offsets[last], new_offsets[start], new_offsets[end])
-        for first, last, start, end in runs
+        TextEdit(offsets[old_start], offsets[old_end], new_offsets[new_start], new_offsets[new_end])
+        for old_start, old_end, new_start, new_end in runs
     )
 
 
@@ -120,12 +120,12 @@ def _join_adjacent_runs(old_tokens: Sequence[str], runs: Sequence[Run]) -> list[
 
 def _trim_run(old_tokens: Sequence[str], new_tokens: Sequence[str], run: Run) -> Run:
     """Return a range without the equal tokens at the beginning and the end of both sides."""
-    first, last, start, end = run
-    while first < last and start < end and old_tokens[first] == new_tokens[start]:
-        first, start = first + 1, start + 1
-    while first < last and start < end and old_tokens[last - 1] == new_tokens[end - 1]:
-        last, end = last - 1, end - 1
-    return first, last, start, end
+    old_start, old_end, new_start, new_end = run
+    while old_start < old_end and new_start < new_end and old_tokens[old_start] == new_tokens[new_start]:
+        old_start, new_start = old_start + 1, new_start + 1
+    while old_start < old_end and new_start < new_end and old_tokens[old_end - 1] == new_tokens[new_end - 1]:
+        old_end, new_end = old_end - 1, new_end - 1
+    return old_start, old_end, new_start, new_end
 
 
 def _measure_word(token: str) -> int:
@@ -175,7 +175,7 @@ def read_raw_heading(document: Document, section: Section) -> bytes:
 
 
 def read_raw_text(document: Document, section: Section, removed_spans: Iterable[Span] = ()) -> bytes:
-    """Return a section's own bytes without its heading, some spans, and surrounding blank lines.
+    """Return a section's own bytes without its heading, these spans, and surrounding blank lines.
 
     Text above a document's title belongs to its preamble.
     """
@@ -196,7 +196,7 @@ def _trim_blank_lines(data: bytes) -> bytes:
 
 
 def remove_spans(data: bytes, start: int, end: int, removed_spans: Iterable[Span]) -> bytes:
-    """Return the bytes [start, end) without some spans, which must be sorted and must not overlap."""
+    """Return the bytes [start, end) without these spans, which must be sorted and must not overlap."""
     return b"".join(
         data[span_start:span_end] for span_start, span_end in _invert_spans(start, end, removed_spans)
     )
@@ -215,14 +215,15 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 
 
 class TextUnit(NamedTuple):
-    """A unit: the characters [start, end) of a text; `is_whole` for lines of code and rows of tables.
+    """A unit: the characters [start, end) of a text.
 
-    A unit with `is_whole` is not compared word by word.
+    `is_indivisible` is True for a line of code, a row of a table and a blank line, which are not compared
+    word by word.
     """
 
     start: int
     end: int
-    is_whole: bool
+    is_indivisible: bool
     is_blank: bool = False
 
 
@@ -275,15 +276,15 @@ _MIN_SIMILARITY = 1 / 4  # the share of the longer paragraph's words that two ve
 class DiffStep(NamedTuple):
     """A step: the characters [start, end) of the old text became [new_start, new_end) of the new text.
 
-    `words` are the edits within one paragraph, as offsets of both texts. They are empty if full lines were
-    removed and added.
+    `word_edits` are the edits within one paragraph, as offsets of both texts. There are none if full lines
+    were removed and added.
     """
 
     start: int
     end: int
     new_start: int
     new_end: int
-    words: tuple[TextEdit, ...] = ()
+    word_edits: tuple[TextEdit, ...] = ()
 
 
 def diff_units(old: str, new: str) -> Iterator[DiffStep]:
@@ -309,7 +310,7 @@ def diff_texts(old: str, new: str) -> tuple[TextEdit, ...]:
     return tuple(
         edit
         for step in diff_units(old, new)
-        for edit in step.words or (TextEdit(step.start, step.end, step.new_start, step.new_end),)
+        for edit in step.word_edits or (TextEdit(step.start, step.end, step.new_start, step.new_end),)
     )
 
 
@@ -335,8 +336,8 @@ def _diff_range(
         if next_old == len(old_units):
             return
         old_unit, new_unit = old_units[next_old], new_units[next_new]
-        words = diff_words(old[old_unit.start : old_unit.end], new[new_unit.start : new_unit.end])
-        word_edits = tuple(edit.shift(old_unit.start, new_unit.start) for edit in words)
+        edits = diff_words(old[old_unit.start : old_unit.end], new[new_unit.start : new_unit.end])
+        word_edits = tuple(edit.shift(old_unit.start, new_unit.start) for edit in edits)
         yield DiffStep(old_unit.start, old_unit.end, new_unit.start, new_unit.end, word_edits)
         start, new_start = old_unit.end, new_unit.end
 
@@ -345,8 +346,8 @@ def _match_paragraphs(
     old: str, new: str, old_units: Sequence[TextUnit], new_units: Sequence[TextUnit]
 ) -> list[tuple[int, int]]:
     """Return the indexes of paragraphs that are versions of each other, in the order of both texts."""
-    old_indexes = [index for index, unit in enumerate(old_units) if not unit.is_whole]
-    new_indexes = [index for index, unit in enumerate(new_units) if not unit.is_whole]
+    old_indexes = [index for index, unit in enumerate(old_units) if not unit.is_indivisible]
+    new_indexes = [index for index, unit in enumerate(new_units) if not unit.is_indivisible]
     if len(old_indexes) == len(new_indexes) == 1:
         return [(old_indexes[0], new_indexes[0])]
     old_words = [
@@ -381,8 +382,8 @@ def expand_to_word_boundaries(before: str, after: str, step: DiffStep) -> list[T
     """Return the edits of a paragraph, expanded to the next white space; adjacent edits are joined."""
     edits: list[TextEdit] = []
     min_start = step.start
-    for index, edit in enumerate(step.words):
-        max_end = step.words[index + 1].start if index + 1 < len(step.words) else step.end
+    for index, edit in enumerate(step.word_edits):
+        max_end = step.word_edits[index + 1].start if index + 1 < len(step.word_edits) else step.end
         expansion_before = _measure_expansion_before(before, after, edit, min_start)
         expansion_after = _measure_expansion_after(before, after, edit, max_end)
         expanded_edit = TextEdit(

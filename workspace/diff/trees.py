@@ -1,4 +1,4 @@
-"""The changes between two commits by document: added, removed, renamed, edited.
+"""Compare two commits: find documents that were added, removed, renamed or edited.
 
 A section that moved to another document is matched by its text and its name. Each version may have only one
 such section among the removed or added sections. Its subsections are moved with it. Destinations of links are
@@ -47,7 +47,7 @@ class _SectionOfDocument(NamedTuple):
 
 
 def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> list[CrossDocumentMoves]:
-    """Return the moves of each document; an unread document has no moves."""
+    """Return the moves of each document; a document that cannot be read (None) has no moves."""
     moves = [CrossDocumentMoves({}, {}) for _ in comparisons]
     for (old_index, new_index), pairs in _match_across_documents(comparisons).items():
         old, new = comparisons[old_index], comparisons[new_index]
@@ -162,9 +162,8 @@ def _group_by_text(sections: Iterator[_SectionOfDocument]) -> dict[bytes, list[_
 # Above this number, moves between documents are not detected, because all documents must be in memory.
 _MAX_DOCUMENTS = 200
 
-_MAX_PAIRS = (
-    1_000_000  # of removed and added documents; above this number only documents of equal bytes match
-)
+# If there are more pairs of a removed and an added document, only documents with equal bytes match.
+_MAX_PAIRS = 1_000_000
 
 
 class _PathPair(NamedTuple):

@@ -1,4 +1,4 @@
-"""The difference of two versions of a text as a unified diff (POSIX `diff -u`), of limited length."""
+"""Format the difference of two versions of a text as a unified diff (POSIX `diff -u`) of limited length."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _OMITTED_LINES = "… {} more lines"
 _NO_FINAL_NEWLINE = "\\ No newline at end of file"
 
 Span = tuple[int, int, int, int]
+"""The lines [old_start, old_end) of the old text that became [new_start, new_end) of the new text."""
 
 
 def format_section_diff(
@@ -50,7 +51,7 @@ def format_section_diff(
 
 
 def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
-    """Yield the hunks: lists of spans (first, last, start, end) of lines, which are close to each other."""
+    """Yield the hunks: lists of spans that are close to each other."""
     hunk: list[Span] = []
     for span in _find_spans(old, new):
         if hunk and span[0] - hunk[-1][1] > 2 * context:
@@ -71,38 +72,39 @@ def _find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
 
 def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
     """Return a hunk with empty spans at both ends, which mark the context around it."""
-    first, start = hunk[0][0], hunk[0][2]
-    lines_before = min(context, first, start)
-    last, end = hunk[-1][1], hunk[-1][3]
-    lines_after = min(context, size - last)
-    return [
-        (first - lines_before, first - lines_before, start - lines_before, start - lines_before),
-        *hunk,
-        (last + lines_after, last + lines_after, end + lines_after, end + lines_after),
-    ]
+    old_start, _, new_start, _ = hunk[0]
+    _, old_end, _, new_end = hunk[-1]
+    lines_before = min(context, old_start, new_start)
+    lines_after = min(context, size - old_end)
+    old_start, new_start = old_start - lines_before, new_start - lines_before
+    old_end, new_end = old_end + lines_after, new_end + lines_after
+    return [(old_start, old_start, new_start, new_start), *hunk, (old_end, old_end, new_end, new_end)]
 
 
 def _format_hunk(
     old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[Span], old_line: int, new_line: int
 ) -> Iterator[str]:
-    first, start = hunk[0][0], hunk[0][2]
-    last, end = hunk[-1][1], hunk[-1][3]
-    yield f"@@ -{_format_range(first, last, old_line)} +{_format_range(start, end, new_line)} @@"
-    position = first
-    for span_start, span_end, new_start, new_end in hunk:
-        for line in old[position:span_start]:
+    old_range = _format_range(hunk[0][0], hunk[-1][1], old_line)
+    new_range = _format_range(hunk[0][2], hunk[-1][3], new_line)
+    yield f"@@ -{old_range} +{new_range} @@"
+    position = hunk[0][0]
+    for old_start, old_end, new_start, new_end in hunk:
+        for line in old[position:old_start]:
             yield from _format_line(" ", line)
-        for line in old[span_start:span_end]:
+        for line in old[old_start:old_end]:
             yield from _format_line("-", line)
         for line in new[new_start:new_end]:
             yield from _format_line("+", line)
-        position = span_end
+        position = old_end
 
 
-def _format_range(first: int, last: int, line: int) -> str:
-    """Return a range of lines as `diff -u` writes it: an empty range names the line before it."""
-    count = last - first
-    begin = first + line - (count == 0)
+def _format_range(start: int, end: int, first_line: int) -> str:
+    """Return the lines [start, end) as `diff -u` writes them: an empty range names the line before it.
+
+    `first_line` is the number of the text's first line in its document.
+    """
+    count = end - start
+    begin = start + first_line - (count == 0)
     return f"{begin}" if count == 1 else f"{begin},{count}"
 
 

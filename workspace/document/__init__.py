@@ -3,7 +3,7 @@
 addresses.py       addresses of documents, sections and tasks, and their resolver
 document.py        the document model
 v0_1_addresses.py  addresses that Docyard 0.1.0 derived from headings with attribute lists
-heading_text.py    changes of the level and the anchors of headings
+heading_text.py    splices that change the level and the anchors of headings
 headings.py        headings with their anchors, and the layout of a document
 section_text.py    the text of a section for comparisons
 sections.py        sections and their addresses

@@ -60,7 +60,7 @@ class Fragment:
 
 
 def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]:
-    """Return a path and a fragment.
+    """Return the path and the fragment of an address; the fragment is None if the address is a path.
 
     The path is the longest existing one, so `C#.md#setup` is a section of `C#.md`.
     """
@@ -113,14 +113,14 @@ def find_sections_by_name(document: Document, name: str) -> Sequence[Section]:
 
 
 def _find_by_alias(document: Document, name: str) -> Sequence[Section]:
-    """Return the sections with this alias, else with this slug, else with this name in an earlier version."""
+    """Return the sections with this alias, else with this slug, else with this name in Docyard 0.1.0."""
     if name == PREAMBLE:
         return ()
-    aliases = [item for item in document.sections if name in item.aliases or name == item.anchor]
-    if aliases:
-        return aliases
-    slugs = [item for item in document.sections if item.slug == name and not item.is_preamble]
-    return slugs or document.earlier_names.get(name, ())
+    sections_by_alias = [item for item in document.sections if name in item.aliases or name == item.anchor]
+    if sections_by_alias:
+        return sections_by_alias
+    sections_by_slug = [item for item in document.sections if item.slug == name and not item.is_preamble]
+    return sections_by_slug or document.earlier_names.get(name, ())
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
@@ -188,7 +188,7 @@ def make_section_not_found_error(document: Document, slug: str) -> SectionNotFou
 
 
 def _derive_title_address(document: Document, section: Section) -> str:
-    """Return the address that the titles of a section and of its parents alone would give."""
+    """Return the address that a section would have if no heading had an anchor or a number."""
     return "/".join(make_heading_slug(title) for title in document.breadcrumb(section))
 
 

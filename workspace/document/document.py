@@ -53,9 +53,9 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
-        """Parse a document. Bytes that are not UTF-8 are read as U+FFFD, and preserved in the data.
+        """Parse a document. Bytes that are not UTF-8 are read as U+FFFD, but stay unchanged in `data`.
 
-        The only error is LimitExceeded, for too many lines or blocks.
+        Raises only LimitExceeded, for too many lines or blocks.
         """
         # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.headings import scan_layout
@@ -118,7 +118,10 @@ class Document:
         return self._parse_result[1] if self._parse_result else _parse_outline(self.lines)
 
     def derive(self, compute: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return the result of a function of the document, computed once because a document is immutable."""
+        """Return the result of `compute` for this document and these arguments, which is cached.
+
+        The cache is never cleared, because a document is immutable.
+        """
         key = (compute, args, *kwargs.items())
         if key not in self._derived_values:
             self._derived_values[key] = compute(self, *args, **kwargs)
@@ -162,12 +165,12 @@ class Document:
 
     @property
     def preamble(self) -> Section | None:
-        """The title and the text before the first section, or None without both."""
+        """The title and the text before the first section, or None if the document has neither."""
         return next((section for section in self.sections if section.is_preamble), None)
 
     @property
     def form(self) -> AnchorForm | None:
-        """The most frequent form of the document's anchors, or None without anchors."""
+        """The most frequent form of the document's anchors, or None if it has no anchors."""
         forms = Counter(section.form for section in self.sections if section.form)
         return forms.most_common(1)[0][0] if forms else None
 
@@ -193,7 +196,7 @@ class Document:
     @cached_property
     def earlier_names(self) -> Mapping[str, Sequence[Section]]:
         """The sections by the names that only Docyard 0.1.0 assigned; see `v0_1_addresses`."""
-        # Imported late, because most documents have no such names, and most calls need none.
+        # Imported late, because most calls do not need these names.
         from workspace.document.v0_1_addresses import find_earlier_names
 
         return find_earlier_names(self.sections)
@@ -215,7 +218,7 @@ class Document:
         return [section.start for section in self.sections]
 
     def section_at(self, offset: int) -> Section | None:
-        """Return the section whose own text contains a byte, or None before the first section."""
+        """Return the section whose heading or own text contains `offset`; None before the first section."""
         position = bisect_right(self._section_starts, offset) - 1
         return self.sections[position] if position >= 0 else None
 

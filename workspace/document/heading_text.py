@@ -1,4 +1,4 @@
-"""Changes of the level and the anchors of headings, which preserve the title."""
+"""Splices that change the level and the anchors of a heading, and preserve its title."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rewrite_heading(
     """Return the splices that set the level of a section's heading, and add an `anchor`.
 
     `names` maps anchors of the heading to new names. A heading with an underline keeps the underline at
-    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if they are as many as the
+    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if there are as many of them as
     opening #s. `title_splices` are splices of the title, which are part of the result. Raises InvalidAddress
     for an anchor that cannot be written.
     """
@@ -52,33 +52,36 @@ def rewrite_heading(
     splices = [*title_splices, *_rename_anchors(document, section, names or {})]
     start, end = find_inline_span(document.lines, heading.block)
     if start >= end:
-        return [*splices, *_rewrite_empty(document, heading, level, anchor, form)]
+        return [*splices, *_rewrite_untitled_heading(document, heading, level, anchor, form)]
     if anchor is not None:
         splices.append(insert_anchor(document, heading, anchor, form))
     if level == section.level:
         return splices
     if not heading.block.is_setext:
         return [*splices, *_change_marks(document, heading, level, end)]
-    first = heading.heading_start
-    inner_splices = [splice for splice in splices if splice.start >= first]
+    heading_start = heading.heading_start
+    inner_splices = [splice for splice in splices if splice.start >= heading_start]
     underline_start = document.lines.offset(heading.block.end - 1)
     heading_end = underline_start + len(document.lines.line_bytes(heading.block.end - 1))
-    splices_above = [splice for splice in splices if splice.start < first]
+    splices_above = [splice for splice in splices if splice.start < heading_start]
     if level in _UNDERLINE_MARKS:
-        title = _apply_within(document.data, first, underline_start, inner_splices)
+        title = _apply_within(document.data, heading_start, underline_start, inner_splices)
         marks = document.data[underline_start:heading_end].replace(
             _UNDERLINE_MARKS[section.level], _UNDERLINE_MARKS[level]
         )
-        return [*splices_above, Splice(first, heading_end, title + marks)]
+        return [*splices_above, Splice(heading_start, heading_end, title + marks)]
     title = _join_lines(_apply_within(document.data, start, end, inner_splices))
     return [
         *splices_above,
-        Splice(first, heading_end, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title)),
+        Splice(heading_start, heading_end, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title)),
     ]
 
 
 def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
-    """Return the splice that adds an anchor to a heading with a title, in its attribute list if any."""
+    """Return the splice that adds an anchor to a heading with a title.
+
+    If the heading ends in an attribute list, the anchor is added to that list.
+    """
     start, end = find_inline_span(document.lines, heading.block)
     tail, text = anchors.plan_anchor_insertion(heading.block.source, name, form)
     if form is AnchorForm.HTML:
@@ -105,7 +108,10 @@ def _join_lines(title: bytes) -> bytes:
 
 
 def _change_marks(document: Document, heading: AnchoredHeading, level: int, title_end: int) -> list[Splice]:
-    """Return the splices that change the number of opening and equal closing #s (CommonMark §4.2)."""
+    """Return the splices that change the number of opening #s, and of closing #s if there are as many.
+
+    See CommonMark §4.2.
+    """
     line = document.lines.line_bytes(heading.block.line)
     start, old_level = heading.heading_start, heading.block.level
     indent = len(line) - len(line.lstrip(b" "))
@@ -117,7 +123,7 @@ def _change_marks(document: Document, heading: AnchoredHeading, level: int, titl
     return splices
 
 
-def _rewrite_empty(
+def _rewrite_untitled_heading(
     document: Document, heading: AnchoredHeading, level: int, anchor: str | None, form: AnchorForm
 ) -> list[Splice]:
     """Return the splices that rewrite a heading without a title (CommonMark §4.2)."""
@@ -153,7 +159,7 @@ def _rename_anchors(document: Document, section: Section, names: Mapping[str, st
 
 
 def _find_name_spans(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
-    """Yield the bytes [start, end) of each id in a heading's lists and angle brackets, and below it."""
+    """Yield the bytes [start, end) of each id in the attribute lists in a heading and below it."""
     _, end = find_inline_span(document.lines, heading.block)
     source = heading.block.source
     for first, last in anchors.find_name_spans(source):

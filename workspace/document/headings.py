@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.markdown.outline import BlockOutline, Heading
     from workspace.markdown.scanner import ScannedHeadings
 
-# Further lines of attributes below one heading are ignored.
+# Only so many attribute lists below one heading are read.
 _MAX_LISTS_BELOW = 4
 _LIST_BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -75,7 +75,10 @@ class AnchoredHeading(NamedTuple):
 
 
 def read_headings(lines: Lines, outline: BlockOutline, first_line: int = 0) -> list[AnchoredHeading]:
-    """Return the headings of a text with their anchors, except those in lists and above `first_line`."""
+    """Return the headings of a text with their anchors.
+
+    Anchor lines in list items and above `first_line` do not belong to a heading.
+    """
     headings: list[AnchoredHeading] = []
     floor = first_line
     items = iter(outline.items)
@@ -84,21 +87,25 @@ def read_headings(lines: Lines, outline: BlockOutline, first_line: int = 0) -> l
         while item and item.line < heading.line:
             floor = max(floor, item.end)
             item = next(items, None)
-        first, names_above = find_anchors_above(lines, heading.line, floor)
+        anchor_line, names_above = find_anchors_above(lines, heading.line, floor)
         floor = heading.end
         span = lines.offset(heading.line), lines.offset(heading.end)
-        headings.append(parse_anchored_heading(heading, names_above, first, lines.offset(first), span))
+        start = lines.offset(anchor_line)
+        headings.append(parse_anchored_heading(heading, names_above, anchor_line, start, span))
     return add_lists_below(lines.data, headings)
 
 
 def parse_anchored_heading(
-    heading: Heading, names_above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
+    heading: Heading, names_above: tuple[str, ...], first_line: int, start: int, span: tuple[int, int]
 ) -> AnchoredHeading:
-    """Return a heading with the anchors above it, which begin on line `first` at offset `start`."""
+    """Return a heading with the anchors above it, which begin on `first_line` at offset `start`.
+
+    `span` is the start and the end of the heading's own lines.
+    """
     text = anchors.read_heading(heading.source)
     title = to_plain_text(text.title)
     slug = make_heading_slug(title)
-    return AnchoredHeading(heading, text, names_above, first, title, slug, start, *span, (), span[1])
+    return AnchoredHeading(heading, text, names_above, first_line, title, slug, start, *span, (), span[1])
 
 
 def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
@@ -122,23 +129,24 @@ def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchore
     return heading if position == heading.body else heading._replace(names_below=tuple(names), body=position)
 
 
-def find_anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
+def find_anchors_above(lines: Lines, heading_line: int, floor: int) -> tuple[int, tuple[str, ...]]:
     """Return the first line of the HTML anchors above a heading, and their names from top to bottom.
 
-    One blank line may separate the anchors from the heading.
+    Without such anchors, the line is `heading_line`. Lines above `floor` are not read. One blank line may
+    separate the anchors from the heading.
     """
-    line = heading - 1
+    line = heading_line - 1
     if line >= floor and not lines.line_bytes(line).strip(BLANK):
         line -= 1
     line_names: list[tuple[str, ...]] = []
-    first = heading
+    first_line = heading_line
     while line >= floor and b"<" in (line_bytes := lines.line_bytes(line)):
         text = line_bytes.decode("utf-8", "replace")
         if not anchors.is_anchor_line(text):
             break
         line_names.append(anchors.find_html_names(text))
-        first, line = line, line - 1
-    return first, tuple(name for names in reversed(line_names) for name in names)
+        first_line, line = line, line - 1
+    return first_line, tuple(name for names in reversed(line_names) for name in names)
 
 
 def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
@@ -180,7 +188,7 @@ def _can_be_setext(inline: str) -> bool:
 
 # The number of bytes to read before a heading: two line endings, and some white space between them.
 _BYTES_READ_ABOVE = 8
-_BYTES_THAT_END_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
+_BYTES_NEVER_LAST_IN_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 
 
 class DocumentLayout(NamedTuple):
@@ -233,15 +241,15 @@ def _add_anchors(data: bytes, scan_result: ScannedHeadings) -> list[AnchoredHead
     lines: Lines | None = None
     has_tags = b"<a" in data or b"<A" in data
     for heading, span in zip(scan_result.headings, scan_result.spans, strict=True):
-        start, first = span[0], heading.line
+        start, first_line = span[0], heading.line
         names_above: tuple[str, ...] = ()
         if has_tags and _may_have_anchor_above(data, start):
             lines = lines or Lines(data)
-            first, names_above = find_anchors_above(lines, heading.line, floor)
-            start = lines.offset(first)
+            first_line, names_above = find_anchors_above(lines, heading.line, floor)
+            start = lines.offset(first_line)
             if names_above and may_contain_list(data, position, start):
                 return None
-        headings.append(parse_anchored_heading(heading, names_above, first, start, span))
+        headings.append(parse_anchored_heading(heading, names_above, first_line, start, span))
         floor, position = heading.end, span[1]
     return add_lists_below(data, headings)
 
@@ -249,4 +257,4 @@ def _add_anchors(data: bytes, scan_result: ScannedHeadings) -> list[AnchoredHead
 def _may_have_anchor_above(data: bytes, start: int) -> bool:
     """Return True if the line above a heading is blank or may end with HTML."""
     bytes_above = data[max(0, start - _BYTES_READ_ABOVE) : start].rstrip()
-    return not bytes_above or bytes_above[-1] not in _BYTES_THAT_END_NO_TAG
+    return not bytes_above or bytes_above[-1] not in _BYTES_NEVER_LAST_IN_TAG

@@ -29,7 +29,10 @@ def read_comparable_text(document: Document, section: Section) -> bytes:
 
 
 def compute_digest(document: Document, section: Section) -> bytes | None:
-    """Return the SHA-256 of a section's own text, or None if the text is empty."""
+    """Return the SHA-256 of a section's own text, or None if the text is empty.
+
+    The text of a preamble includes the text above its heading.
+    """
     text = read_own_text(document, section)
     if section.is_preamble and (
         text_above := document.data[section.start : section.heading_start].strip(BLANK)
@@ -40,7 +43,10 @@ def compute_digest(document: Document, section: Section) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """A section for a response: its address, its own source with the heading, and the digest of its text."""
+    """The fields of a section in a response: its address, its own source with the heading, and its digest.
+
+    `digest` is the result of `compute_digest`.
+    """
 
     slug: str
     source: str
@@ -48,7 +54,7 @@ class SectionText:
 
 
 def read_section_text(document: Document, section: Section) -> SectionText:
-    """Return a section's own text in its current state."""
+    """Return the address, the own source and the digest of a section."""
     return SectionText(
         section.key, document.text(section.start, section.end), compute_digest(document, section)
     )

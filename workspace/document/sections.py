@@ -105,7 +105,7 @@ def build_sections(
 
 
 def _make_empty_heading(title: str, layout: DocumentLayout) -> AnchoredHeading:
-    """Return a heading of level 0 and of no bytes, for a preamble without a heading."""
+    """Return a heading of level 0 that covers no bytes, for a preamble without a heading."""
     line, body = max(0, min(layout.front_matter_lines, layout.line_count - 1)), layout.body_start
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
     return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), body, body, body)
@@ -121,7 +121,8 @@ def _make_sections(
     """Return the sections of these headings. Each section ends at the start of the next one."""
     parents, tree_ends = find_parents_and_ends(levels, starts, document_size)
     names = [(heading.anchor, heading.slug) for heading in headings]
-    # `## Errors { .wide }` had another address in 0.1.0. So a later `## Errors` keeps its unnumbered address.
+    # Docyard 0.1.0 gave `## Errors { .wide }` another address, so `## Errors` after it had no number. It
+    # keeps that address.
     numbered_last = {
         position
         for position, (anchor, _) in enumerate(names)
@@ -160,7 +161,7 @@ def _make_sections(
 def find_parents_and_ends(
     levels: Sequence[int], starts: Sequence[int], document_size: int
 ) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each section, and the end of its subtree.
+    """Return the position of each section's parent (None at the top), and the end of each section's subtree.
 
     `document_size` is the end of the last section. A preamble (level 0) closes all sections before it, and
     has no subsections.

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 class StructureChanged(WorkspaceError):
-    """An error: an edit would change a section that it does not target, for example by an open code fence."""
+    """An error: an edit would change a section that it does not target.
+
+    For example, the new text has a code fence that is not closed.
+    """
 
     code = "STRUCTURE_CHANGED"
 
@@ -46,9 +49,9 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The splices of one operation, its result, and a summary of one line.
+    """The splices of one operation, the fields of its response, and a one-line summary for the commit.
 
-    `renamed_position` is the position of the one section whose title may change. If
+    `renamed_position` is the position of the one section whose title may change. With
     `may_change_front_matter`, front matter may be added or removed.
     """
 
@@ -113,7 +116,7 @@ def _check_structure(
     old_headings = [item for item in old.sections if item.has_heading]
     replaced_spans = _ReplacedSpans(splices)
     before = [item for item in old_headings if not replaced_spans.contains(item.heading_start)]
-    inserted_spans = _find_replacements(splices)
+    inserted_spans = _find_replacement_spans(splices)
     after = [
         item
         for item in new.sections
@@ -137,10 +140,10 @@ def _check_structure(
 
 
 def check_same_sections(old: Document, new: Document, splices: Iterable[Splice]) -> None:
-    """Raise StructureChanged unless all sections keep level, parent and address, with none added or removed.
+    """Raise StructureChanged if a section was added or removed, or changed its level, parent or address.
 
-    Unlike `apply_edit`, this also compares sections within the splices, where a title may change. A preamble
-    without a heading may be added or removed.
+    Unlike `apply_edit`, this function also compares sections within the splices, where a title may change. A
+    preamble without a heading may be added or removed.
     """
     replaced_spans = _ReplacedSpans(_sort_splices(splices))
     before = [item for item in old.sections if item.has_heading]
@@ -162,7 +165,7 @@ def _check_preamble(
 ) -> None:
     """Raise StructureChanged if a preamble without a heading changes outside the splices.
 
-    It has no heading line by which `_check_structure` could find it.
+    `_check_structure` cannot find such a preamble, because it matches sections by their heading lines.
     """
     before, after = old.preamble, new.preamble
     if before is None or before.has_heading:
@@ -203,7 +206,7 @@ class _ReplacedSpans:
         return index < len(self._spans) and self._spans[index][0] <= section.end
 
 
-def _find_replacements(splices: Sequence[Splice]) -> list[tuple[int, int]]:
+def _find_replacement_spans(splices: Sequence[Splice]) -> list[tuple[int, int]]:
     """Return the spans of the replacements in the new text."""
     spans: list[tuple[int, int]] = []
     size_change = 0
@@ -253,7 +256,7 @@ def find_text_start(data: bytes, floor: int, end: int) -> int:
 
 
 def insert_block(document: Document, offset: int, text: str) -> Splice:
-    """Return the splice that inserts a block after the text before `offset`, with a blank line between.
+    """Return the splice that inserts a block after the text before `offset`, separated by a blank line.
 
     There is no blank line between items of one list. Raises StructureChanged if the document ends inside an
     open code fence, which would absorb the block.
@@ -264,7 +267,7 @@ def insert_block(document: Document, offset: int, text: str) -> Splice:
     if not data[:position].removeprefix(BOM):
         return Splice(position, position, block + ending + (ending if data[position:].strip(BLANK) else b""))
     if offset == len(data) and document.sections:
-        _check_closed(document, document.sections[-1])
+        _check_all_blocks_closed(document, document.sections[-1])
     last_line = data[max(data.rfind(b"\n", 0, position), data.rfind(b"\r", 0, position)) + 1 : position]
     gap = ending * (1 if _continues_block(last_line, block) else 2)
     if anchors.is_anchor_line(last_line.decode("utf-8", "replace")):
@@ -286,10 +289,9 @@ def find_needed_blank_line(document: Document, text: str, position: int, end: in
 
 
 def remove_block(document: Document, start: int, end: int) -> Splice:
-    """Return the splice that removes [start, end) with the blank lines before it.
+    """Return the splice that removes the block [start, end) with the blank lines before it.
 
-    The blank lines at its end remain. At the start of the document, the blank lines after it are removed
-    instead.
+    The blank lines at the end of the range remain. At the start of the document, the full range is removed.
     """
     data = document.data
     position = find_text_end(data, 0, start)
@@ -307,7 +309,8 @@ def _find_section_at_heading(document: Document, offset: int) -> Section | None:
     return next((item for item in document.sections if item.start == offset and item.has_heading), None)
 
 
-def _check_closed(document: Document, section: Section) -> None:
+def _check_all_blocks_closed(document: Document, section: Section) -> None:
+    """Raise StructureChanged if a section ends inside an open block."""
     if read_closed_outline(normalize_line_endings(document.text(section.start, section.end))) is None:
         raise StructureChanged(
             f"{document.path} ends inside an open code fence, comment or HTML block, "

@@ -33,7 +33,7 @@ TASK_FIELDS = ("criteria", "assignee", "note", "completed")
 
 _FIELD_NAME = rf"[*_]{{0,2}}({'|'.join(TASK_FIELDS)})[*_]{{0,2}}[ \t]*:"
 FIELD_LINE = r"[-*+][ \t]+" + _FIELD_NAME
-"""A pattern for the start of the line of a field, which is matched without case."""
+"""A pattern for the start of a field's line. Compile it with re.IGNORECASE."""
 
 _FIELD = re.compile(_FIELD_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 _FIELD_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
@@ -129,9 +129,9 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
     return tuple(tasks)
 
 
-def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> bytes:
-    """Return the prefix of a field's line: that of an existing field, else a dash below the task's text."""
-    match = _BULLET.match(lines.line_bytes(sibling.line)) if sibling else None
+def _read_field_prefix(lines: Lines, item: ListItem, first_sub_item: ListItem | None) -> bytes:
+    """Return the start of a new field's line: as in the first sub-item, else a dash below the task's text."""
+    match = _BULLET.match(lines.line_bytes(first_sub_item.line)) if first_sub_item else None
     if match:
         return match.group()
     text_before_box, _, _ = lines.line_bytes(item.paragraph_line).partition(b"[")
@@ -139,7 +139,10 @@ def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -
 
 
 def _find_fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
-    """Return the line for the first field: below the task's text, unless it would absorb the next lines."""
+    """Return the line before which the first field is inserted.
+
+    The field comes directly below the task's text, unless the next lines would then belong to the field.
+    """
     end_line = _find_end_line(lines, item)
     lines_below = (lines.line_bytes(line) for line in range(item.paragraph_end, end_line))
     next_line = next((line for line in lines_below if line.strip(BLANK)), b"")
@@ -181,7 +184,7 @@ def _find_paragraph_end(lines: Lines, item: ListItem) -> int:
 
 
 def _find_end_line(lines: Lines, item: ListItem) -> int:
-    """Return the line after an item's last line that is not blank."""
+    """Return the number of the line after the last line of an item that is not blank."""
     line = item.end
     while line > item.line + 1 and not lines.line_bytes(line - 1).strip(BLANK):
         line -= 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from workspace.document.sections import assign_addresses, assign_keys
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm, is_escaped
 from workspace.markdown.inline import to_plain_text
@@ -30,12 +31,9 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
 
     A name with several sections is ambiguous. Addresses come before slugs, as in the resolver.
     """
-    # Imported late, because it uses this module.
-    from workspace.document.sections import assign_addresses, assign_keys
-
     if not any(section.heading and _is_read_differently(section.heading) for section in sections):
         return {}
-    headings = [_read_as_0_1_0(section) for section in sections]
+    headings = [_find_heading_of_0_1_0(section) for section in sections]
     names = [
         (heading.anchor if heading else None, heading.slug if heading else section.slug)
         for heading, section in zip(headings, sections, strict=True)
@@ -60,25 +58,26 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
 
 
 def _is_read_differently(heading: AnchoredHeading) -> bool:
-    """Return True if 0.1.0 read a heading differently."""
+    """Return True if Docyard 0.1.0 read another title or other anchors from a heading."""
     source = heading.block.source
     if heading.names_below:
         return True
     if not source.endswith(("}", ">")) or anchors.is_plain_braces_heading(source):
         return False
-    return _read_heading(source) != heading.text
+    return _read_heading_as_0_1_0(source) != heading.text
 
 
-def _read_as_0_1_0(section: Section) -> AnchoredHeading | None:
+def _find_heading_of_0_1_0(section: Section) -> AnchoredHeading | None:
+    """Return a section's heading as Docyard 0.1.0 read it."""
     heading = section.heading
     if heading is None or not _is_read_differently(heading):
         return heading
-    text = _read_heading(heading.block.source)
+    text = _read_heading_as_0_1_0(heading.block.source)
     title = to_plain_text(text.title)
     return heading._replace(text=text, title=title, slug=make_heading_slug(title), names_below=())
 
 
-def _read_heading(source: str) -> anchors.HeadingText:
+def _read_heading_as_0_1_0(source: str) -> anchors.HeadingText:
     """Return a heading's title and anchors as in 0.1.0, which read only lists that begin with `{#`."""
     source = source.strip()
     title, suffix, name = source, "", None

@@ -1,6 +1,6 @@
 """The operations on documents. To add an operation, write its class and list it in `edit_operations.py`.
 
-content.py            check the content and titles of a call, and add anchors to headings
+content.py            check the content and the titles of a call, and add anchors to its headings
 documents.py          create, move and remove documents
 edit_operations.py    the operations of the tool `edit_document`, in the order of a client's list
 metadata.py           set keys and tags of front matter
@@ -14,7 +14,7 @@ sections.py           add, remove, rename and move sections
 task_text.py          the lines of tasks, and the target position of a task
 tasks.py              add, complete, reopen, remove, update and move tasks
 text.py               update, append, replace and rewrite text
-undo.py               the undo of one commit, document by document
-undo_rows.py          the revert of one commit in a list of sections or of front matter keys
-undo_text.py          the revert of one commit in the text of a document
+undo.py               undo one commit, document by document
+undo_rows.py          revert one commit in a list of sections or of front matter keys
+undo_text.py          revert one commit in the text of a document
 """

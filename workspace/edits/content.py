@@ -1,4 +1,4 @@
-"""Checks of the content and titles of a call, and anchors for the headings of content."""
+"""Check the content and the titles of a call, and add anchors to the headings of content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_RECOMMENDED_LEVEL = 4
 MAX_TITLE_CHARACTERS = 300
 
 _CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-# UTF-8 cannot encode a lone surrogate. A pair of surrogates was decoded as one character of the JSON.
+# UTF-8 cannot encode a lone surrogate. The JSON decoder has already joined each pair of surrogates.
 _UNWRITABLE_CHARACTER = re.compile("[\x00\ud800-\udfff]")
 _MAX_HINTS = 3
 _MAX_SHOWN_CHARACTERS = 100
@@ -68,7 +68,7 @@ class Content:
 
 
 def check_text(text: str, field: str) -> str:
-    """Return a text with LF line endings.
+    """Return a text with LF line endings. `field` is the name of the argument that contains the text.
 
     Raises InvalidContent with line and column for a NUL or a lone surrogate.
     """
@@ -104,7 +104,10 @@ def strip_blank_lines(text: str) -> str:
 
 
 def check_title(title: str, field: str = "title") -> str:
-    """Return a title of one line, without leading #s. Raises InvalidTitle or InvalidContent."""
+    """Return a title without surrounding white space and leading #s. Raises InvalidTitle or InvalidContent.
+
+    `field` is the name of the argument that contains the title.
+    """
     text = check_text(title, field).strip()
     text = re.sub(r"^#{1,6}[ \t]+", "", text)
     if not text:
@@ -185,9 +188,9 @@ def drop_own_heading(text: str, section: Section, document: Document) -> str:
 
 
 def strip_heading(text: str, title: str, level: int) -> str:
-    """Return content without its first heading, if this heading has the title and at most the level.
+    """Return content without its first heading, if the heading has this title and is not below this level.
 
-    A deeper heading begins a subsection.
+    A heading below this level begins a subsection.
     """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
@@ -263,12 +266,12 @@ def prepare_content(
         addresses.append(name)
         open_sections.append((heading.block.level, name))
         if heading.block.level > MAX_RECOMMENDED_LEVEL:
-            hints.append(format_deep_hint(name, heading.block.level))
+            hints.append(format_deep_section_hint(name, heading.block.level))
     parts.append(lines.data[position:])
     return Content(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
 
 
-def format_deep_hint(address: str, level: int) -> str:
+def format_deep_section_hint(address: str, level: int) -> str:
     """Return the hint for a section that is deeper than H4."""
     return f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read."
 

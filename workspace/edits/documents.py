@@ -73,7 +73,7 @@ class _TextSection:
 
     def format_heading_at(self, level: int) -> str:
         """Return the heading with its anchor lines at a level."""
-        line = f"{'#' * level} {_join_source(self.heading)}"
+        line = f"{'#' * level} {_join_source_lines(self.heading)}"
         return "\n".join((*self.lines_above.splitlines(), line, *self.lines_below.splitlines()))
 
     def format_text_at(self, level: int) -> str:
@@ -83,7 +83,7 @@ class _TextSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDocument(Operation):
-    """The creation of a document, named after its title.
+    """The creation of a document, whose file name is derived from its title.
 
     `content` provides the introduction, and the text of the skeleton's sections with the same titles. Its
     other sections are added at the end.
@@ -219,7 +219,8 @@ def _check_level(heading: AnchoredHeading) -> None:
         )
 
 
-def _join_source(heading: AnchoredHeading) -> str:
+def _join_source_lines(heading: AnchoredHeading) -> str:
+    """Return the inline Markdown of a heading on one line."""
     return " ".join(heading.block.source.split("\n"))
 
 
@@ -238,7 +239,7 @@ def _shift_headings(text: str, shift: int) -> str:
     return "\n".join(lines)
 
 
-# The suffix of a file that is not a document, but not the end of a name such as `v1.2`.
+# The suffix of a file name. It begins with a letter, so `v1.2` has no suffix.
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _ROOT_NAMES = frozenset({".", "./"})
 

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 def set_front_matter_keys(
     document: Document, values: Mapping[str, object], *, rewrite_values: bool = False
 ) -> Splice:
-    """Set keys, or remove keys with the value REMOVAL; `rewrite_values` rewrites full values.
+    """Return the splice that sets keys, and removes the keys whose value is REMOVAL.
 
+    With `rewrite_values`, a changed list or mapping is rewritten in full, not only its changed items.
     If no key remains, the front matter is removed with the blank line after it.
     Raises InvalidFrontMatter if the front matter is not a mapping.
     """
@@ -161,7 +162,7 @@ def _check_metadata(metadata: Mapping[str, object]) -> None:
             "'metadata' is empty",
             fix='Set keys to values, such as {"status": "draft"}; null removes a key.',
         )
-    size = sum(_measure_value(value, 0) + len(key) for key, value in metadata.items())
+    size = sum(_check_and_measure_value(value, 0) + len(key) for key, value in metadata.items())
     if size > MAX_FRONT_MATTER_LENGTH:
         raise InvalidMetadata(
             f"'metadata' has {size:,} characters (limit {MAX_FRONT_MATTER_LENGTH:,})",
@@ -187,8 +188,8 @@ def _check_key(key: object) -> None:
         )
 
 
-def _measure_value(value: object, depth: int) -> int:
-    """Check all items of a value, and return its approximate number of characters."""
+def _check_and_measure_value(value: object, depth: int) -> int:
+    """Return the approximate number of characters of a value. Raises InvalidMetadata for an invalid item."""
     if depth >= MAX_NESTING_DEPTH:
         raise InvalidMetadata(
             f"the metadata is nested too deeply (limit {MAX_NESTING_DEPTH} levels)",
@@ -197,9 +198,9 @@ def _measure_value(value: object, depth: int) -> int:
     if isinstance(value, dict):
         for key in value:
             _check_key(key)
-        return sum(len(key) + _measure_value(item, depth + 1) for key, item in value.items())
+        return sum(len(key) + _check_and_measure_value(item, depth + 1) for key, item in value.items())
     if isinstance(value, list):
-        return sum(1 + _measure_value(item, depth + 1) for item in value)
+        return sum(1 + _check_and_measure_value(item, depth + 1) for item in value)
     if isinstance(value, str):
         check_text(value, "metadata")
         return len(value)
@@ -274,7 +275,7 @@ class TagDocument(DocumentOperation):
 
 
 def _check_existing_tags(document: Document) -> None:
-    """Raise InvalidFrontMatter if an existing tag would be lost because it is not a word."""
+    """Raise InvalidFrontMatter if an existing tag is not a text, number or date, and would be lost."""
     value = document.front_matter.get("tags")
     items = value if isinstance(value, list) else [] if value is None or isinstance(value, str) else [value]
     if any(item is not None and not isinstance(item, (str, int, float, date)) for item in items) or any(
@@ -288,9 +289,9 @@ def _check_existing_tags(document: Document) -> None:
 
 
 def normalize_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return tags without surrounding and repeated white space, and without duplicates in any case.
+    """Return tags without surrounding and repeated white space, and without duplicates.
 
-    Raises InvalidTag.
+    Tags that differ only in letter case are duplicates. Raises InvalidTag.
     """
     if not tags:
         raise InvalidTag("'tags' is empty", fix='Set at least one tag, such as "tags": ["backend"].')

@@ -1,4 +1,4 @@
-"""Definitions of references and footnotes in moved text.
+"""Copy and rename the definitions of references and footnotes when text is moved.
 
 Every label refers to the same definition after a move. If the moved text uses a definition outside of it,
 the definition is copied to the end of the moved text. A moved definition that the remaining text uses is
@@ -44,11 +44,11 @@ class CopiedDefinition(NamedTuple):
 
 
 class LabelUpdates(NamedTuple):
-    """The label updates of a move.
+    """The changes of labels that a move requires.
 
-    `splices` change the moved text. `appended_text` is added at its end, and `replacement` is inserted at its
-    old position. `copies` are the definitions in these two texts. `linked_labels` are words in brackets in
-    the moved text that have a definition in the target.
+    `splices` change the moved text. `appended_text` is added at the end of the moved text, and `replacement`
+    is inserted at the old position of the moved text. `copies` are the definitions in these two added texts.
+    `linked_labels` are words in brackets in the moved text that have a definition in the target.
     """
 
     splices: tuple[Splice, ...] = ()
@@ -74,7 +74,7 @@ def find_label_updates(
         return NO_LABEL_UPDATES
     definitions = find_definitions(source, rules)
     move = _LabelMove(source, section, definitions, find_uses(source, definitions), rules)
-    return move.move_within(offset) if target is source else move.move_to(target)
+    return move.find_updates_within(offset) if target is source else move.find_updates_for(target)
 
 
 class _LabelMove:
@@ -108,8 +108,8 @@ class _LabelMove:
         self.bracketed_labels_by_path: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
 
-    def move_within(self, offset: int) -> LabelUpdates:
-        """Return the updates of a move within the document, which preserve the meaning of each label."""
+    def find_updates_within(self, offset: int) -> LabelUpdates:
+        """Return the updates for a move to `offset` of the same document."""
         retained_definitions: list[Definition] = []
         for label, item in self.moved_definitions.items():
             remaining_definition = self.remaining_definitions.get(label)
@@ -128,8 +128,8 @@ class _LabelMove:
             ),
         )
 
-    def move_to(self, target: Document) -> LabelUpdates:
-        """Return the updates of a move to another document."""
+    def find_updates_for(self, target: Document) -> LabelUpdates:
+        """Return the updates for a move to another document."""
         target_definitions = find_definitions(target, self.rules)
         self.used_labels |= set(target_definitions)
         needed_labels = self._find_needed_labels(
@@ -229,7 +229,7 @@ class _LabelMove:
         return needed_labels
 
     def _find_free_label(self, label: str, item: Definition, target: Document) -> str:
-        """Return a label that has no definition, and that neither document has in brackets."""
+        """Return a label that has no definition, and that is not in brackets in either document."""
         for document in (self.source, target):
             if document.path not in self.bracketed_labels_by_path:
                 labels = {document.text(*match.span(1)) for match in _BRACKETED_TEXT.finditer(document.data)}
@@ -251,7 +251,7 @@ class _LabelMove:
         return self.uses[first_index : bisect_left(self.uses, item.end, key=lambda use: use.start)]
 
     def _rename_definitions(self, label: str, name: str) -> None:
-        """Rename all definitions of a label in the moved text."""
+        """Add the splices that rename all definitions of a label in the moved text."""
         section_start = self.section.start
         self.splices += [
             Splice(section_start + item.start, section_start + item.end, name.encode())

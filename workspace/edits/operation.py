@@ -53,7 +53,7 @@ class Operation:
     __slots__ = ()
 
     name: ClassVar[str]
-    # True if the response always has the number of updated links, even if it is 0.
+    # True if the response contains the number of updated links even if that number is 0.
     reports_links: ClassVar[bool] = False
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
@@ -125,7 +125,7 @@ class DocumentOperation(Operation):
         )
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit of this operation, without a change of the document."""
+        """Return the edit of this operation. The document does not change."""
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:

@@ -1,10 +1,10 @@
-"""Reinsertion of an old version of a section: in place of its current version, or at its old position.
+"""Reinsert an old version of a section: in place of its current version, or at its old position.
 
 Only the section's bytes are inserted. Headings get the levels of the position, and lines get the line endings
 of the document. An anchor is written only if the section would otherwise have another address.
 
-The module also traces documents and sections to another commit, through the trees between the two. It reads
-the version of a document at another commit with the settings of the tip.
+The module also traces documents and sections to another commit, through the trees of the commits between
+them. It reads the version of a document at another commit with the settings of the branch's tip.
 """
 
 from __future__ import annotations
@@ -71,26 +71,26 @@ class ReinsertedSection(NamedTuple):
 
 
 def reinsert_section(
-    document: Document, current: Section | None, old: Document, old_section: Section, form: AnchorForm
+    document: Document, current_section: Section | None, old: Document, old_section: Section, form: AnchorForm
 ) -> ReinsertedSection:
     """Insert a section of an old version, with its subsections, into a document.
 
-    The old section replaces the section `current`. If `current` is None, it is inserted at the position that
-    it had in the old version. Raises ParentMissing and StructureChanged. Raises LevelConflict for a section
-    that would be deeper than H6, and InvalidAddress for an address that cannot be written as an anchor.
+    The old section replaces `current_section`. If that is None, the old section is inserted at its position
+    in the old version. Raises ParentMissing and StructureChanged. Raises LevelConflict for a section that
+    would be deeper than H6, and InvalidAddress for an address that cannot be written as an anchor.
     """
-    if old_section.is_preamble or (current is not None and current.is_preamble):
-        return _reinsert_preamble(document, current, old, old_section)
-    position = None if current else find_removed_position(document, old, old_section)
+    if old_section.is_preamble or (current_section is not None and current_section.is_preamble):
+        return _reinsert_preamble(document, current_section, old, old_section)
+    position = None if current_section else find_removed_position(document, old, old_section)
     old_sections = (old_section, *old.descendants(old_section))
-    level = current.level if current else position.level if position else old_section.level
+    level = current_section.level if current_section else position.level if position else old_section.level
     shift = level - old_section.level
     _check_depth(old_sections, shift)
-    replaced_sections = (current, *document.descendants(current)) if current else ()
+    replaced_sections = (current_section, *document.descendants(current_section)) if current_section else ()
     address_plan = plan_addresses(old, old_sections, collect_anchor_names(document, replaced_sections))
     expected_address = (
-        current.address
-        if current and old_section.anchor is None
+        current_section.address
+        if current_section and old_section.anchor is None
         else address_plan.addresses[old_section.position]
     )
     anchor: str | None = None
@@ -107,7 +107,9 @@ def reinsert_section(
                 names=address_plan.new_names,
             )
         ]
-        splice, start, size = _make_splice(document, current, position, old, old_section, inner_splices)
+        splice, start, size = _make_splice(
+            document, current_section, position, old, old_section, inner_splices
+        )
         new_document = apply_edit(document, Edit((splice,), {}, ""))
         inserted_sections = [
             item
@@ -161,7 +163,7 @@ def find_removed_position(document: Document, old: Document, old_section: Sectio
 
 def _make_splice(
     document: Document,
-    current: Section | None,
+    current_section: Section | None,
     position: TargetPosition | None,
     old: Document,
     old_section: Section,
@@ -171,11 +173,11 @@ def _make_splice(
     ending = _choose_line_ending(document, old)
     cut_range = cut_section(old, old_section)
     block = move_text(old.data, cut_range.start, cut_range.end, inner_splices, ending).data
-    if current is not None:
-        text_end = find_text_end(document.data, current.start, current.tree_end)
+    if current_section is not None:
+        text_end = find_text_end(document.data, current_section.start, current_section.tree_end)
         text = normalize_line_endings(block.decode("utf-8", "replace"))
-        blank_line = find_needed_blank_line(document, text, text_end, current.tree_end)
-        return Splice(current.start, text_end, block + blank_line), current.start, len(block)
+        blank_line = find_needed_blank_line(document, text, text_end, current_section.tree_end)
+        return Splice(current_section.start, text_end, block + blank_line), current_section.start, len(block)
     assert position is not None
     heading_splices = [item for item in inner_splices if item.end <= old_section.body]
     heading = move_text(old.data, old_section.start, old_section.body, heading_splices, ending).data
@@ -184,22 +186,27 @@ def _make_splice(
 
 
 def _reinsert_preamble(
-    document: Document, current: Section | None, old: Document, old_section: Section
+    document: Document, current_section: Section | None, old: Document, old_section: Section
 ) -> ReinsertedSection:
     """Replace the current title and introduction by the old title and introduction."""
-    if not old_section.is_preamble or (current is not None and not current.is_preamble):
+    if not old_section.is_preamble or (current_section is not None and not current_section.is_preamble):
         raise _make_structure_error(old_section)
     text = convert_line_endings(
         old.data[old_section.start : find_text_end(old.data, old_section.start, old_section.end)],
         _choose_line_ending(document, old),
     )
-    if current is not None:
-        splice = Splice(current.start, find_text_end(document.data, current.start, current.end), text)
+    if current_section is not None:
+        splice = Splice(
+            current_section.start,
+            find_text_end(document.data, current_section.start, current_section.end),
+            text,
+        )
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
         splice = insert_block(document, offset, normalize_line_endings(text.decode("utf-8", "replace")))
     new_document = apply_edit(
-        document, Edit((splice,), {}, "", renamed_position=current.position if current else None)
+        document,
+        Edit((splice,), {}, "", renamed_position=current_section.position if current_section else None),
     )
     preamble = new_document.preamble
     if preamble is None:
@@ -256,14 +263,17 @@ def list_commits_between(git: GitReader, newer: str, older: str) -> Sequence[Nod
 
 
 class HistoryTracer:
-    """A tracer of positions and versions in the history of a workspace, with its current settings."""
+    """A tracer of positions and versions in the history of a workspace, with the settings of `snapshot`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._tracker = Tracker(snapshot.git, snapshot.config.is_document, _MAX_READ_BYTES)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
     def map_position(self, history: Sequence[Node], position: SectionPosition) -> SectionPosition | None:
-        """Map a position in the first commit of a history to the last; return None if it is missing there."""
+        """Map a position in the first commit of a sequence to the last; return None if it is missing there.
+
+        The sequence may begin with the newest or with the oldest commit.
+        """
         for old_tree, new_tree in pairwise(node.tree for node in history):
             next_position = (
                 position if old_tree == new_tree else self._tracker.step(position, old_tree, new_tree)
@@ -274,10 +284,10 @@ class HistoryTracer:
         return position
 
     def list_later_changes(self, history: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
-        """Return the commits, newest first, that changed a document, or its section with a key.
+        """Return the commits, newest first, that changed a document or, with `key`, its section of that key.
 
-        `path` is the path of the document in the first commit. Use one tracer for one history only, because
-        it caches the changes by path.
+        `history` begins with the newest commit, and `path` is the path of the document there. Use a tracer
+        for one history only, because it caches the changes by path.
         """
         if path not in self._changes:
             blobs = [self._tracker.blob(node.tree, path) for node in history]

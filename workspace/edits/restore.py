@@ -59,13 +59,13 @@ class RestoreDocument(Operation):
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
         path = check_path(self.file)
-        current = overlay.find(path)
-        old_document = self._read_old_document(overlay, path, is_present=current is not None)
+        current_document = overlay.find(path)
+        old_document = self._read_old_document(overlay, path, is_present=current_document is not None)
         result: dict[str, object] = {"file": path, "from": self.commit}
         if old_document.path != path:
             result["was"] = {"file": old_document.path}
         summary = f"Restore {path} from {self.commit[:SHORT_ID_LENGTH]}"
-        if current is not None and current.data == old_document.data:
+        if current_document is not None and current_document.data == old_document.data:
             return Outcome(
                 path,
                 result,
@@ -74,31 +74,35 @@ class RestoreDocument(Operation):
                 (f"'{path}' already has its text of {self.commit[:SHORT_ID_LENGTH]}",),
             )
         restored_document = Document.parse(old_document.data, path)
-        if current is None:
+        if current_document is None:
             overlay.create(restored_document)
         else:
             overlay.put(restored_document)
         hints: tuple[str, ...] = ()
-        if current is not None and (replaced_keys := _list_replaced_keys(current, restored_document)):
+        if current_document is not None and (
+            replaced_keys := _list_replaced_keys(current_document, restored_document)
+        ):
             result["metadata_replaced"] = replaced_keys[:_MAX_REPORTED_ITEMS]
             hints = ("the front matter was restored too: see 'metadata_replaced'",)
-        return Outcome(path, result, summary, True, hints, _map_offsets(current, restored_document))
+        return Outcome(path, result, summary, True, hints, _map_offsets(current_document, restored_document))
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts of the document that the restore removes."""
+        """Return the texts of the document that the restoration removes."""
         path = check_path(self.file)
-        current = overlay.find(path)
-        if current is None:
+        current_document = overlay.find(path)
+        if current_document is None:
             return ()
         old_document = self._read_old_document(overlay, path, is_present=True)
         old_digests = {compute_digest(old_document, item) for item in old_document.sections}
         removed_sections = [
-            item for item in current.sections if compute_digest(current, item) not in old_digests
+            item
+            for item in current_document.sections
+            if compute_digest(current_document, item) not in old_digests
         ]
-        return [(current, removed_sections)] if removed_sections else ()
+        return [(current_document, removed_sections)] if removed_sections else ()
 
     def _read_old_document(self, overlay: Overlay, path: str, *, is_present: bool) -> Document:
-        """Return the document at the commit, with its path there."""
+        """Return the document at the commit, with the path that it had at that commit."""
         from workspace.edits.reinsertion import (
             SHORT_ID_LENGTH,
             HistoryTracer,
@@ -148,28 +152,28 @@ def _make_moved_error(tip: Snapshot, path: str, new_path: str) -> DocumentNotFou
     )
 
 
-def _list_replaced_keys(current: Document, restored_document: Document) -> list[str]:
+def _list_replaced_keys(current_document: Document, restored_document: Document) -> list[str]:
     """Return the keys of front matter that the restoration removes or changes."""
     old_values = restored_document.front_matter
     return [
         key
-        for key, value in current.front_matter.items()
+        for key, value in current_document.front_matter.items()
         if key not in old_values or old_values[key] != value
     ]
 
 
-def _map_offsets(current: Document | None, restored_document: Document) -> OffsetMap:
+def _map_offsets(current_document: Document | None, restored_document: Document) -> OffsetMap:
     """Return the offset map of the restoration, in which headings with equal addresses match."""
     path = restored_document.path
-    if current is None:
+    if current_document is None:
         return OffsetMap.of_creation(path)
     new_headings = {}
-    for section in current.sections:
+    for section in current_document.sections:
         candidates = restored_document.sections_by_address(section.address)
         if (
             section.has_heading
             and len(candidates) == 1
-            and len(current.sections_by_address(section.address)) == 1
+            and len(current_document.sections_by_address(section.address)) == 1
         ):
             new_headings[path, section.heading_start] = path, candidates[0].heading_start
     return OffsetMap((), new_headings, {path: path})
@@ -179,7 +183,7 @@ class _SectionVersions(NamedTuple):
     """The current document and section (None if it was removed), and the old document and section."""
 
     document: Document
-    current: Section | None
+    current_section: Section | None
     old_document: Document
     old_section: Section
 
@@ -204,13 +208,13 @@ class RestoreSection(DocumentOperation):
         Raises DocumentNotFound, SectionNotFound for a section that was renamed or moved, AmbiguousAddress,
         NotAtRef, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
-        # Imported late, because a server can answer its first calls without it.
+        # Imported late, because a server can answer its first calls without these modules.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
         from workspace.links.offset_map import OffsetMap, match_same_headings
 
-        document, current, old_document, old_section = self._find_versions(overlay)
+        document, current_section, old_document, old_section = self._find_versions(overlay)
         reinsertion = reinsert_section(
-            document, current, old_document, old_section, document.form or context.form
+            document, current_section, old_document, old_section, document.form or context.form
         )
         path, slug = document.path, reinsertion.section.key
         result: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
@@ -229,16 +233,16 @@ class RestoreSection(DocumentOperation):
         return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts of the section and its subsections that the restore removes."""
-        document, current, old_document, old_section = self._find_versions(overlay)
-        if current is None:
+        """Return the texts of the section and its subsections that the restoration removes."""
+        document, current_section, old_document, old_section = self._find_versions(overlay)
+        if current_section is None:
             return ()
         old_digests = {
             compute_digest(old_document, item) for item in _list_with_subsections(old_document, old_section)
         }
         removed_sections = [
             item
-            for item in _list_with_subsections(document, current)
+            for item in _list_with_subsections(document, current_section)
             if compute_digest(document, item) not in old_digests
         ]
         return [(document, removed_sections)] if removed_sections else ()
@@ -253,7 +257,7 @@ class RestoreSection(DocumentOperation):
         snapshot = Snapshot(tip.git, self.commit)
         history = list_commits_between(tip.git, str(tip.commit), self.commit)
         try:
-            current = resolve_section(document, self.slug)
+            current_section = resolve_section(document, self.slug)
         except SectionNotFound as error:
             old_document, section = self._find_at_commit(snapshot, tip, history, document.path)
             later_position = HistoryTracer(tip).map_position(
@@ -262,28 +266,30 @@ class RestoreSection(DocumentOperation):
             if later_position is not None and later_position.section is not None:
                 raise error  # the section was renamed or moved, and has another address now
             return _SectionVersions(document, None, old_document, section)
-        origin = self._find_origin(overlay, history, document, current)
+        origin = self._find_origin(overlay, history, document, current_section)
         if origin is None or origin.document is None or origin.section is None:
             return _SectionVersions(
-                document, current, *self._find_at_commit(snapshot, tip, history, document.path)
+                document, current_section, *self._find_at_commit(snapshot, tip, history, document.path)
             )
-        return _SectionVersions(document, current, origin.document, origin.section)
+        return _SectionVersions(document, current_section, origin.document, origin.section)
 
     def _find_origin(
-        self, overlay: Overlay, history: Sequence[Node], document: Document, current: Section
+        self, overlay: Overlay, history: Sequence[Node], document: Document, current_section: Section
     ) -> SectionPosition | None:
-        """Return the position of a section at the commit; None if it is unknown."""
+        """Return the position that a current section had at the commit; None if it is unknown."""
         from workspace.diff.sections import Evidence, SectionMatch
         from workspace.edits.reinsertion import HistoryTracer
         from workspace.history.section_tracker import SectionPosition
 
         tip, path = overlay.snapshot, document.path
-        if current.is_preamble or tip.entry(path) is None:
+        if current_section.is_preamble or tip.entry(path) is None:
             return None
         committed_document = tip.document(path)
-        section: Section | None = current
+        section: Section | None = current_section
         if overlay.has_changed(path):
-            section = SectionMatch(document, committed_document, Evidence.TEXT).find_successor(current)
+            section = SectionMatch(document, committed_document, Evidence.TEXT).find_successor(
+                current_section
+            )
         return (
             HistoryTracer(tip).map_position(history, SectionPosition(path, committed_document, section))
             if section
@@ -386,7 +392,11 @@ class Undo(Operation):
         return Outcome(path, result, summary, True, hints, commit_undo.make_offset_map())
 
     def _find_preserved_lines(self, overlay: Overlay, commit: Commit) -> PreservedLines:
-        """Return the lines that stay in place, so that a move is reverted on both sides or on neither."""
+        """Return the lines that must not be reverted.
+
+        They are lines that the commit moved, and whose source or target conflicts. So a move is reverted in
+        both its source and its target, or in neither.
+        """
         from workspace.edits.undo import CommitUndo
         from workspace.edits.undo_text import NO_LINES
 
@@ -450,7 +460,7 @@ def _make_hints(commit_undo: CommitUndo, short_id: str) -> tuple[str, ...]:
     if not commit_undo.actions:
         hints.append(f"{short_id} has no changes left to undo")
     if commit_undo.conflicts:
-        hints.append("texts that were changed since were not reverted: see 'conflicts'")
+        hints.append("texts that later commits have changed were not reverted: see 'conflicts'")
     if commit_undo.skipped_paths:
         hints.append("files that are not documents were skipped: see 'left_alone'")
     return tuple(hints)

@@ -1,4 +1,4 @@
-"""Moves of a section and its subsections: the bytes are moved, then the result is parsed and checked.
+"""Move a section with its subsections: the bytes are moved, then the result is parsed and checked.
 
 A section moves with the blank lines after it; the last section of a document moves with those before it. The
 text around it thus has the same blank lines as before, and moving the section back restores the old bytes.
@@ -99,10 +99,11 @@ def cut_section(document: Document, section: Section, replacement: bytes = b"") 
 def paste_block(
     document: Document, offset: int, block: bytes, heading: bytes, gap: bytes, ending: bytes
 ) -> tuple[Splice, int]:
-    """Return the splice that inserts a block at a section's start or end, and the block's offset in it.
+    """Return the splice that inserts a block at a section's start or end.
 
-    `heading` is the beginning of the block. `gap` are the blank lines between the block and the text after
-    it, or before it at the document's end. Added blank lines have the line ending `ending`.
+    Return also the offset of the block in the replacement of the splice.
+    `heading` is the beginning of the block. `gap` is the blank lines between the block and the text after it,
+    or the text before it at the document's end. Added blank lines have the line ending `ending`.
     """
     data = document.data
     gap = convert_line_endings(gap, ending)
@@ -279,7 +280,7 @@ def is_in_place(source: Document, section: Section, target: Document, position: 
 
 
 class _Move:
-    """The move of one section, with the anchors that preserve addresses."""
+    """The move of one section, and the anchors that it adds to preserve addresses."""
 
     def __init__(
         self,
@@ -311,7 +312,7 @@ class _Move:
             if self.is_in_place
             else find_label_updates(source, section, target, position.offset, rules)
         )
-        # The splices of labels that change the words of a heading, by the position of its section.
+        # The splices that rename labels in headings, by the position of the heading's section.
         self.heading_splices: dict[int, list[Splice]] = {}
         for splice in self.label_updates.splices:
             item = self.moved_sections[
@@ -335,7 +336,7 @@ class _Move:
                 break
             self.new_anchors |= lost_addresses
         raise StructureChanged(
-            f"'{self.section.address}' cannot be moved there without a change of another section's address",
+            f"'{self.section.address}' cannot be moved there without changing another section's address",
             fix="Add anchors to the headings first.",
             section=self.section.address,
         )
@@ -349,7 +350,7 @@ class _Move:
             for splice in self._add_anchor_to_remaining(position, name)
         ]
         if self.is_in_place:
-            new_source = _apply(source, [*inner_splices, *outer_splices])
+            new_source = _apply_checked(source, [*inner_splices, *outer_splices])
             start = section.start + _sum_growth(outer_splices, section.start)
             end = (
                 section.tree_end
@@ -380,13 +381,13 @@ class _Move:
         )
         if self.is_same_document:
             splices = [cut_range.splice, paste_splice, *outer_splices]
-            new_source = new_target = _apply(source, splices)
+            new_source = new_target = _apply_checked(source, splices)
             preserved_spans = OffsetMap.of_splices(source, splices).preserved_spans
         else:
             splices = [paste_splice]
             new_target, new_source = (
-                _apply(target, splices),
-                _apply(source, [cut_range.splice, *outer_splices]),
+                _apply_checked(target, splices),
+                _apply_checked(source, [cut_range.splice, *outer_splices]),
             )
             preserved_spans = (
                 *OffsetMap.of_splices(source, [cut_range.splice, *outer_splices]).preserved_spans,
@@ -453,7 +454,7 @@ class _Move:
         return new_sections
 
     def _find_lost_addresses(self, draft: _Draft, new_sections: Sequence[Section]) -> dict[int, str]:
-        """Return the required address of each section that would have another one, by its position."""
+        """Return the required address of each section that has another address in the draft, by position."""
         lost_addresses: dict[int, str] = {}
         for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             planned_address = self.address_plan.addresses[item.position]
@@ -510,12 +511,13 @@ class _Move:
     def _make_structure_error(self, section: Section) -> StructureChanged:
         return StructureChanged(
             f"'{section.address}' would not be read as the same section at its new position",
-            fix="Close every code fence (```) and comment (<!-- -->) in it and before that position.",
+            fix="Close every code fence (```) and comment (<!-- -->) in the section "
+            "and before its new position.",
             section=section.address,
         )
 
 
-def _apply(document: Document, splices: Sequence[Splice]) -> Document:
+def _apply_checked(document: Document, splices: Sequence[Splice]) -> Document:
     """Return a document after splices.
 
     The title of a preamble without a heading may change, because the first H1 of the document defines it.
@@ -526,7 +528,7 @@ def _apply(document: Document, splices: Sequence[Splice]) -> Document:
 
 
 def _sum_growth(splices: Sequence[Splice], offset: int) -> int:
-    """Return the number of bytes by which splices shift an offset."""
+    """Return the number of bytes by which the splices before an offset shift it."""
     return sum(len(item.replacement) - (item.end - item.start) for item in splices if item.end <= offset)
 
 

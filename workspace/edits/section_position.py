@@ -19,7 +19,7 @@ TOP_LEVEL = 2
 
 
 class RequestedPosition(NamedTuple):
-    """The offset for a section, its parent at that offset (None at the top), and the sibling in the call.
+    """The offset for a section, the parent at that offset (None at the top level), and the named sibling.
 
     `field` is the argument that gives the position: `before`, `after` or, without a sibling, `parent_slug`.
     """
@@ -69,7 +69,7 @@ class InvalidMove(WorkspaceError):
 
 
 class TargetPosition(NamedTuple):
-    """The offset for a section, its parent at that offset (None at the top), and its level."""
+    """The offset for a section, the parent at that offset (None at the top level), and the new level."""
 
     offset: int
     parent: Section | None

@@ -25,7 +25,7 @@ from workspace.edits.content import (
     check_title,
     collect_anchor_names,
     find_free_address,
-    format_deep_hint,
+    format_deep_section_hint,
     format_heading,
     prepare_content,
     strip_blank_lines,
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 class AddSection(DocumentOperation):
     """The addition of a section at the end of `parent_slug` (or of the document), or next to a sibling.
 
-    If the parent already has an empty section with the same title, this section gets the content, and the
-    result has `created: false`.
+    If the parent already has an empty section with the same title, the content is written into that section,
+    and the result has `created: false`.
     """
 
     name: ClassVar[str] = "add_section"
@@ -108,7 +108,7 @@ class AddSection(DocumentOperation):
         if content.addresses:
             result["subsections"] = list(content.addresses)
         hints = (
-            *([format_deep_hint(address, level)] if level > MAX_RECOMMENDED_LEVEL else ()),
+            *([format_deep_section_hint(address, level)] if level > MAX_RECOMMENDED_LEVEL else ()),
             *content.hints,
         )
         splice = insert_block(document, offset, text)
@@ -168,7 +168,7 @@ class RemoveSection(DocumentOperation):
         if section.is_preamble:
             raise InvalidAddress(
                 "the preamble cannot be removed, because it has the document's title",
-                fix="Empty the preamble with update_content, or remove the document with {path}.",
+                fix="Empty the preamble with update_content, or send only 'path' to remove the document.",
             )
         splice = remove_block(document, section.start, section.tree_end)
         subsections = [item.address for item in document.descendants(section)]
@@ -215,7 +215,7 @@ class RenameSection(DocumentOperation):
         return Edit((splice,), result, summary, hints, renamed_position=section.position)
 
     def _set_document_title(self, document: Document, title: str, context: EditContext) -> Edit:
-        """Return the edit of a title without a heading: in the front matter, or else as a new H1."""
+        """Return the edit that writes a title as a new H1, or into the front matter if that has a `title`."""
         preamble = document.preamble
         result = {"slug": PREAMBLE, "title": to_plain_text(title)}
         summary = f"Title {self.file}"
@@ -247,7 +247,7 @@ def _format_inline(section: Section, heading: AnchoredHeading, title: str, form:
 
 
 _MAX_LISTED_ITEMS = 3
-_MIN_NAME_SIMILARITY = 0.8  # of a file name with a typing error
+_MIN_NAME_SIMILARITY = 0.8  # difflib's ratio, from 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,10 +321,10 @@ class MoveSection(DocumentOperation):
     ) -> Self:
         """Return the move with its addresses mapped, each in its own document."""
         to_path, parent_slug = self._resolve_target(overlay)
-        source_addresses = _Addresses(file=self.file, slug=self.slug).map_addresses(
+        source_addresses = _MoveAddresses(file=self.file, slug=self.slug).map_addresses(
             earlier_overlays, overlay, base
         )
-        target_addresses = _Addresses(
+        target_addresses = _MoveAddresses(
             file=to_path, parent_slug=parent_slug, before=self.before, after=self.after
         )
         new_target_addresses = target_addresses.map_addresses(earlier_overlays, overlay, base)
@@ -356,8 +356,8 @@ class MoveSection(DocumentOperation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Addresses(DocumentOperation):
-    """The addresses of a move in one document, which `map_addresses` maps."""
+class _MoveAddresses(DocumentOperation):
+    """The addresses of a move that belong to one document, as an operation that can map them."""
 
     name: ClassVar[str] = "move_section"
 
@@ -395,12 +395,12 @@ def _make_hints(move_result: SectionMoveResult, old_key: str) -> tuple[str, ...]
             f"because {move_result.target.path} defines that label"
         )
     if section.level > MAX_RECOMMENDED_LEVEL:
-        hints.append(format_deep_hint(section.key, section.level))
+        hints.append(format_deep_section_hint(section.key, section.level))
     return tuple(hints)
 
 
 def _read_target(overlay: Overlay, path: str) -> Document:
-    """Return the target document of a move. Raises DocumentNotFound with a fix that creates it."""
+    """Return the target document of a move. Raises DocumentNotFound with the advice to create it."""
     try:
         return overlay.document(path)
     except NotADocument:

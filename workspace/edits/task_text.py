@@ -134,14 +134,17 @@ class TaskPosition(NamedTuple):
             return Splice(task.start, task.start, encode_with_ending(text, document.line_ending) + gap)
         if self.siblings:
             text = format_text(*_read_marks(document, self.siblings[-1], is_next=True))
-            return self._append(document, text)
+            return self._insert_after_siblings(document, text)
         if self.parent:
             prefix = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
             return add_lines(document, self.parent, format_text(self.parent.field_prefix, prefix))
         return insert_block(document, self.section.end, format_text(marker, b"  - "))
 
-    def _append(self, document: Document, text: str) -> Splice:
-        """Return the splice after the last sibling, with a blank line if the list has blank lines."""
+    def _insert_after_siblings(self, document: Document, text: str) -> Splice:
+        """Return the splice that inserts a task after the last sibling.
+
+        A blank line separates the two if the list has blank lines.
+        """
         last_sibling = self.siblings[-1]
         position = last_sibling.end
         while position > last_sibling.start and document.data[position - 1 : position] in (b"\n", b"\r"):
@@ -284,17 +287,17 @@ def _count_columns(text: bytes) -> int:
 
 
 def check_tasks(old: Document, removed_task: Task | None, new: Document, edit: Edit) -> None:
-    """Raise StructureChanged if an edit changed other tasks, or added a task with another text."""
+    """Raise StructureChanged if an edit changed other tasks, or if the added task has an unexpected text."""
     name = edit.result.get("task")
     added_task = (
         resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.result else None
     )
-    old_others, old_tasks = _split_tasks(old, removed_task)
-    new_others, new_tasks = _split_tasks(new, added_task)
+    old_other_contents, old_task_contents = _split_tasks(old, removed_task)
+    new_other_contents, new_task_contents = _split_tasks(new, added_task)
     inserted_text = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
     if (
-        old_others != new_others
-        or (removed_task and added_task and old_tasks != new_tasks)
+        old_other_contents != new_other_contents
+        or (removed_task and added_task and old_task_contents != new_task_contents)
         or (added_task and new.data[added_task.start : added_task.end].strip(BLANK) != inserted_text)
     ):
         raise StructureChanged(
@@ -304,7 +307,7 @@ def check_tasks(old: Document, removed_task: Task | None, new: Document, edit: E
 
 
 def _split_tasks(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
-    """Return the contents of all other tasks, and the contents of a task with its sub-tasks."""
+    """Return the contents of all tasks outside a task, and the contents of the task and its sub-tasks."""
     inside_contents: list[object] = []
     outside_contents: list[object] = []
     for item in document.all_tasks:

@@ -61,8 +61,10 @@ class AddTask(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
         title = check_task_title(self.title)
-        values = (("Criteria", self.criteria), ("Assignee", self.assignee))
-        fields = [(name, text) for name, value in values if (text := check_field_value(name, value or ""))]
+        requested_fields = (("Criteria", self.criteria), ("Assignee", self.assignee))
+        fields = [
+            (name, text) for name, value in requested_fields if (text := check_field_value(name, value or ""))
+        ]
         try:
             position = find_position_in(document, self.slug, self.before)
         except SectionNotFound as error:
@@ -144,7 +146,7 @@ class CompleteTask(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReopenTask(DocumentOperation):
-    """The reopening of a task, without its `Completed:` line; notes are preserved."""
+    """The reopening of a task: its box is cleared and its `Completed:` line removed. Notes are preserved."""
 
     name: ClassVar[str] = "reopen_task"
 
@@ -231,15 +233,15 @@ class UpdateTask(DocumentOperation):
         Raises InvalidTitle, InvalidContent, TaskNotFound.
         """
         section, task = resolve_task(document, self.slug)
-        values = [(name, value) for name, value in self._list_fields() if value is not None]
-        if self.title is None and not values:
+        requested_fields = [(name, value) for name, value in self._list_fields() if value is not None]
+        if self.title is None and not requested_fields:
             raise InvalidContent(
                 "'title', 'criteria', 'note' and 'assignee' are all missing",
                 fix="Set at least one of them; an empty text removes a field.",
             )
         splices = self._replace_title(document, task)
         added_fields: list[tuple[str, str]] = []
-        for name, value in values:
+        for name, value in requested_fields:
             text = check_field_value(name, value)
             if not text:
                 splices += remove_fields(document, task, name.lower())
@@ -257,10 +259,12 @@ class UpdateTask(DocumentOperation):
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             _, task = resolve_task(new_document, str(edit.result["task"]))
-            values = [(name.lower(), value) for name, value in self._list_fields() if value is not None]
-            if any((task.field(name) or "") != check_field_value(name, value) for name, value in values) or (
-                self.title is not None and task.title != to_plain_text(check_task_title(self.title))
-            ):
+            requested_fields = [
+                (name.lower(), value) for name, value in self._list_fields() if value is not None
+            ]
+            if any(
+                (task.field(name) or "") != check_field_value(name, value) for name, value in requested_fields
+            ) or (self.title is not None and task.title != to_plain_text(check_task_title(self.title))):
                 raise StructureChanged(
                     f"after this edit '{edit.result['task']}' of {document.path} would not have the new text",
                     fix="Write plain words, without Markdown that begins a block.",

@@ -4,8 +4,7 @@
 the end of a section's own text, before its first subsection.
 
 `replace_text` replaces exact text, exactly as often as the caller requests. The quotation proves that the
-caller has read the text. All line endings are equal: a quotation has LF, and matches any line ending of the
-document.
+caller has read the text. The LF line endings of a quotation match any line ending of the document.
 
 `rewrite_text` writes a text that a person has edited. Unchanged lines keep their bytes and line endings. The
 request contains the text before the edit, which must still be the text of the document.
@@ -219,7 +218,7 @@ class ReplaceText(DocumentOperation):
         summary = f"Replace text in {f'{reported_section.key} of ' if reported_section else ''}{self.file}"
         if old == new:
             return Edit((), result, summary)
-        prefix_size, suffix_size = _count_common_ends(old, new)
+        prefix_size, suffix_size = _count_common_prefix_and_suffix(old, new)
         replacement = encode_with_ending(new[prefix_size : len(new) - suffix_size], document.line_ending)
         start_shift, end_shift = len(old[:prefix_size].encode()), len(old[: len(old) - suffix_size].encode())
         splices = tuple(
@@ -310,8 +309,8 @@ class _NormalizedText:
         return line_start + position - self._line_starts[line]
 
 
-def _count_common_ends(old: str, new: str) -> tuple[int, int]:
-    """Return the number of equal characters at the beginning of two texts, and at their end."""
+def _count_common_prefix_and_suffix(old: str, new: str) -> tuple[int, int]:
+    """Return the number of equal characters at the start of two texts, and at their end, without overlap."""
     max_size = min(len(old), len(new))
     prefix_size = next((i for i in range(max_size) if old[i] != new[i]), max_size)
     remaining_size = max_size - prefix_size
@@ -348,7 +347,7 @@ def _suggest_fix(
 
 
 def _find_folded_text(document: Document, text: _NormalizedText, old: str) -> int | None:
-    """Return the line of a text, regardless of white space and case; return None without a match."""
+    """Return the line number (from 1) on which `old` occurs if white space and case are ignored, or None."""
     words = [(match.start(), match.group()) for match in re.finditer(rb"\S+", text.data)]
     folded_words = [word.decode("utf-8", "replace").casefold() for _, word in words]
     folded_text = " ".join(old.split()).casefold()
@@ -361,7 +360,7 @@ def _find_folded_text(document: Document, text: _NormalizedText, old: str) -> in
 
 
 def _find_similar_line(document: Document, text: _NormalizedText, old: str) -> int | None:
-    """Return the line that is most similar to the first line of a text, or None."""
+    """Return the number (from 1) of the line that is most similar to the first line of `old`, or None."""
     first_line = next((line.strip() for line in old.split("\n") if line.strip()), "")
     lines = text.data.split(b"\n", _MAX_COMPARED_LINES)[:_MAX_COMPARED_LINES]
     stripped_lines = [
@@ -392,7 +391,7 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteText(DocumentOperation):
-    """The replacement of a section's text below its heading; without `slug`, of the full document.
+    """The replacement of a section's text below its heading or, without `slug`, of the full document.
 
     Subsections do not change. `seen` is the text before the edit, as `read_editable_text` returned it.
     `text` is the text after the edit. It may add and remove headings, which are written as given.
@@ -410,22 +409,23 @@ class RewriteText(DocumentOperation):
 
         Raises ConcurrentChange, InvalidContent, SectionNotFound.
         """
-        return self._make_edit(document, is_whole=False)
+        return self._make_edit(document, replaces_all=False)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        edit = self._make_edit(document, is_whole=False)
+        edit = self._make_edit(document, replaces_all=False)
         if not edit.splices:
             return document, edit
         try:
             return apply_edit(document, edit), edit
         except StructureChanged:
-            # An unchanged line may become a heading or stop being a heading, for example without a code
-            # fence.
-            edit = self._make_edit(document, is_whole=True)
+            # An unchanged line may become a heading or stop being a heading, for example if a code fence was
+            # removed. Then the splice must contain this line.
+            edit = self._make_edit(document, replaces_all=True)
             return apply_edit(document, edit), edit
 
-    def _make_edit(self, document: Document, *, is_whole: bool) -> Edit:
+    def _make_edit(self, document: Document, *, replaces_all: bool) -> Edit:
+        """Return the edit. With `replaces_all`, its splice also contains the unchanged lines at both ends."""
         text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None
         current_text = read_editable_text(document, section)
@@ -443,7 +443,7 @@ class RewriteText(DocumentOperation):
             return Edit((), result, f"Edit {location}")
         if not text and section is None:
             raise InvalidContent("the document would be empty", fix="Remove the document instead.")
-        splice = _make_splice(document, section, text, is_whole=is_whole)
+        splice = _make_splice(document, section, text, replaces_all=replaces_all)
         return Edit((splice,), result, f"Edit {location}", may_change_front_matter=section is None)
 
 
@@ -470,7 +470,7 @@ def _find_span(document: Document, section: Section | None) -> _Span:
     )
 
 
-def _make_splice(document: Document, section: Section | None, text: str, *, is_whole: bool) -> Splice:
+def _make_splice(document: Document, section: Section | None, text: str, *, replaces_all: bool) -> Splice:
     range_start, text_start, text_end, range_end = _find_span(document, section)
     if text_start >= text_end:
         return (
@@ -485,7 +485,7 @@ def _make_splice(document: Document, section: Section | None, text: str, *, is_w
     new_text = _rewrite_lines(old_text, text, document.line_ending) + find_needed_blank_line(
         document, text, text_end, range_end
     )
-    if is_whole:
+    if replaces_all:
         return Splice(text_start, text_end, new_text)
     prefix_size, suffix_size = _measure_common_lines(old_text, new_text)
     return Splice(

@@ -1,4 +1,4 @@
-"""The undo of one commit, document by document, in an overlay."""
+"""Undo one commit in an overlay, document by document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
 
 _MAX_REPORTED_COMMITS = 5
-_PRESERVED_REASON = "text that the commit moved to it or from it was changed since"
+_PRESERVED_REASON = "the commit moved text to or from this place, and a later commit changed that text"
 
 
 class UndoConflict(NamedTuple):
@@ -36,7 +36,7 @@ class UndoConflict(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A change of a document by a commit: its paths and bytes before and after, None if it did not exist."""
+    """The paths and the bytes of a document before and after a commit; None if it did not exist."""
 
     old_path: str | None
     path: str | None
@@ -47,10 +47,10 @@ class _Change(NamedTuple):
 class CommitUndo:
     """The revert of one commit: `actions` are the reverted changes, `conflicts` the other changes.
 
-    After a conflict the revert continues with the next change. A caller that needs all changes reverted or
-    none must discard the overlay after a conflict. `skipped_paths` are files that are not documents.
-    `unreverted_lines` are lines whose move was not reverted because of a conflict. If another run gets these
-    lines as `preserved_lines`, they stay in all documents.
+    After a conflict the revert continues with the next change. To revert all changes or no change, discard
+    the overlay after a conflict. `skipped_paths` are files that are not documents. `unreverted_lines` are
+    lines whose move was not reverted because of a conflict. If another run gets these lines as
+    `preserved_lines`, they stay in all documents.
     """
 
     def __init__(self, overlay: Overlay, commit: Commit, preserved_lines: PreservedLines = NO_LINES) -> None:
@@ -88,11 +88,14 @@ class CommitUndo:
         return descriptions
 
     def make_offset_map(self) -> OffsetMap:
-        """Return the map of preserved text, by which links are updated."""
+        """Return the offset map of the preserved text, with which links are updated."""
         return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._path_map)
 
     def _list_changes(self) -> Iterator[_Change]:
-        """Yield the commit's changes in an order in which the path that each revert restores is unused."""
+        """Yield the commit's changes in an order in which each can be reverted, and record skipped paths.
+
+        The path that a revert restores must be unused at that time.
+        """
         parents = self._commit.parents
         old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
         created_blobs: dict[str, str] = {}
@@ -144,7 +147,9 @@ class CommitUndo:
         if current_path is None or document is None:
             return
         if document.data != after:
-            self._record_conflict(current_path, None, "it was created by the commit, and changed since")
+            self._record_conflict(
+                current_path, None, "the commit created the document, and a later commit changed it"
+            )
             self._record_unreverted_lines(_Change(None, path, None, after))
             return
         if self._preserved_lines.affects(b"", after):
@@ -168,7 +173,7 @@ class CommitUndo:
             self._record_action(path, None, "brought_back")
         elif current_document.data != before:
             self._record_conflict(
-                path, None, "it was removed by the commit, and another document is there now"
+                path, None, "the commit removed the document, and another document is at its path now"
             )
             self._record_unreverted_lines(_Change(path, None, before, None))
 
@@ -177,7 +182,9 @@ class CommitUndo:
         current_path = self._find_current_path(path)
         document = self._overlay.find(current_path) if current_path else None
         if current_path is None or document is None:
-            self._record_conflict(path, None, "it was changed by the commit, and removed since")
+            self._record_conflict(
+                path, None, "the commit changed the document, and a later commit removed it"
+            )
             self._record_unreverted_lines(_Change(old_path, path, before, after))
             return
         if current_path == path:
@@ -185,7 +192,9 @@ class CommitUndo:
         elif old_path in (path, current_path):
             target = current_path
         else:
-            self._record_conflict(current_path, None, "it was moved by the commit, and again since")
+            self._record_conflict(
+                current_path, None, "the commit moved the document, and a later commit moved it again"
+            )
             target = current_path
         reverted_text = None
         new_document = document
@@ -195,7 +204,7 @@ class CommitUndo:
                 document_after, document_before, document, target, self._preserved_lines
             )
             new_document = reverted_text.document
-            if not reverted_text.is_sound:
+            if not reverted_text.has_expected_sections:
                 raise StructureChanged(
                     "the document would not be read as the same sections after the undo",
                     fix="Restore its sections one by one.",
@@ -231,12 +240,14 @@ class CommitUndo:
             reason = (
                 _PRESERVED_REASON
                 if unit.id in reverted_text.preserved_ids
-                else "it was changed by the commit, and again since"
+                else "the commit changed this text, and a later commit changed it again"
             )
             self._record_conflict(document.path, unit.key, reason)
         for key in reverted_text.metadata_conflicts:
             self._record_conflict(
-                document.path, None, f"'{key}' of its front matter was changed by the commit, and again since"
+                document.path,
+                None,
+                f"the commit changed '{key}' of the front matter, and a later commit changed it again",
             )
 
     def _record_unreverted_lines(self, change: _Change) -> None:

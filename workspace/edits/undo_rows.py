@@ -1,12 +1,11 @@
-"""The revert of one commit in a row of units that later commits may have changed.
+"""Revert one commit in a row of units that later commits may have changed.
+
+A row is a list of units: the sections of a document without their subsections, or the keys of front matter.
 
 Three rows are compared: after the commit (`base`), before the commit (`before`), and the current row
-(`current`). A unit is reverted only if it is the same in `base` and `current`. If it is the same in `before`
-and `current`, it is already reverted. Any other unit that the commit changed is a conflict. Units that the
-commit did not change stay as they are in `current`.
-
-A row is a list of units: the sections of a document without their subsections, or the keys of front matter. A
-unit has the same id in all three rows.
+(`current`). A unit has the same id in all three rows. A unit is reverted only if it is the same in `base` and
+`current`. If it is the same in `before` and `current`, it is already reverted. Any other unit that the commit
+changed is a conflict. Units that the commit did not change stay as they are in `current`.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class _RowRevert:
         self._preserve_used_parents()
         for id in self._removed_ids:
             self._actions[id] = self._current_by_id[id], UndoAction.REMOVED
-        returning_ids = self._find_moved_units()
+        returning_ids = self._find_returning_ids()
         remaining_units = [
             self._before_by_id[unit.id] if unit.id in self._actions else unit
             for unit in self._current
@@ -94,6 +93,7 @@ class _RowRevert:
         return RevertResult(units, tuple(actions), conflicts)
 
     def _compare_units(self) -> None:
+        """Record the units to restore, the units to remove, and the units that conflict."""
         for unit in self._base:
             old, current = self._before_by_id.get(unit.id), self._current_by_id.get(unit.id)
             if old is None:
@@ -113,7 +113,7 @@ class _RowRevert:
                 self._conflicts[unit.id] = current
 
     def _preserve_used_parents(self) -> None:
-        """Preserve a section to which later commits have added sections."""
+        """Record a conflict instead of a removal for each section below which other sections remain."""
         for unit in self._current:
             parent = self.find_parent(unit) if unit.id not in self._removed_ids else None
             visited: set[Id] = set()  # two sections can each have been moved below the other one
@@ -127,14 +127,17 @@ class _RowRevert:
                 parent = self.find_parent(parent_unit) if parent_unit else None
 
     def find_parent(self, unit: RowUnit) -> Id | None:
-        """Return the parent of a unit after the revert."""
+        """Return the id of a unit's parent after the revert."""
         old, base = self._before_by_id.get(unit.id), self._base_by_id.get(unit.id)
         if old is not None and (base is None or old.parent != base.parent):
             return old.parent
         return self._current_by_id[unit.id].parent if unit.id in self._current_by_id else unit.parent
 
-    def _find_moved_units(self) -> set[Id]:
-        """Return the units that the commit moved, and that return to their old position."""
+    def _find_returning_ids(self) -> set[Id]:
+        """Return the ids of the units that return to the position from which the commit moved them.
+
+        Record their actions, and the conflicts of moved units that cannot return.
+        """
         base_ids, before_ids, current_ids = (
             [unit.id for unit in row] for row in (self._base, self._before, self._current)
         )
@@ -162,7 +165,10 @@ class _RowRevert:
         return self._base_by_id[id].parent != self._before_by_id[id].parent
 
     def _reinsert(self, remaining_units: Sequence[RowUnit], returning_ids: set[Id]) -> tuple[RowUnit, ...]:
-        """Return the row with the reverted units, each after its nearest earlier predecessor that remains."""
+        """Return the row with the reverted units, each after its nearest old predecessor that is in the row.
+
+        Record their actions, and the conflicts of units that are not reinserted.
+        """
         units = {unit.id: unit for unit in remaining_units}
         row = LinkedList(units)
         last_id: Id | None = None
@@ -227,7 +233,7 @@ Id = tuple[str, int | bytes]
 class RowUnit(NamedTuple):
     """A section's own bytes, or the lines of a front matter key, without the blank lines after them.
 
-    `gap` are these blank lines (None for the last unit). `start` is the offset of the section in its
+    `gap` is these blank lines (None for the last unit). `start` is the offset of the section in its
     document, `key` its address, and `parent` the id of the parent's unit.
     """
 
@@ -248,8 +254,8 @@ class UnitRow(NamedTuple):
     end_gap: bytes
 
 
-def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
-    """Return the units of a document. `ids` are the ids of the units, by the position of their sections."""
+def read_unit_row(document: Document, ids: Mapping[int, Id]) -> UnitRow:
+    """Return a document as a row. `ids` are the ids of the units, by the position of their sections."""
     sections = document.sections
     if not sections:
         return UnitRow(document.data, (), b"")
@@ -266,7 +272,10 @@ def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
 
 
 def identify_units(base: Document, before: Document, current: Document) -> tuple[dict[int, Id], ...]:
-    """Return the ids of units in three versions: after a commit, before it, and now."""
+    """Return the ids of the units of each version, by the position of their sections.
+
+    The versions are the document after a commit (`base`), before the commit, and now.
+    """
     base_ids: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
     before_ids = _assign_ids(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, base_ids)
     base_pairs = SectionMatch(base, current, Evidence.TEXT).pairs

@@ -1,7 +1,7 @@
 """The text of a document without the changes of one commit, built from the bytes of three versions.
 
-A commit may move lines from one section to another, or to another document. If the source or the target of a
-move was changed since and is not reverted, neither is the other. Otherwise lines would be lost or duplicated.
+A commit may move lines from one section to another, or to another document. If a later commit changed the
+source or the target of the move, neither of them is reverted. Otherwise lines would be lost or duplicated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workspace.edits.undo_rows import (
     RowUnit,
     UnitRow,
     identify_units,
-    read_units,
+    read_unit_row,
     revert_row,
 )
 from workspace.links.offset_map import PreservedSpan
@@ -39,7 +39,7 @@ _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
 class PreservedLines(NamedTuple):
-    """Lines that a commit removed from unreverted sections (`removed`), and lines that it added to them."""
+    """The lines that a commit removed from sections that are not reverted, and those that it added there."""
 
     removed: frozenset[bytes] = frozenset()
     added: frozenset[bytes] = frozenset()
@@ -57,7 +57,10 @@ class PreservedLines(NamedTuple):
         return self.removed <= other.removed and self.added <= other.added
 
     def affects(self, before: bytes, after: bytes) -> bool:
-        """Return True if a commit's change of a text has such lines, so that it must not be reverted."""
+        """Return True if a commit's change of a text moved some of these lines, and must not be reverted.
+
+        `before` and `after` are the text before and after the commit.
+        """
         if not self.removed and not self.added:
             return False
         old_lines, new_lines = _read_lines(before), _read_lines(after)
@@ -81,8 +84,9 @@ _METADATA_KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
 
 class RevertedText(NamedTuple):
-    """A document after the revert. `is_sound` is True if the parsed document has the expected sections.
+    """A document after the revert, and its differences from the current document.
 
+    If `has_expected_sections` is False, the document would not be parsed as the reverted sections.
     `metadata_conflicts` are keys of the front matter that later commits have changed. `conflicting_lines` are
     the lines of sections that conflict. `preserved_ids` are the sections that stay because of conflicts in
     other sections. `preserved_spans` are the unchanged spans of the document. `new_headings` maps the offset
@@ -91,7 +95,7 @@ class RevertedText(NamedTuple):
 
     document: Document
     result: RevertResult
-    is_sound: bool
+    has_expected_sections: bool
     is_metadata_changed: bool
     metadata_conflicts: tuple[str, ...]
     conflicting_lines: PreservedLines
@@ -103,13 +107,13 @@ class RevertedText(NamedTuple):
 def revert_text(
     base: Document, before: Document, current: Document, path: str, preserved_lines: PreservedLines = NO_LINES
 ) -> RevertedText:
-    """Return the document `current`, at a path, without the changes from `before` to `base`.
+    """Return the document `current`, at `path`, without the changes from `before` to `base`.
 
     Sections with lines in `preserved_lines` stay as they are.
     """
     ids = identify_units(base, before, current)
     rows = [
-        read_units(document, unit_ids)
+        read_unit_row(document, unit_ids)
         for document, unit_ids in zip((base, before, current), ids, strict=True)
     ]
     base_row, before_row, current_row = rows
@@ -136,7 +140,7 @@ def revert_text(
     return RevertedText(
         document,
         result,
-        _is_sound(document, result.units, rows)
+        _has_expected_sections(document, result.units, rows)
         and (document.front_matter_error is None or current.front_matter_error is not None),
         head != current_row.head,
         metadata_conflicts,
@@ -150,7 +154,7 @@ def revert_text(
 def _restore_fully(
     before: Document, result: RevertResult, current: Document, path: str, ids: tuple[dict[int, Id], ...]
 ) -> RevertedText:
-    """Return the bytes before the commit as the result, for a document that is unchanged since."""
+    """Return the document as it was before the commit, for a document that no later commit changed."""
     document = Document.parse(before.data, path)
     sections = {id: before.sections[position] for position, id in ids[1].items()}
     new_headings = _map_headings(current, ids[2], path, sections)
@@ -242,7 +246,7 @@ def _split_front_matter(head: bytes) -> tuple[RowUnit, ...] | None:
     )
 
 
-def _is_sound(document: Document, units: tuple[RowUnit, ...], rows: list[UnitRow]) -> bool:
+def _has_expected_sections(document: Document, units: tuple[RowUnit, ...], rows: list[UnitRow]) -> bool:
     """Return True if the document is parsed as these units, each below its expected parent."""
     if len(document.sections) != len(units):
         return False

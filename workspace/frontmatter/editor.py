@@ -34,10 +34,11 @@ class _Key(NamedTuple):
 def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_values: bool = False) -> str:
     """Return front matter with keys set, or removed if the value is REMOVAL. New keys are added at the end.
 
-    In a list or mapping only the changed items are rewritten, unless `rewrite_values`. A comment after a
-    value of one line is preserved.
-    Raises InvalidFrontMatter if the source is not a block of `key: value` lines, or another key would change.
-    Without `rewrite_values`, also raises it if a changed key is repeated.
+    In a list or mapping only the changed items are rewritten, unless `rewrite_values` is True. A comment
+    after a value of one line is preserved.
+
+    Raises InvalidFrontMatter if the source is not a block of `key: value` lines, if another key would change,
+    or, without `rewrite_values`, if a changed key is repeated.
     """
     old_values = parse_front_matter(source)
     layout = FrontMatterLayout(source)
@@ -49,9 +50,9 @@ def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_
         old_key = keys.get(key)
         if old_key is not None and old_key.is_repeated and not rewrite_values:
             raise InvalidFrontMatter(
-                f"the front matter has the key '{key}' more than once (line {old_key.lines.first + 2})",
+                f"the front matter has the key '{key}' more than once (line {old_key.lines.first_line + 2})",
                 fix=f"Remove all but one of the lines of '{key}' by hand.",
-                line=old_key.lines.first + 2,
+                line=old_key.lines.first_line + 2,
             )
         expected_values.pop(key, None)
         if value is not REMOVAL:
@@ -60,8 +61,10 @@ def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_
             added_text += "" if value is REMOVAL else write_pair(key, value)
             continue
         nested_splices = None if rewrite_values else _diff_value(layout, old_values, key, value, old_key)
-        splices += [_rewrite(layout, key, value, old_key.lines)] if nested_splices is None else nested_splices
-    return _verify(
+        splices += (
+            [_rewrite_key(layout, key, value, old_key.lines)] if nested_splices is None else nested_splices
+        )
+    return _check_values(
         _apply_splices(source, splices, added_text, ending), expected_values, next(iter(values), "")
     )
 
@@ -76,17 +79,17 @@ def _diff_value(
     from workspace.frontmatter.nested import NeedsRewrite, diff_nested
 
     try:
-        splices = diff_nested(layout, old_key.value, old_value, value, old_key.lines.end)
+        splices = diff_nested(layout, old_key.value, old_value, value, old_key.lines.end_line)
         result = parse_front_matter(_apply_splices(layout.source, splices, "", "\n"))
     except (NeedsRewrite, InvalidFrontMatter):
         return None
     return splices if are_equal_typed(dict(result), {**old_values, key: value}) else None
 
 
-def _rewrite(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> Splice:
+def _rewrite_key(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> Splice:
     """Return the splice that rewrites the lines of a key."""
     text = "" if value is REMOVAL else write_pair(key, value)
-    return layout.starts[lines.first], layout.starts[lines.end], add_comment(text, lines.comment)
+    return layout.starts[lines.first_line], layout.starts[lines.end_line], add_comment(text, lines.comment)
 
 
 def _apply_splices(source: str, splices: Sequence[Splice], added_text: str, ending: str) -> str:
@@ -105,8 +108,8 @@ def _apply_splices(source: str, splices: Sequence[Splice], added_text: str, endi
     return result + LINE_END.sub(lambda _: ending, added_text)
 
 
-def _verify(source: str, expected_values: Mapping[str, object], key: str) -> str:
-    """Return the front matter; raise InvalidFrontMatter if it does not have the expected values."""
+def _check_values(source: str, expected_values: Mapping[str, object], key: str) -> str:
+    """Return front matter unchanged; raise InvalidFrontMatter if it does not have the expected values."""
     try:
         is_correct = are_equal_typed(dict(parse_front_matter(source)), dict(expected_values))
     except InvalidFrontMatter:
@@ -120,7 +123,7 @@ def _verify(source: str, expected_values: Mapping[str, object], key: str) -> str
 
 
 def _find_keys(layout: FrontMatterLayout) -> dict[str, _Key]:
-    """Return the top-level keys. Raises InvalidFrontMatter for a mapping in braces, or for another value."""
+    """Return the top-level keys. Raises InvalidFrontMatter if there is no mapping, or a mapping in braces."""
     import yaml
 
     node = yaml.compose(layout.source, get_loader())
@@ -131,10 +134,10 @@ def _find_keys(layout: FrontMatterLayout) -> dict[str, _Key]:
             "the front matter is not a block of `key: value` lines", fix="Write one key per line."
         )
     keys: dict[str, _Key] = {}
-    starts = [name.start_mark.line for name, _ in node.value]
-    for (name, value), next_line in zip(node.value, [*starts[1:], len(layout.lines)], strict=True):
-        key = _format_key(name)
-        start, end = name.start_mark, name.end_mark
+    start_lines = [key_node.start_mark.line for key_node, _ in node.value]
+    for (key_node, value), next_line in zip(node.value, [*start_lines[1:], len(layout.lines)], strict=True):
+        key = _format_key(key_node)
+        start, end = key_node.start_mark, key_node.end_mark
         lines = layout.find_own_lines(start.line, start.index, end.index, value, next_line)
         keys[key] = _Key(lines, value, key in keys)
     return keys

@@ -1,4 +1,4 @@
-"""The lines of a key or of an item, with its value."""
+"""Find the lines of a key or a list item with its value."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ _ALIAS_COMMENT = re.compile(r"[^*]*\*\S+[ \t]+(#.*)")
 
 
 class OwnLines(NamedTuple):
-    """The lines [first, end) of a key or item with its value, and the comment after a value of one line."""
+    """The lines [first_line, end_line) of a key or item with its value, and the comment after the value.
 
-    first: int
-    end: int
+    Only a value of one line has a comment.
+    """
+
+    first_line: int
+    end_line: int
     comment: str
 
 
@@ -31,18 +34,21 @@ class FrontMatterLayout:
         self.lines = [text for text in _LINE.findall(source) if text]
         self.starts = [0, *accumulate(map(len, self.lines))]
 
-    def find_own_lines(self, first: int, start: int, key_end: int, value: Node, next_line: int) -> OwnLines:
-        """Return the lines of the entry that begins on line `first`, at character `start`.
+    def find_own_lines(
+        self, first_line: int, start: int, key_end: int, value: Node, next_line: int
+    ) -> OwnLines:
+        """Return the lines of the key or item that begins on `first_line`, at character `start`.
 
-        Its key or dash ends at character `key_end`. The next entry begins on line `next_line`.
+        The key or the dash of the item ends at character `key_end`. The next key or item begins on
+        `next_line`.
         """
         end, comment = value.end_mark.line, ""
         if value.start_mark.index < start:
             # The node of an alias is the anchored value, which is at an earlier position.
             end = next_line
-            match = _ALIAS_COMMENT.match(self.lines[first], max(0, key_end - self.starts[first]))
+            match = _ALIAS_COMMENT.match(self.lines[first_line], max(0, key_end - self.starts[first_line]))
             comment = match[1].strip() if match else ""
-        elif end == first:
+        elif end == first_line:
             text_after_value = self.lines[end][value.end_mark.column :].strip()
             comment = text_after_value if text_after_value.startswith("#") else ""
             end += 1
@@ -51,11 +57,11 @@ class FrontMatterLayout:
         # A block value ends at the next key, without the comments and blank lines before that key.
         # In an indented literal text, `#` does not begin a comment.
         is_literal = getattr(_find_last_value(value), "style", None) in ("|", ">")
-        margin = " " * (start - self.starts[first] + 1) if is_literal else ""
+        margin = " " * (start - self.starts[first_line] + 1) if is_literal else ""
         end = min(end, next_line)
-        while end - 1 > first and _is_blank_or_comment(self.lines[end - 1], margin):
+        while end - 1 > first_line and _is_blank_or_comment(self.lines[end - 1], margin):
             end -= 1
-        return OwnLines(first, end, comment)
+        return OwnLines(first_line, end, comment)
 
 
 def _find_last_value(node: Any) -> Node:
@@ -71,5 +77,5 @@ def _find_last_value(node: Any) -> Node:
 
 def _is_blank_or_comment(line: str, margin: str) -> bool:
     """Return True if a line is blank, or a comment that does not begin with `margin`."""
-    stripped = line.strip()
-    return not stripped or (stripped.startswith("#") and not (margin and line.startswith(margin)))
+    stripped_line = line.strip()
+    return not stripped_line or (stripped_line.startswith("#") and not (margin and line.startswith(margin)))

@@ -28,19 +28,19 @@ class NeedsRewrite(Exception):
 
 
 class _Entry(NamedTuple):
-    """An item of a list, or a pair of a mapping. The lines of its value end before `last_line`."""
+    """An item of a list, or a pair of a mapping. The lines of its value end before `end_line`."""
 
     start: int
     end: int
     value: Node
-    last_line: int = 0
+    end_line: int = 0
     comment: str = ""
 
 
 def diff_nested(layout: FrontMatterLayout, node: Node, old: object, value: object, end: int) -> list[Splice]:
     """Return the splices that change the list or mapping `old` to `value`.
 
-    The lines of its node end before line `end`. Raises NeedsRewrite.
+    The lines of `node` end before line `end`. Raises NeedsRewrite.
     """
     import yaml
 
@@ -102,13 +102,13 @@ class _Collection:
             if entry.value.start_mark.index < entry.start:  # an alias
                 raise NeedsRewrite
             if isinstance(old, (dict, list)) and type(old) is type(new):
-                return diff_nested(self.layout, entry.value, old, new, entry.last_line)
+                return diff_nested(self.layout, entry.value, old, new, entry.end_line)
             return [self.replace_value(entry.value, new)]
         except NeedsRewrite:
             return [self.rewrite(entry, item)]
 
     def replace_value(self, node: Node, value: object) -> Splice:
-        """Return the splice of a value on its line. Raises NeedsRewrite."""
+        """Return the splice that replaces a value within its line. Raises NeedsRewrite."""
         start, end, style = node.start_mark.index, node.end_mark.index, getattr(node, "style", None)
         is_block = style in ("|", ">") or start == end
         if (
@@ -182,9 +182,10 @@ class _BlockCollection(_Collection):
         self.column = node.start_mark.column
         is_mapping = node.value and isinstance(node.value[0], tuple)
         values = [item[1] if is_mapping else item for item in node.value]
-        first = node.start_mark.line
         lines = (
-            [key.start_mark.line for key, _ in node.value] if is_mapping else self._find_dashes(first, end)
+            [key.start_mark.line for key, _ in node.value]
+            if is_mapping
+            else self._find_dashes(node.start_mark.line, end)
         )
         if len(lines) != len(values) or any(line >= next_line for line, next_line in pairwise([*lines, end])):
             raise NeedsRewrite
@@ -193,13 +194,14 @@ class _BlockCollection(_Collection):
             key_end = item[0].end_mark.index if isinstance(item, tuple) else start + 1
             own_lines = layout.find_own_lines(line, start, key_end, value, next_line)
             self.entries.append(
-                _Entry(start, layout.starts[own_lines.end], value, own_lines.end, own_lines.comment)
+                _Entry(start, layout.starts[own_lines.end_line], value, own_lines.end_line, own_lines.comment)
             )
 
-    def _find_dashes(self, first: int, end: int) -> list[int]:
-        """Return the lines that begin an item with a dash."""
+    def _find_dashes(self, first_line: int, end: int) -> list[int]:
+        """Return the lines in [first_line, end) that begin an item; the first one always does."""
         dash = re.compile(rf"[ ]{{{self.column}}}-(?=\s|$)")
-        return [first, *(line for line in range(first + 1, end) if dash.match(self.layout.lines[line]))]
+        later_lines = range(first_line + 1, end)
+        return [first_line, *(line for line in later_lines if dash.match(self.layout.lines[line]))]
 
     def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
         text = write_pair(*item) if len(item) == 2 else write_item(*item)
@@ -228,7 +230,7 @@ class _BlockCollection(_Collection):
             position = self.entries[0].start
             return [(position, position, text[self.column :] + margin)] if items else []
         position = self.entries[index - 1].end
-        needs_newline = not self.layout.lines[self.entries[index - 1].last_line - 1].endswith(("\n", "\r"))
+        needs_newline = not self.layout.lines[self.entries[index - 1].end_line - 1].endswith(("\n", "\r"))
         return [(position, position, "\n" * needs_newline + text)] if items else []
 
 

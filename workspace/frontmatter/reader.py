@@ -24,7 +24,7 @@ MAX_NESTING_DEPTH = 50
 # Python refuses to convert numbers of thousands of digits to text.
 MAX_INTEGER_BITS = 256
 
-# Front matter without aliases cannot contain as many values in 64 KiB.
+# Front matter of 64 KiB cannot contain so many values without aliases.
 MAX_EXPANDED_VALUES = 100_000
 
 # PyYAML raises these errors for values that are valid only as syntax: `2024-13-45`, `!!int ""`,
@@ -150,9 +150,11 @@ def coerce_value(old: object, new: object) -> object:
         return [coerce_value(items[i] if i < len(items) else first_date, item) for i, item in enumerate(new)]
     if isinstance(new, dict):
         old_mapping = old if isinstance(old, dict) else {}
-        names = {str(key): key for key in old_mapping}
+        old_keys_by_text = {str(key): key for key in old_mapping}
         return {
-            names.get(key, key): coerce_value(old_mapping.get(names.get(key, key)), value)
+            old_keys_by_text.get(key, key): coerce_value(
+                old_mapping.get(old_keys_by_text.get(key, key)), value
+            )
             for key, value in new.items()
         }
     return new
@@ -174,7 +176,10 @@ def _parse_date(text: str) -> object:
 
 
 def are_equal_typed(left: object, right: object) -> bool:
-    """Return True if two values are equal and of equal types, also nested; `1`, `1.0` and `true` differ."""
+    """Return True if two values and all values in them are equal and have equal types.
+
+    `1`, `1.0` and `true` differ.
+    """
     if type(left) is not type(right):
         return False
     if isinstance(left, dict) and isinstance(right, dict):

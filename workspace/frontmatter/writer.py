@@ -33,7 +33,7 @@ def write_item(value: object) -> str:
 
 
 def write_inline(value: object, quotes: str | None = None) -> str:
-    """Return a value on one line that is valid in every context; `quotes` are the quotes of the old text."""
+    """Return a value on one line that is valid in every context; `quotes` is the old text's quote mark."""
     # PyYAML writes every value on one line only in a list in brackets.
     return _dump([value], is_flow=True, quotes=quotes if isinstance(value, str) else None)[1:-2]
 

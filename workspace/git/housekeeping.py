@@ -23,7 +23,7 @@ from workspace.git.packs import DRAFT_SUFFIX, KEEP_SUFFIX, PackedObject, read_fu
 
 _KEEP_MARK = "docyard: while this git gc runs: "
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_MULTI_PACK_INDEXES = ("multi-pack-index", "multi-pack-index.d")  # may refer to any pack
+_MULTI_PACK_INDEXES = ("multi-pack-index", "multi-pack-index.d")  # these may refer to any pack
 _MAX_SMALL_PACKS = 16
 _MAX_SMALL_PACK_BYTES = 1 << 20
 _MAX_LOCK_AGE_S = 12 * 60 * 60  # as in builtin/gc.c of Git

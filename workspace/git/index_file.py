@@ -27,10 +27,10 @@ CHECKSUM_BYTES = 20
 """The length of the checksum in bytes."""
 
 LONG_NAME_LENGTH = 0xFFF
-"""The length in the flags of an entry whose name has this length or more."""
+"""The length field in the flags of an entry whose name has this number of bytes or more."""
 
 EXTENDED_FLAG = 0x4000
-"""The flag for two more bytes of flags."""
+"""The flag of an entry that has two more bytes of flags."""
 
 
 def build_fixed_part(blob_and_mode: tuple[str, int], name: bytes, extended_flag: int) -> bytes:
@@ -165,7 +165,7 @@ class IndexEntry:
 
 
 class _Entries(NamedTuple):
-    """The names in order, the offset of each entry, and the offset of the end of the entries."""
+    """The names in order, the offset of each entry, and the offset at which the entries end."""
 
     names: list[bytes]
     offsets: list[int]
@@ -319,7 +319,7 @@ class IndexFile:
         return row if row < len(names) and names[row] == name else None
 
     def _check_path_is_free(self, name: bytes, removed_names: set[bytes]) -> None:
-        """Raise PathOccupied for a file at the path of a folder of `name`, or for a folder at its path."""
+        """Raise PathOccupied if the index has a file at a folder of `name`, or a folder at `name`."""
         names = self._entries.names
         folder = name
         while (slash := folder.rfind(b"/")) >= 0:

@@ -87,7 +87,7 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
     return kind.decode("ascii", "replace"), data
 
 
-def set_aside(common_dir: Path, id: str) -> bool:
+def move_broken_object(common_dir: Path, id: str) -> bool:
     """Move the file of a loose object to another folder if the object is broken; return True if it is."""
     try:
         read_loose(common_dir, id)
@@ -105,7 +105,7 @@ def is_loose(common_dir: Path, id: str) -> bool:
 
 
 def read_loose_file(common_dir: Path, id: str) -> bytes | None:
-    """Return the file of a loose object as it is stored; None if the object is not loose."""
+    """Return the stored bytes of the file of a loose object; None if the object is not loose."""
     try:
         with open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", "rb") as stream:
             return stream.read()
@@ -114,12 +114,12 @@ def read_loose_file(common_dir: Path, id: str) -> bytes | None:
 
 
 def pack_loose(kind: str, data: bytes) -> bytes:
-    """Return the file of a loose object with these bytes."""
+    """Return the bytes of the file of a loose object with this kind and this data."""
     return zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data, 1)
 
 
 def unpack_loose(concatenated_files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
-    """Yield the id, the file, the kind and the data of each loose object in a concatenation of loose files.
+    """Yield each loose object in a concatenation of loose files: its id, its file, its kind and its data.
 
     The iteration ends at the first object that is truncated, damaged, or larger than 256 MB.
     """

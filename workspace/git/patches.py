@@ -25,10 +25,12 @@ def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, i
     old_position = new_position = 0
     for hunk in pygit2.Patch.create_from(old_text, new_text, context_lines=0).hunks:
         # The start of an empty range is the line before the range.
-        first = hunk.old_start - (hunk.old_lines > 0)
+        hunk_start = hunk.old_start - (hunk.old_lines > 0)
         pairs += zip(
-            range(old_position, first), range(new_position, new_position + first - old_position), strict=True
+            range(old_position, hunk_start),
+            range(new_position, new_position + hunk_start - old_position),
+            strict=True,
         )
-        new_position += first - old_position + hunk.new_lines
-        old_position = first + hunk.old_lines
+        new_position += hunk_start - old_position + hunk.new_lines
+        old_position = hunk_start + hunk.old_lines
     return [*pairs, *zip(range(old_position, len(old)), range(new_position, len(new)), strict=True)]

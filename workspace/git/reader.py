@@ -32,7 +32,7 @@ from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
 _MAX_CHECKED_IDS = 50_000
-_MAX_TAG_CHAIN = 10  # tags of tags
+_MAX_TAG_CHAIN = 10  # a tag can name another tag
 _MAX_ATTEMPTS = 5
 _REOPEN_INTERVAL_S = 1.0  # a reopened repository is treated as up to date for this time
 T = TypeVar("T")
@@ -351,17 +351,17 @@ class GitReader(ObjectReader):
         return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in raw))
 
     def tip(self, branch: str) -> str | None:
-        """Return the id of a local branch's commit, read again; None if the branch is unborn or symbolic."""
+        """Return the id of a local branch's current commit; None if the branch is unborn or symbolic."""
         with self._lock:
             return self._read_target(_HEADS + branch)
 
     def commit_at(self, ref: str) -> str | None:
-        """Return the commit of a ref by its full name, read again; None if the ref is missing or symbolic."""
+        """Return the current commit of a ref by its full name; None if the ref is missing or symbolic."""
         with self._lock:
             return self._read_target(ref)
 
     def other_tips(self, branch: str) -> frozenset[str]:
-        """Return the ids of all refs except this branch, read again."""
+        """Return the ids at which all refs except this branch are now."""
         with self._lock:
             names = self._repo.listall_references()
             targets = {self._read_target(name) for name in names if name != _HEADS + branch}

@@ -30,7 +30,10 @@ def is_group_shared(common_dir: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def _is_group_shared_cached(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
-    """Return the cached result of `is_group_shared` for one `stamp` of the configuration file."""
+    """Return the cached result of `is_group_shared`.
+
+    `stamp` is the inode, size and modification time of the configuration file.
+    """
     return is_shared_with_group(_read_setting(common_dir))
 
 

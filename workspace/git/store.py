@@ -1,6 +1,7 @@
-"""A repository opened for writing objects, with the conversion of files for its work trees.
+"""A repository opened for writing objects. It also converts files for its work trees.
 
-This module moves no ref. It also reads staged and ignored files, and the merge base of two commits.
+This module moves no ref. It also reads Git's index, checks whether a path is ignored, and finds the merge
+base of two commits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from pygit2.enums import BlobFilter, FilterMode, ObjectType
 from workspace.errors import WorkspaceError
 from workspace.git import objects
 from workspace.git.index_file import IndexFile
-from workspace.git.loose import pack_loose, read_loose_file, repeat_while_pruned, set_aside, write_loose
+from workspace.git.loose import (
+    move_broken_object,
+    pack_loose,
+    read_loose_file,
+    repeat_while_pruned,
+    write_loose,
+)
 from workspace.git.objects import Signature, TreeEntry
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, open_repository, translate_write_errors
@@ -44,7 +51,7 @@ def require_writable(git: GitReader) -> GitStore:
 
 
 class GitStore(GitReader):
-    """A repository opened for writing objects, with the functions for a checkout of its work tree.
+    """A repository opened for writing objects. It also has the functions for a checkout of its work tree.
 
     It never moves a ref; only `workspace.publishing` does.
     """
@@ -52,7 +59,7 @@ class GitStore(GitReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._stores_by_git_dir: dict[Path, GitStore] = {}
-        self._line_rules = self._read_line_rules()
+        self._line_ending_settings = self._read_line_ending_settings()
         self._index: IndexFile | None = None
         self._recording = threading.local()
 
@@ -100,7 +107,7 @@ class GitStore(GitReader):
                 return objects.encode_tree(entry for entry in new_entries.values() if entry is not None)
 
             id = repeat_while_pruned(write)
-            if set_aside(self.common_dir, id):
+            if move_broken_object(self.common_dir, id):
                 repeat_while_pruned(write)
             self._record(ObjectType.TREE, id, encode)
             return id
@@ -139,12 +146,12 @@ class GitStore(GitReader):
     def refresh(self) -> None:
         """Apply changed settings for line endings: libgit2 reads them once for a repository."""
         with self._lock:
-            rules = self._read_line_rules()
-            if rules != self._line_rules:
+            settings = self._read_line_ending_settings()
+            if settings != self._line_ending_settings:
                 self._repo = open_repository(self._path)
-                self._line_rules = rules
+                self._line_ending_settings = settings
 
-    def _read_line_rules(self) -> tuple[str | None, ...]:
+    def _read_line_ending_settings(self) -> tuple[str | None, ...]:
         return tuple(
             self.config(f"core.{name}") for name in ("autocrlf", "eol", "safecrlf", "attributesFile")
         )
@@ -188,7 +195,7 @@ class GitStore(GitReader):
 
         with self._lock:
             # libgit2 does not write an object that exists, even if a power loss left its file empty.
-            set_aside(self.common_dir, id)
+            move_broken_object(self.common_dir, id)
             repeat_while_pruned(write)
             self._record(kind, id, lambda: data)
         return id

@@ -25,7 +25,7 @@ class PathBlocked(WorkspaceError):
 
 
 class WholeEntry(NamedTuple):
-    """An entry of any kind and mode to write at a path, such as an entry of another tree; None removes it."""
+    """An entry of any kind and mode to write at a path; None removes the entry at the path."""
 
     entry: TreeEntry | None
 
@@ -112,17 +112,17 @@ def _rewrite_folder(
 ) -> str | None:
     file_changes: dict[str, str | WholeEntry | None] = {}
     changes_by_folder: dict[str, dict[str, str | WholeEntry | None]] = {}
-    for path, id in changes.items():
+    for path, change in changes.items():
         name, slash, rest = path.partition("/")
         if slash:
-            changes_by_folder.setdefault(name, {})[rest] = id
+            changes_by_folder.setdefault(name, {})[rest] = change
         else:
-            file_changes[name] = id
+            file_changes[name] = change
     names = file_changes.keys() | changes_by_folder.keys()
     old_entries = {name: store.entry(tree, name) if tree else None for name in names}
     new_entries = dict(old_entries)
     # Removals come first, so that one batch can replace a file by a folder of its name, and the reverse.
-    for name in [name for name, id in file_changes.items() if _is_removal(id)]:
+    for name in [name for name, change in file_changes.items() if _is_removal(change)]:
         entry = new_entries[name]
         if entry is not None and (entry.is_blob or (file_changes[name] is not None and not entry.is_tree)):
             new_entries[name] = None
@@ -136,16 +136,16 @@ def _rewrite_folder(
             raise PathBlocked(prefix + name, entry)
         folder = _rewrite_folder(store, entry.id if entry else None, folder_changes, f"{prefix}{name}/")
         new_entries[name] = TreeEntry(name, folder, TREE_MODE) if folder else None
-    for name, id in file_changes.items():
-        if id is None or _is_removal(id):
+    for name, change in file_changes.items():
+        if change is None or _is_removal(change):
             continue
         entry = new_entries[name]
-        if entry is not None and (entry.is_tree or (isinstance(id, str) and not entry.is_blob)):
+        if entry is not None and (entry.is_tree or (isinstance(change, str) and not entry.is_blob)):
             raise PathBlocked(prefix + name, entry)
-        if isinstance(id, str):
-            new_entries[name] = TreeEntry(name, id, entry.mode if entry else FILE_MODE)
-        elif id.entry is not None:
-            new_entries[name] = TreeEntry(name, id.entry.id, id.entry.mode)
+        if isinstance(change, str):
+            new_entries[name] = TreeEntry(name, change, entry.mode if entry else FILE_MODE)
+        elif change.entry is not None:
+            new_entries[name] = TreeEntry(name, change.entry.id, change.entry.mode)
     if new_entries == old_entries:
         return tree
     return store.edit_tree(tree, new_entries)

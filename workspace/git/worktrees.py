@@ -47,7 +47,7 @@ class Worktree:
 
 
 def find_worktrees(branch: str, common_dir: Path, main_folder: Path | None) -> tuple[Worktree, ...]:
-    """Return the work trees in which a branch is checked out, or from which it is rebased or bisected.
+    """Return the work trees in which a branch is checked out, or is being rebased or bisected.
 
     `main_folder` is the main work tree's folder, if there is one. Linked work trees whose folder is missing
     are ignored, unless they are locked (git-worktree, "prunable").

@@ -3,9 +3,9 @@
 blame.py            the commit that wrote each line, through renames and moves (git-blame(1))
 commits.py          changes of a document or section by commit, and the description of a commit
 log.py              the history of documents and sections
-moved_addresses.py  the current location of an old address, found in the first-parent history
-origins.py          the origin of a text range in a parent commit
-section_tracker.py  the tracker of a document or section from one tree to the next
+moved_addresses.py  find the current location of an old address in the first-parent history
+origins.py          find the origin of a text range in a parent commit
+section_tracker.py  track a document or section from one tree to the next
 text_ranges.py      text ranges: the bytes of a document or section in one commit
-walk.py             the walk back from a commit, newest commit first, until enough changes are found
+walk.py             walk back from a commit, newest commit first, until enough changes are found
 """

@@ -1,7 +1,7 @@
 """The commit that wrote each line, through renames and moves (git-blame(1)).
 
-Lines that a version shares with a parent are attributed to the first such parent. The commit wrote the other
-lines.
+Lines that a version shares with a parent commit come from the first such parent. The commit of the version
+wrote the other lines.
 """
 
 from __future__ import annotations

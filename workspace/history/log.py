@@ -46,7 +46,7 @@ _MAX_LISTED_COMMITS = 5
 
 
 class NoHistory(WorkspaceError):
-    """An error for documents without history, such as those of an artifact."""
+    """An error: the documents have no history, such as those of an artifact."""
 
     code: ClassVar[str] = "NO_HISTORY"
 

@@ -1,4 +1,4 @@
-"""The current location of an old address, found in the first-parent history."""
+"""Find the current location of an old address in the first-parent history."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MAX_CACHED_MOVES = 1_000
 class Location(NamedTuple):
     """A location: a document's path, and the address of a section or task in it (None: the document).
 
-    `moved_to` is None if the requested address is current. Else it is a field of the answer, with `file`,
-    `slug` (None for a document) and `commit`. The commit moved the address last; it is None if only a list
-    of moves contains the address.
+    `moved_to` is None if the requested address is current. Else it is a field of the response, with `file`,
+    `slug` (None for a document) and `commit`. This commit moved the address last; None if only a list of
+    moves contains the address.
     """
 
     file: str

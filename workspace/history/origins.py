@@ -1,10 +1,10 @@
-"""The origin of a text range in a parent commit: the same path, a renamed path, another document, or none.
+"""Find the origin of a text range in a parent commit: at the same or a renamed path, or in another document.
 
 A new document has its origin in a removed document if `renames` matches the two. A section is searched
 for in the parent's version of its document, then in the other documents that the commit changed.
 
-An edit can only add or remove a heading in two ways. It changes lines with the characters of headings,
-fences, quotations or HTML. Or it moves the end of a list or of a block of HTML past a heading. A list and a
+An edit can add or remove a heading only in two ways: it changes lines with the characters of headings,
+fences, quotations or HTML, or it moves the end of a list or of a block of HTML past a heading. A list and a
 block of HTML end at a blank line before a line that is not indented (CommonMark 0.31 §5.2, §4.6). So only
 the lines from the edit to that blank line are checked, without a parse.
 """
@@ -91,9 +91,9 @@ def measure_common_prefix(left: bytes, right: bytes) -> int:
     return size + next(compress(count(), differences), min(_CHUNK_BYTES, max_size - size))
 
 
-def measure_common_suffix(left: bytes, right: bytes, prefix: int) -> int:
-    """Return the number of equal bytes at the end of two texts, after a common prefix."""
-    max_size = min(len(left), len(right)) - prefix
+def measure_common_suffix(left: bytes, right: bytes, prefix_size: int) -> int:
+    """Return the number of equal bytes at the end of two texts, after their common prefix."""
+    max_size = min(len(left), len(right)) - prefix_size
     position = 0
     while position + _CHUNK_BYTES <= max_size and _read_tail(left, position, _CHUNK_BYTES) == _read_tail(
         right, position, _CHUNK_BYTES
@@ -129,7 +129,7 @@ class Origin(NamedTuple):
 
 
 class OriginFinder:
-    """Finds the origins of text ranges in parent commits, for one walk through the history.
+    """A search for the origins of text ranges in parent commits, for one walk through the history.
 
     `is_document` selects the paths of documents.
     """
@@ -256,7 +256,7 @@ class OriginFinder:
     def _iterate_changed_documents(
         self, renames: Renames, path: str
     ) -> Iterator[tuple[Document | None, Document]]:
-        """Yield the other changed documents of a commit, after and before."""
+        """Yield the other documents that a commit changed, each as it was after and before the commit."""
         other_documents: dict[str, tuple[str, str | None]] = {
             **{removed_path: (blob, None) for removed_path, blob in renames.removed_blobs.items()},
             **{
@@ -310,7 +310,7 @@ def _may_contain_name(data: bytes, key: str) -> bool:
 def _compile_slug_patterns(key: str) -> tuple[re.Pattern[bytes], ...]:
     """Return patterns of the ASCII words in the last part of a key.
 
-    A slug omits punctuation between letters, so a pattern allows some.
+    A slug omits the punctuation between letters, so a pattern allows up to nine characters between them.
     """
     slug = key.rpartition("/")[2][:_MAX_SLUG_LENGTH]
     words = [word for word in _WORD.findall(slug) if not word.isdigit()]

@@ -1,4 +1,4 @@
-"""The tracker of a document or section from one tree to the next."""
+"""Track a document or section from one tree to the next."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class SectionPosition(NamedTuple):
 class Tracker:
     """A tracker of positions from tree to tree.
 
-    Each document version is read once. At most `budget` bytes are read in total.
+    Each document version is read once. At most `max_bytes` bytes are read in total.
     """
 
-    def __init__(self, git: GitReader, is_document: Callable[[str], bool], budget: int) -> None:
+    def __init__(self, git: GitReader, is_document: Callable[[str], bool], max_bytes: int) -> None:
         self._git, self._is_document = git, is_document
-        self._remaining_bytes = budget
+        self._remaining_bytes = max_bytes
         self._documents: dict[tuple[str, str], Document | None] = {}
         self._entries: dict[tuple[str, str], str | None] = {}
 
@@ -86,7 +86,7 @@ class Tracker:
         return folder
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a version of a document; None if it cannot be parsed, or if the budget is used up."""
+        """Return a version of a document; None if it cannot be parsed, or if the byte limit is reached."""
         key = (path, blob)
         if key not in self._documents:
             self._documents[key] = self._read_document(path, blob)
@@ -130,7 +130,7 @@ class Tracker:
     def _iterate_changed_documents(
         self, renames: Renames, text: bytes
     ) -> Iterator[tuple[Document | None, Document]]:
-        """Yield the other changed documents that contain a text, before and after."""
+        """Yield the other changed documents that contain a text, each as it was before and after."""
         other_documents = {
             **{path: (None, blob) for path, blob in renames.added_blobs.items()},
             **renames.changed_blobs,

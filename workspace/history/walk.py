@@ -1,4 +1,4 @@
-"""The walk back from a commit, newest commit first, until enough changes are found.
+"""Walk back from a commit, newest commit first, until enough changes are found.
 
 A step finds the change that a commit made to a text range, and the range in the commit's parents. A merge is
 reported if it differs from every parent. If one parent has the same text at the same address, only that
@@ -58,7 +58,7 @@ class HistoryStep(NamedTuple):
 
 
 class HistoryStepper:
-    """Finds the steps back from points of the history, with the settings of one snapshot."""
+    """A search for the steps back from points of the history, with the settings of one snapshot."""
 
     def __init__(self, graph: Graph, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._graph = graph

@@ -99,7 +99,7 @@ def find_labels(document: Document) -> list[Label]:
 
 
 def find_uses(document: Document, labels: Collection[str]) -> list[LabelUse]:
-    """Return the uses of some labels, including uses of labels that have no definition."""
+    """Return the uses of these labels, including uses of labels that have no definition."""
     if not labels:
         return []
     label_set = frozenset(labels)
@@ -152,8 +152,8 @@ def _read_footnotes(document: Document) -> Iterator[Definition]:
             label_end = inline_text.to_byte_offset(match.end(1) - 1)
             definition_end = lines.offset(end_line - 1) + len(lines.line_bytes(end_line - 1))
             label = normalize_label(decode_utf8(match[1][1:-1]))
-            words = b" ".join(data[label_end + 2 : definition_end].split())
-            yield Definition(label, start, definition_end, start + 1, label_end, words, None)
+            footnote_text = b" ".join(data[label_end + 2 : definition_end].split())
+            yield Definition(label, start, definition_end, start + 1, label_end, footnote_text, None)
 
 
 def _skip_continuation(document: Document, line: int) -> int:
@@ -188,7 +188,7 @@ _FOOTNOTE_MARK = b"[^"
 
 
 class DanglingReference(NamedTuple):
-    """An old reference without its definition, and its new position.
+    """A reference whose definition an operation removed, and the new position of the reference.
 
     `is_text` is True if the reference is plain text now. For a footnote, `link.destination` contains the
     bracketed label, such as `[^1]`.
@@ -302,7 +302,7 @@ def _find_dangling_footnotes(
 
 
 def _may_lose_definition(old_document: Document, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return True if the lines of some spans may contain a definition."""
+    """Return True if the lines that contain these spans may contain a definition."""
     data, line_end = old_document.data, 0
     for start, end in spans:
         if end < line_end:  # the line was already checked

@@ -1,8 +1,8 @@
-"""Formatting of destinations, in the style of the old destination.
+"""Format link destinations in the style of the old destination.
 
-The style is the base (the document's folder or the root), `./`, an omitted suffix, a slash at the end, the
-query, percent escapes, and a folder in place of its index file. Each formatted destination is resolved again
-as a check.
+The style consists of the base (the document's folder or the root), `./`, an omitted suffix, a slash at the
+end, the query, percent escapes, and a folder in place of its index file. Each formatted destination is
+resolved again as a check.
 
 `enclose_destination` adds the escapes that a destination needs between its marks.
 """
@@ -42,7 +42,7 @@ _UNSAFE_IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 
 
 def enclose_destination(destination: str, enclosure: Enclosure) -> str:
-    """Return a destination with the escapes that it needs between its marks.
+    """Return a destination with the escapes that it needs between the marks of an enclosure.
 
     Only characters that have no escape there (a space in `BARE`, a line break) are percent-encoded.
     """
@@ -113,34 +113,34 @@ class _Style(NamedTuple):
 
 
 def format_destination(
-    link: Link, source: str, target: Target, tree: FileTree, old_bytes: bytes | None = None
+    link: Link, source_path: str, target: Target, tree: FileTree, old_bytes: bytes | None = None
 ) -> bytes:
-    """Return the bytes of a destination by which `link`, in the document `source`, leads to `target`.
+    """Return the bytes of a destination by which `link`, in the document `source_path`, leads to `target`.
 
     `target.path` is the file or folder itself, and `target.fragment` is decoded. `old_bytes` are the bytes of
     the old destination; they are returned unchanged if they already lead to the target.
     """
-    if old_bytes is not None and _leads_to(link, link.destination, source, target, tree):
+    if old_bytes is not None and _leads_to(link, link.destination, source_path, target, tree):
         return old_bytes
     if link.enclosure is Enclosure.WIKI:
         from workspace.links.resolver import format_wiki_destination
 
-        return format_wiki_destination(link, source, target, tree).encode()
-    candidates = list(_list_candidates(link, source, target, tree))
+        return format_wiki_destination(link, source_path, target, tree).encode()
+    candidates = list(_list_candidates(link, source_path, target, tree))
     destination = next(
-        (text for text in candidates if _leads_to(link, text, source, target, tree)), candidates[-1]
+        (text for text in candidates if _leads_to(link, text, source_path, target, tree)), candidates[-1]
     )
     return enclose_destination(destination, link.enclosure).encode()
 
 
-def _leads_to(link: Link, destination: str, source: str, target: Target, tree: FileTree) -> bool:
-    resolved_link = resolve(tree, source, link._replace(destination=destination))
+def _leads_to(link: Link, destination: str, source_path: str, target: Target, tree: FileTree) -> bool:
+    resolved_link = resolve(tree, source_path, link._replace(destination=destination))
     if resolved_link.target is None or resolved_link.path != target.path:
         return False
     return (resolved_link.target.fragment or None) == (target.fragment or None)
 
 
-def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) -> Iterator[str]:
+def _list_candidates(link: Link, source_path: str, target: Target, tree: FileTree) -> Iterator[str]:
     """Yield possible destinations, the most similar to the old one first.
 
     The last one always leads to the target.
@@ -148,27 +148,30 @@ def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) ->
     old_parts = split_destination(link.destination)
     style = _read_style(old_parts, link.enclosure)
     query_and_fragment = old_parts.query + _format_fragment(old_parts, target, style)
-    if not old_parts.path and target.path == source:
+    if not old_parts.path and target.path == source_path:
         yield query_and_fragment
     rules = tree.rules
     folder, _, name = target.path.rpartition("/")
     if style.is_folder:
         if target.path in list_index_paths(folder, rules):
-            yield _format_path(folder, source, tree, style, is_folder=True) + query_and_fragment
+            yield _format_path(folder, source_path, tree, style, is_folder=True) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
             if name.endswith(suffix) and rules.omits_suffixes:
                 yield (
-                    _format_path(target.path.removesuffix(suffix), source, tree, style, is_folder=True)
+                    _format_path(target.path.removesuffix(suffix), source_path, tree, style, is_folder=True)
                     + query_and_fragment
                 )
     elif style.omits_suffix:
         if target.path in list_index_paths(folder, rules):
-            yield _format_path(folder, source, tree, style) + query_and_fragment
+            yield _format_path(folder, source_path, tree, style) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
             if name.endswith(suffix) and rules.omits_suffixes:
-                yield _format_path(target.path.removesuffix(suffix), source, tree, style) + query_and_fragment
+                yield (
+                    _format_path(target.path.removesuffix(suffix), source_path, tree, style)
+                    + query_and_fragment
+                )
     is_folder = style.is_folder and (tree.is_folder(target.path) or not tree.exists(target.path))
-    yield _format_path(target.path, source, tree, style, is_folder=is_folder) + query_and_fragment
+    yield _format_path(target.path, source_path, tree, style, is_folder=is_folder) + query_and_fragment
 
 
 def _read_style(parts: DestinationParts, enclosure: Enclosure) -> _Style:
@@ -188,17 +191,20 @@ def _read_style(parts: DestinationParts, enclosure: Enclosure) -> _Style:
     )
 
 
-def _format_path(path: str, source: str, tree: FileTree, style: _Style, *, is_folder: bool = False) -> str:
+def _format_path(
+    path: str, source_path: str, tree: FileTree, style: _Style, *, is_folder: bool = False
+) -> str:
     """Return a path in a style.
 
-    The path is relative to the root if the style is absolute and `path` is below the root, else to `source`.
+    The path is relative to the root if the style is absolute and `path` is below the root. Otherwise it is
+    relative to `source_path`.
     """
     root = tree.rules.root
     path_in_root = path if not root else path.removeprefix(f"{root}/")
     slash = "/" if is_folder else ""
     if style.is_absolute and (not root or path_in_root != path):
         return f"/{_escape(path_in_root, style)}{slash}" if path_in_root else "/"
-    relative_path = make_relative_path(path, source.rpartition("/")[0])
+    relative_path = make_relative_path(path, source_path.rpartition("/")[0])
     if not relative_path or relative_path.rpartition("/")[2] == "..":
         return f"{relative_path}{slash}" if relative_path else f".{slash or '/'}"
     formatted_path = _escape(relative_path, style) + slash

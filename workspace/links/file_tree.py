@@ -22,8 +22,8 @@ _SUBMODULE_MODE = 0o160000
 class OverlayFileTree:
     """The files of a snapshot with the changes of a batch.
 
-    The paths are read at construction, the texts at each call. So later changes of texts have an effect, but
-    documents that are added or removed later have none.
+    The paths are read at construction, and the texts at each call. So later changes of texts have an effect,
+    but documents that are added or removed later have no effect.
     """
 
     def __init__(self, overlay: Overlay | Snapshot) -> None:
@@ -47,7 +47,7 @@ class OverlayFileTree:
         return self._snapshot.config.links
 
     @cached_property
-    def stems(self) -> Mapping[str, Collection[str]]:
+    def paths_by_stem(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents, grouped by the stem of their names in lower case."""
         removed_paths = {path for path, is_present in self._presence_by_path.items() if not is_present}
         added_paths = [path for path, is_present in self._presence_by_path.items() if is_present]
@@ -57,11 +57,11 @@ class OverlayFileTree:
         """Return True if the path exists; "" is the root."""
         if not path:
             return True
-        return self._presence_by_path.get(path) is True or self._is_existing_folder(path) is not None
+        return self._presence_by_path.get(path) is True or self._get_folder_flag(path) is not None
 
     def is_folder(self, path: str) -> bool:
         """Return True if the path is a folder or a submodule."""
-        return not path or (not self._presence_by_path.get(path) and self._is_existing_folder(path) is True)
+        return not path or (not self._presence_by_path.get(path) and self._get_folder_flag(path) is True)
 
     def entries(self, folder: str) -> Collection[str]:
         """Return the names in a folder."""
@@ -92,7 +92,7 @@ class OverlayFileTree:
         except LimitExceeded:
             return None
 
-    def _is_existing_folder(self, path: str) -> bool | None:
+    def _get_folder_flag(self, path: str) -> bool | None:
         """Return True for a folder, False for a file, None if the path does not exist. Results are cached."""
         if path not in self._folder_flags:
             self._folder_flags[path] = self._read_folder_flag(path)

@@ -1,8 +1,9 @@
 """Names: the fragments by which links lead to positions in a document.
 
 Names that an author wrote come first: anchors of headings, ids of HTML, footnotes. The fragments that the
-dialect's renderer derives from the headings follow, then Docyard's own addresses, then the addresses
-of earlier versions. A name that occurs more than once leads to its first position, as in a browser.
+dialect's renderer derives from the headings follow, then Docyard's own addresses, then the addresses that
+earlier versions of Docyard assigned. A name that occurs more than once leads to its first position, as in a
+browser.
 
 Headings at any depth of lists and quotations count, and equal headings are numbered over the full document.
 """
@@ -35,7 +36,8 @@ _NUMBERED_ID = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
 def make_github_slug(text: str) -> str:
     """Return the slug of a heading by the rule of the `github-slugger` package; "" for punctuation only."""
     slug = make_heading_slug(text)
-    # The slug of a word contains more than the appended letter; the slug of punctuation does not.
+    # EMPTY_SLUG is also the slug of the word "section". Only text without slug characters has the slug `x`
+    # after an `x` is appended.
     return "" if slug == EMPTY_SLUG and make_heading_slug(f"{text}x") == "x" else slug
 
 
@@ -61,7 +63,7 @@ class UnderscoredIds:
         while name in self._used_ids or not name:
             used_names.append(name)
             name = self._next_ids.get(name) or _increment_number(name)
-        # The used names lead to the new name, so that the next search for them is short.
+        # The next search for one of the used names begins at the new name.
         self._next_ids.update(dict.fromkeys(used_names, name))
         self._used_ids.add(name)
         return name
@@ -90,12 +92,12 @@ _MAY_LEAVE_SPACES = re.compile(r"[<&]|!\[|` | `")
 _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 
 
-class LinkedHeading(NamedTuple):
+class TargetHeading(NamedTuple):
     """A heading at any depth: the byte offset of its line, and its inline Markdown.
 
-    `words` is the Markdown without attribute lists and without an anchor in angle brackets. HTML stays in it,
-    because no renderer displays HTML as text. `text` is the rendered text of `words`, with the spaces next to
-    tags and images, or None if only a parser can find it.
+    `words` is the Markdown without attribute lists and without an anchor in angle brackets. HTML stays in
+    `words`, because no renderer displays HTML as text. `text` is the rendered text of `words`, with the
+    spaces next to tags and images, or None if only a parser can find this text.
     """
 
     offset: int
@@ -109,7 +111,7 @@ class LinkedHeading(NamedTuple):
         return self.words != self.source
 
 
-def read_linked_headings(document: Document) -> Sequence[LinkedHeading]:
+def read_target_headings(document: Document) -> Sequence[TargetHeading]:
     """Return every heading of a document in order, including those in lists and quotations."""
     if not may_have_nested_headings(document.data):
         return [
@@ -128,10 +130,10 @@ def read_linked_headings(document: Document) -> Sequence[LinkedHeading]:
     ]
 
 
-def _make_heading(offset: int, source: str, text: HeadingText, title: str | None) -> LinkedHeading:
+def _make_heading(offset: int, source: str, text: HeadingText, title: str | None) -> TargetHeading:
     has_attribute_list = text.form not in (None, AnchorForm.HTML)
     words = text.prefix + text.title if has_attribute_list else strip_attribute_lists(source)
-    return LinkedHeading(offset, source, words, None if title is None else _restore_spaces(title, words))
+    return TargetHeading(offset, source, words, None if title is None else _restore_spaces(title, words))
 
 
 def _restore_spaces(title: str, words: str) -> str | None:
@@ -144,7 +146,7 @@ def _restore_spaces(title: str, words: str) -> str | None:
 
 
 def derive_fragments(
-    headings: Sequence[LinkedHeading], dialect: Dialect, author_names: set[str]
+    headings: Sequence[TargetHeading], dialect: Dialect, author_names: set[str]
 ) -> Iterable[tuple[str, int]]:
     """Return the fragments that the dialect's renderer makes of headings, each with its byte offset.
 
@@ -167,8 +169,8 @@ def derive_fragments(
             return _derive_mkdocs_fragments(headings, author_names)
 
 
-def derive_brace_fragments(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    """Return the fragments that GitHub makes of headings: there, an anchor in braces is part of the text."""
+def derive_brace_fragments(headings: Sequence[TargetHeading]) -> Iterable[tuple[str, int]]:
+    """Return the fragments that GitHub makes of headings, whose text there includes anchors in braces."""
     if not any(heading.is_anchored for heading in headings):
         return ()
     return _derive_github_fragments(
@@ -176,14 +178,14 @@ def derive_brace_fragments(headings: Sequence[LinkedHeading]) -> Iterable[tuple[
     )
 
 
-def _render_with_braces(heading: LinkedHeading) -> str | None:
+def _render_with_braces(heading: TargetHeading) -> str | None:
     """Return a heading's rendered text with its anchor; None if only a parser can find it."""
     braces = heading.source.removeprefix(heading.words)
     is_plain = not braces or (braces != heading.source and _PLAIN_BRACES.fullmatch(braces))
     return heading.text + braces if heading.text is not None and is_plain else None
 
 
-def _derive_github_fragments(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
+def _derive_github_fragments(headings: Iterable[TargetHeading]) -> Iterable[tuple[str, int]]:
     unique_names = UniqueNames("-", 1)
     return [
         (unique_names.make_unique(make_github_slug(_render_text(heading))), heading.offset)
@@ -192,7 +194,7 @@ def _derive_github_fragments(headings: Iterable[LinkedHeading]) -> Iterable[tupl
 
 
 def _derive_mkdocs_fragments(
-    headings: Iterable[LinkedHeading], author_names: set[str]
+    headings: Iterable[TargetHeading], author_names: set[str]
 ) -> Iterable[tuple[str, int]]:
     headings_with_names = [(_find_own_name(heading, Dialect.MKDOCS), heading) for heading in headings]
     explicit_names = [(name, heading.offset) for name, heading in headings_with_names if name]
@@ -205,7 +207,7 @@ def _derive_mkdocs_fragments(
     return [*explicit_names, *((ids.make_unique(name), offset) for name, offset in slugs)]
 
 
-def _find_own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
+def _find_own_name(heading: TargetHeading, dialect: Dialect) -> str | None:
     """Return the id that a dialect reads from a heading's attribute list or angle brackets; else None."""
     if not heading.is_anchored:
         return None
@@ -214,13 +216,13 @@ def _find_own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
     return text.name if reads_name and text.form is not AnchorForm.HTML else None
 
 
-def _strip_braces(heading: LinkedHeading) -> LinkedHeading:
+def _strip_braces(heading: TargetHeading) -> TargetHeading:
     """Return a heading without the braces that are attributes in Python-Markdown, and text in Docyard."""
     match = _ATTRIBUTES.search(heading.words)
     return heading._replace(words=heading.words[: match.start()], text=None) if match else heading
 
 
-def _render_text(heading: LinkedHeading) -> str:
+def _render_text(heading: TargetHeading) -> str:
     """Return a heading's text as a renderer shows it."""
     if heading.text is not None:
         return heading.text
@@ -260,7 +262,7 @@ DOCUMENT_TARGET = FragmentTarget(0, None)
 
 
 def find_names(document: Document, dialect: Dialect) -> Mapping[str, FragmentTarget]:
-    """Return each name of a document with its target; cached with the document for each dialect."""
+    """Return each name of a document with its target. The result is cached for each dialect."""
     return document.derive(_collect_names, dialect)
 
 
@@ -304,7 +306,7 @@ def _collect_names(document: Document, dialect: Dialect) -> dict[str, FragmentTa
         return FragmentTarget(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
 
     explicit_names = sorted(_find_explicit_names(document), key=lambda item: item[1])
-    headings = read_linked_headings(document)
+    headings = read_target_headings(document)
     author_names = {name for name, _ in explicit_names}
     names: dict[str, FragmentTarget] = {"": DOCUMENT_TARGET, PREAMBLE: DOCUMENT_TARGET}
     for name, offset in (*explicit_names, *derive_fragments(headings, dialect, author_names)):

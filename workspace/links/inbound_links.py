@@ -1,7 +1,7 @@
-"""Search for documents that may link to a path, before it is moved, renamed or removed.
+"""Find the documents that may link to a path, before the path is moved, renamed or removed.
 
-A document that is returned without need only costs time, but a missed document keeps a broken link. So every
-result is a superset of the documents that link to the path.
+A document that is returned without such a link only costs time, but the links of a missed document break. So
+every result is a superset of the documents that link to the path.
 
 `AffectedPaths` are the paths whose links an operation may change. They are computed after every edit, so a
 quick check comes first: most edits change no name in the document.
@@ -65,8 +65,8 @@ _DESTINATION_END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
 _AFTER_FILE = rb"(?=[)>\"'#?\s|\]&%\x80-\xff.\\/]|\Z)"
 _AFTER_FOLDER = rb"(?:" + _SLASH + _DOT + rb"{0,2})*" + _DESTINATION_END
 
-# A destination that consists of dots, or ends in them, leads to a folder without its name. An escaped slash
-# does so too, and a single slash leads to the root.
+# A destination that consists of dots, or ends in dots, leads to a folder without naming the folder. So does
+# an escaped slash. A single slash leads to the root.
 _DOT_DESTINATION = re.compile(
     _TEXT_BEFORE + rb"(?:" + _DOT + rb"|%2f){1,8}" + _SLASH + rb"*" + _DESTINATION_END
 )
@@ -74,7 +74,7 @@ _ROOT_DESTINATION = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _DESTINATIO
 
 
 class InboundLinks(Protocol):
-    """A source of the documents that may link to a path."""
+    """A search for the documents that may link to a path."""
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents of a snapshot that may link to one of these paths, ordered by path.
@@ -85,10 +85,10 @@ class InboundLinks(Protocol):
 
 
 class ScannedInboundLinks:
-    """A source that searches the bytes of every document for the paths' names, without an index.
+    """A search of the bytes of every document for the names of the paths, without an index.
 
-    It reads each document once, at about 100 MB a second. A document that Git cannot read is skipped. A
-    document above the size limit of the workspace, which is never parsed, is returned without a search.
+    The search reads each document once, at about 100 MB a second. A document that Git cannot read is skipped.
+    A document above the size limit of the workspace, which is never parsed, is returned without a search.
     """
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
@@ -227,11 +227,11 @@ _TAG_NAME = re.compile(rb"(?:id|name)[ \t\r\n]*=", re.IGNORECASE)
 
 
 class AffectedPaths(NamedTuple):
-    """The old paths whose links must be checked.
+    """The old paths for which the links that refer to them must be checked.
 
     `vanished_folders` maps folders that disappeared with their last document to the new path of that
-    document, or to None if it was removed. `spellings` are the paths by which a destination may refer to one
-    of the paths.
+    document, or to None if it was removed. `spellings` are the forms in which a destination may contain one
+    of the paths, such as without the suffix.
     """
 
     paths: frozenset[str]
@@ -271,11 +271,11 @@ class AffectedPaths(NamedTuple):
             rules,
         )
 
-    def may_refer(self, link: Link, source: str) -> bool:
-        """Return True if the destination of a link in the document `source` may refer to one of the paths."""
+    def may_refer(self, link: Link, source_path: str) -> bool:
+        """Return True if a link in the document `source_path` may refer to one of the paths."""
         if link.kind is LinkKind.WIKI:
             return True
-        target = read_target(link.destination, source, self.rules)
+        target = read_target(link.destination, source_path, self.rules)
         return target is not None and (
             target.path in self.spellings or target.undecoded_path in self.spellings
         )
@@ -387,4 +387,4 @@ def _find_shadowed_paths(before: Overlay, new_path: str, rules: LinkRules) -> It
         if path != new_path and tree.exists(path):
             yield path
     if rules.wiki:
-        yield from tree.stems.get(strip_suffix(name).lower(), ())
+        yield from tree.paths_by_stem.get(strip_suffix(name).lower(), ())

@@ -1,4 +1,4 @@
-"""Links in inline Markdown, in linear time (CommonMark §6, "An algorithm for parsing").
+"""Find the links in inline Markdown in linear time (CommonMark §6, "An algorithm for parsing").
 
 The reader makes one pass over the marks that affect links: backslashes, code spans, autolinks, HTML and
 brackets. Emphasis is ignored, because brackets take precedence over it.
@@ -47,7 +47,10 @@ class ParsedDestination(NamedTuple):
 
 
 def read_destination(text: str, start: int, end: int) -> ParsedDestination | None:
-    """Return the destination at a position, which must not be white space; None without a destination."""
+    """Return the destination that begins at a position; None if no destination begins there.
+
+    The position must not be white space.
+    """
     if text.startswith("<", start, end):
         match = _ANGLE_DESTINATION.match(text, start, end)
         return ParsedDestination(*match.span(1), Enclosure.ANGLE, match.end()) if match else None
@@ -153,7 +156,10 @@ def read_html(text: str) -> Iterator[LinkSpan | NameSpan]:
 
 
 def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
-    """Yield the link and the names of a tag (a match of `TAG`). Only the first attribute of a name counts."""
+    """Yield the link and the names of a tag (a match of `TAG`).
+
+    Of several attributes with the same name, only the first counts.
+    """
     if not tag[2]:
         return
     element, (start, end) = tag[1].lower(), tag.span()
@@ -185,12 +191,12 @@ _MAX_LABEL_LENGTH = 999
 
 
 class _Opener(NamedTuple):
-    """A bracket that may open a link: its start, the start of its text, and the number of earlier links."""
+    """A bracket that may open a link: its start, the start of its text, and the number of earlier results."""
 
     start: int
     text_start: int
     is_image: bool
-    link_count: int
+    result_count: int
 
 
 def read_inline(
@@ -237,7 +243,7 @@ class _InlineReader:
                 case "`":
                     position = self._read_code_span(start, position)
                 case "<":
-                    position = self._read_angle(start)
+                    position = self._read_angle_bracket(start)
                 case "]":
                     position = self._read_closing_bracket(start)
                 case "[" | "!":
@@ -254,7 +260,7 @@ class _InlineReader:
         index = bisect_left(runs, ticks_end)
         return runs[index] + ticks_end - start if index < len(runs) else ticks_end
 
-    def _read_angle(self, start: int) -> int:
+    def _read_angle_bracket(self, start: int) -> int:
         """Return the position after an autolink or raw HTML, or after `<`."""
         text, end = self._text, self._end
         if link := _AUTOLINK.match(text, start, end):
@@ -310,7 +316,7 @@ class _InlineReader:
             return position + 1
         if opener.is_image:
             # Links in an image's description are plain text.
-            del self._results[opener.link_count :]
+            del self._results[opener.result_count :]
         else:
             self._inactive_count = len(self._openers)
         self._results.append(link)

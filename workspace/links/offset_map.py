@@ -88,7 +88,7 @@ class OffsetMap:
         return cls((), path_map={path: path})
 
     def compose(self, later: OffsetMap) -> OffsetMap:
-        """Return the map of this operation and a later one, which must not have moved a document."""
+        """Return the map of this operation followed by a later one, which must not move a document."""
         preserved_spans = [
             part for span in self.preserved_spans for part in later._find_preserved_parts(span)
         ]
@@ -242,9 +242,10 @@ class OffsetMap:
 def match_same_headings(
     before: Document, after: Document, splices: Iterable[Splice]
 ) -> Mapping[Offset, Offset]:
-    """Map the headings that an edit rewrote to the new headings with the same addresses, by offset.
+    """Return the new offset of each heading that an edit rewrote, by its old offset.
 
-    Only an address that names exactly one section before and after the edit counts.
+    A new heading matches if it has the same address, and the address names exactly one section before and
+    after the edit.
     """
     new_headings: dict[Offset, Offset] = {}
     starts = [section.heading_start for section in before.sections]

@@ -1,6 +1,6 @@
-"""Resolution of links: the file and the position in it that a link leads to.
+"""Resolve links: find the file, and the position in the file, that a link leads to.
 
-`read_target` reads a destination without any access to files. `resolve` looks up its target in a tree of
+`read_target` reads a destination without any access to files. `resolve` looks up the target in a tree of
 files.
 
 Wiki links are `[[Page]]`, `[[folder/Page#Heading]]`, `[[#Heading]]`; they have no escapes.
@@ -60,7 +60,7 @@ class Target(NamedTuple):
 
 
 class DestinationParts(NamedTuple):
-    """The parts of a destination: path, query with its `?`, fragment with its `#`; none is decoded."""
+    """The undecoded parts of a destination: the path, the query with its `?`, the fragment with its `#`."""
 
     path: str
     query: str
@@ -69,8 +69,8 @@ class DestinationParts(NamedTuple):
 
 def split_destination(destination: str) -> DestinationParts:
     """Return a destination's path, query and fragment (RFC 3986 §3)."""
-    before_fragment, hash_mark, fragment = destination.partition("#")
-    path, question_mark, query = before_fragment.partition("?")
+    path_and_query, hash_mark, fragment = destination.partition("#")
+    path, question_mark, query = path_and_query.partition("?")
     return DestinationParts(path, question_mark + query, hash_mark + fragment)
 
 
@@ -79,8 +79,8 @@ def is_external(destination: str) -> bool:
     return destination.startswith("//") or _SCHEME.match(destination) is not None
 
 
-def read_target(destination: str, source: str, rules: LinkRules) -> Target | None:
-    """Return the target of a destination in the document `source`; None for an external one.
+def read_target(destination: str, source_path: str, rules: LinkRules) -> Target | None:
+    """Return the target of a destination in the document `source_path`; None for an external one.
 
     A path with a leading slash is relative to `rules.root`, another path to the document's folder. An empty
     path means the document itself. Escapes that are not UTF-8 stay as they are.
@@ -93,9 +93,9 @@ def read_target(destination: str, source: str, rules: LinkRules) -> Target | Non
     raw_path, _, fragment_part = split_destination(destination)
     fragment = unquote(fragment_part[1:]) if fragment_part else None
     if not raw_path:
-        return Target(source, fragment)
+        return Target(source_path, fragment)
     decoded_path = _decode_path(raw_path)
-    base = rules.root if raw_path.startswith("/") else source.rpartition("/")[0]
+    base = rules.root if raw_path.startswith("/") else source_path.rpartition("/")[0]
     path = join_path(base, decoded_path)
     if rules.ignore and (rules.ignores(raw_path.removeprefix("./")) or (path and rules.ignores(path))):
         return None
@@ -202,7 +202,7 @@ class FileTree(Protocol):
         ...
 
     @property
-    def stems(self) -> Mapping[str, Collection[str]]:
+    def paths_by_stem(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents, grouped by the stem of their names in lower case."""
         ...
 
@@ -223,18 +223,18 @@ class FileTree(Protocol):
         ...
 
 
-def resolve(tree: FileTree, source: str, link: Link) -> ResolvedLink:
-    """Return the result of resolving a link of the document `source`."""
+def resolve(tree: FileTree, source_path: str, link: Link) -> ResolvedLink:
+    """Return the result of resolving a link of the document `source_path`."""
     if link.kind is LinkKind.AUTOLINK:
         return ResolvedLink(LinkStatus.EXTERNAL, None)
     if link.kind is LinkKind.WIKI:
-        return resolve_wiki(tree, source, link.destination)
-    target = read_target(link.destination, source, tree.rules)
+        return resolve_wiki(tree, source_path, link.destination)
+    target = read_target(link.destination, source_path, tree.rules)
     if target is None:
         return ResolvedLink(LinkStatus.EXTERNAL, None)
     if target.is_outside:
         return ResolvedLink(LinkStatus.OUTSIDE, target)
-    path = source if target.path == source and not target.is_folder else find_path(tree, target)
+    path = source_path if target.path == source_path and not target.is_folder else find_path(tree, target)
     if path is None:
         return ResolvedLink(LinkStatus.MISSING_FILE, target)
     if _SOURCE_VIEW_QUERY in link.destination and _shows_lines(link.destination):
@@ -291,8 +291,8 @@ def _find_with_suffix(tree: FileTree, path: str) -> str | None:
     return next((document for document in candidates if tree.exists(document)), None)
 
 
-def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
-    """Return the result of resolving a wiki link of the document `source`.
+def resolve_wiki(tree: FileTree, source_path: str, destination: str) -> ResolvedLink:
+    """Return the result of resolving a wiki link of the document `source_path`.
 
     The page in a link is a path relative to the document's folder or to the root, with or without its suffix.
     If no such file exists, the page is the only document of this name, in any letter case. Of several
@@ -301,7 +301,7 @@ def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
     page, separator, headings = destination.partition("#")
     page = page.strip()
     heading = headings.rpartition("#")[2].strip() if separator else None
-    path = source if not page else find_page(tree, source, page)
+    path = source_path if not page else find_page(tree, source_path, page)
     if path is None:
         return ResolvedLink(LinkStatus.MISSING_FILE, Target(page.strip("/"), heading))
     target = Target(path, heading)
@@ -316,21 +316,21 @@ def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
     )
 
 
-def find_page(tree: FileTree, source: str, page: str) -> str | None:
+def find_page(tree: FileTree, source_path: str, page: str) -> str | None:
     """Return the file of a page; None if no such file and no single document of this name exists."""
-    for path in iterate_page_paths(source, page, tree.rules.root):
+    for path in iterate_page_paths(source_path, page, tree.rules.root):
         if tree.exists(path) and not tree.is_folder(path):
             return path
-    matches = tree.stems.get(_extract_stem(page).lower(), ())
+    matches = tree.paths_by_stem.get(_extract_stem(page).lower(), ())
     folder = page.rpartition("/")[0].strip("/").lower()
     if folder:
         matches = [path for path in matches if f"/{path.lower()}".rpartition("/")[0].endswith(f"/{folder}")]
     return next(iter(matches)) if len(matches) == 1 else None
 
 
-def iterate_page_paths(source: str, page: str, root: str) -> Iterator[str]:
+def iterate_page_paths(source_path: str, page: str, root: str) -> Iterator[str]:
     """Yield the paths that a page may refer to, in the order of the search."""
-    for base in (source.rpartition("/")[0], root):
+    for base in (source_path.rpartition("/")[0], root):
         path = join_path(base, page)
         if path:
             yield from (path, *(path + suffix for suffix in DOCUMENT_SUFFIXES))
@@ -361,7 +361,7 @@ def _fold_title(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-def format_wiki_destination(link: Link, source: str, target: Target, tree: FileTree) -> str:
+def format_wiki_destination(link: Link, source_path: str, target: Target, tree: FileTree) -> str:
     """Return a wiki link's destination for a target: a unique name if the old link had a name, else a path.
 
     Wiki links have no escapes, so a name with brackets or bars cannot be written. For such a name, the old
@@ -378,7 +378,7 @@ def format_wiki_destination(link: Link, source: str, target: Target, tree: FileT
     inner_path = path.removeprefix(f"{tree.rules.root}/") if tree.rules.root else path
     candidates = [inner_path, name, target.path] if "/" in page else [name, inner_path, target.path]
     for candidate in candidates if page.strip() else ["", *candidates]:
-        resolved_link = resolve_wiki(tree, source, candidate + fragment_part)
+        resolved_link = resolve_wiki(tree, source_path, candidate + fragment_part)
         if resolved_link.path == target.path and not set(candidate + fragment_part) & set("[]|\n"):
             return candidate + fragment_part
     return link.destination
@@ -394,7 +394,7 @@ _MIN_SIMILARITY = 0.75
 
 
 def suggest_destination(tree: FileTree, resolved_link: ResolvedLink) -> str | None:
-    """Return the existing path or fragment most similar to that of a broken link; None if none is similar.
+    """Return the existing path or fragment that is most similar to that of a broken link, or None.
 
     A path is relative to the repository's root, like `Target.path`. Names in the same folder that differ only
     in letter case come first. Documents of the same name in other folders follow, then similar names in the
@@ -426,7 +426,7 @@ def _suggest_path(tree: FileTree, path: str) -> str | None:
             return f"{folder}/{equal_names[0]}" if folder else equal_names[0]
     same_name_paths = [
         candidate
-        for candidate in tree.stems.get(name.rpartition(".")[0].lower() or name.lower(), ())
+        for candidate in tree.paths_by_stem.get(name.rpartition(".")[0].lower() or name.lower(), ())
         if candidate.rpartition("/")[2].lower() == name.lower()
     ]
     if same_name_paths:
@@ -459,7 +459,10 @@ def _count_shared_folders(path: str, other_path: str) -> int:
 
 
 def _find_similar_name(word: str, names: Iterable[str]) -> str | None:
-    """Return the name most similar to a word; of many names, only those with its first letters count."""
+    """Return the name most similar to a word, or None.
+
+    If there are many names, only those that begin with the word's first letters are compared.
+    """
     candidates = [name for name in names if name]
     equal_name = next((name for name in candidates if name.lower() == word.lower()), None)
     if equal_name is not None:

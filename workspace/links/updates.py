@@ -1,4 +1,4 @@
-"""Link updates of a batch after one of its operations.
+"""Update links after one operation of a batch.
 
 A link refers to a position. If the operation preserved that position, the link must still lead to it. If the
 link would lead elsewhere, its destination is rewritten, and no other byte changes.
@@ -58,7 +58,7 @@ class AnchoredDocuments(NamedTuple):
 def add_anchors(
     overlay: Overlay, headings_without_name: Mapping[str, Iterable[int]], offset_map: OffsetMap
 ) -> tuple[AnchoredDocuments, OffsetMap]:
-    """Add anchors to headings, and return the changed documents and the offset map that includes them.
+    """Add anchors to headings, and return the changed documents and an offset map that includes the anchors.
 
     `headings_without_name` maps each path to the offsets of the lines of headings. A heading is skipped if
     its anchor would lead elsewhere or cannot be written.
@@ -216,27 +216,27 @@ class _LinkRewriter:
         # The offsets of the lines of headings that links refer to but that have no name, by path.
         self.headings_without_name: dict[str, set[int]] = {}
 
-    def check_document(self, source: str) -> None:
+    def check_document(self, source_path: str) -> None:
         """Check the links of an old document at their new positions, and collect the necessary changes."""
         try:
-            document = self._before.find(source)
+            document = self._before.find(source_path)
         except LimitExceeded:
-            self._unread_paths.append(source)
+            self._unread_paths.append(source_path)
             return
-        if document is None or self._offset_map.find_new_path(source) is None:
+        if document is None or self._offset_map.find_new_path(source_path) is None:
             return
         old_results: dict[tuple[str, bool], ResolvedLink] = {}
         links_by_path: dict[str, Mapping[int, Link]] = {}
         for link, position in self._list_links_with_positions(document):
-            if position[0] == source and not self._affected_paths.may_refer(link, source):
+            if position[0] == source_path and not self._affected_paths.may_refer(link, source_path):
                 continue
             result_key = link.destination, link.kind is LinkKind.WIKI
             if result_key not in old_results:
-                old_results[result_key] = resolve(self._old_tree, source, link)
+                old_results[result_key] = resolve(self._old_tree, source_path, link)
             old_result = old_results[result_key]
             if old_result.status is not LinkStatus.OK or old_result.path is None:
                 continue
-            if old_result.path not in self._affected_paths.paths and position[0] == source:
+            if old_result.path not in self._affected_paths.paths and position[0] == source_path:
                 continue
             if position[0] not in links_by_path:
                 links_by_path[position[0]] = self._map_links_by_offset(position[0], document)
@@ -272,13 +272,13 @@ class _LinkRewriter:
             for copy_position in copies.get(link.destination_start, ()):
                 yield link, copy_position
 
-    def _find_new_position(self, source: str, link: Link) -> tuple[str, int] | None:
+    def _find_new_position(self, source_path: str, link: Link) -> tuple[str, int] | None:
         """Return the new position of a link's destination, if it was preserved."""
         start, end = link.destination_start, link.destination_end
         if start < end:
-            return self._offset_map.map_span(source, start, end)
+            return self._offset_map.map_span(source_path, start, end)
         # An empty destination has the position after the byte before it.
-        previous_byte = self._offset_map.map_offset(source, start - 1)
+        previous_byte = self._offset_map.map_offset(source_path, start - 1)
         return None if previous_byte is None else (previous_byte[0], previous_byte[1] + 1)
 
     def _map_links_by_offset(self, path: str, old_document: Document) -> Mapping[int, Link]:
@@ -286,20 +286,21 @@ class _LinkRewriter:
         document = self._after.find(path)
         if document is None:
             return {}
-        source = old_document if old_document.data == document.data else document
-        links = read_cached_links(source, wiki=self._rules.wiki).links
+        # The links of the old document are cached already.
+        equal_document = old_document if old_document.data == document.data else document
+        links = read_cached_links(equal_document, wiki=self._rules.wiki).links
         return {link.destination_start: link for link in links if link.kind is not LinkKind.REFERENCE}
 
-    def _update_link(self, old_result: ResolvedLink, source: str, link: Link) -> None:
+    def _update_link(self, old_result: ResolvedLink, source_path: str, link: Link) -> None:
         """Rewrite the destination of a link if the link leads elsewhere now."""
-        key = source, link.destination, link.kind
+        key = source_path, link.destination, link.kind
         if key not in self._resolved_links:
-            self._resolved_links[key] = resolve(self._new_tree, source, link)
+            self._resolved_links[key] = resolve(self._new_tree, source_path, link)
         new_result = self._resolved_links[key]
         intended_target = self._find_intended_target(old_result)
         if intended_target is None:
             if not self._leads_to_new_text(new_result):
-                self._broken_links.append(self._describe_broken_link(source, link))
+                self._broken_links.append(self._describe_broken_link(source_path, link))
             return
         if (
             new_result.status is LinkStatus.OK
@@ -309,19 +310,19 @@ class _LinkRewriter:
             return
         target = self._choose_target(old_result, intended_target, link)
         if target is None:
-            self._misdirected_links.append(self._describe_broken_link(source, link))
+            self._misdirected_links.append(self._describe_broken_link(source_path, link))
             if intended_target.offset is not None:
                 self.headings_without_name.setdefault(intended_target.path, set()).add(intended_target.offset)
             return
         format_key = (*key, target, link.enclosure)
         if format_key not in self._formatted_destinations:
             self._formatted_destinations[format_key] = format_destination(
-                link, source, target, self._new_tree
+                link, source_path, target, self._new_tree
             )
         splice = Splice(
             link.destination_start, link.destination_end, self._formatted_destinations[format_key]
         )
-        self._splices.setdefault(source, []).append((splice, link))
+        self._splices.setdefault(source_path, []).append((splice, link))
 
     def _find_intended_target(self, old_result: ResolvedLink) -> _IntendedTarget | None:
         """Return the new location of a link's old target; None if it was removed."""
@@ -372,8 +373,8 @@ class _LinkRewriter:
         name = choose_name(document, intended_target.offset, fragment, self._rules.dialect)
         return None if name is None else Target(intended_target.path, name)
 
-    def _describe_broken_link(self, source: str, link: Link) -> BrokenLink:
-        document = self._after.document(source)
+    def _describe_broken_link(self, source_path: str, link: Link) -> BrokenLink:
+        document = self._after.document(source_path)
         return describe_broken_link(document, link)
 
     def write_destinations(self) -> LinkUpdates:

@@ -62,8 +62,8 @@ class HeadingText(NamedTuple):
 class _Tail(NamedTuple):
     """The end of a heading after its title: attribute lists, then perhaps an anchor in angle brackets.
 
-    `end` is the end of the title. `derived_span` is the span of an anchor that an earlier version wrote after
-    an author's id, or None. That version read the attribute list as part of the title.
+    `end` is the end of the title. `derived_span` is the span of an anchor that an earlier version of Docyard
+    wrote after an author's id, or None. That version read the attribute list as part of the title.
     """
 
     end: int
@@ -111,10 +111,11 @@ def strip_attribute_lists(source: str) -> str:
 
 
 def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
-    """Return the anchor that an earlier version derived from an author's attribute list, and its span.
+    """Return an anchor that an earlier version of Docyard derived from an attribute list, and its span.
 
-    In `First steps { #first-steps } {#first-steps--first-steps-}` that version read the list as text, and
-    wrote the address derived from it as a second anchor. The span includes the space before the anchor.
+    In `First steps { #first-steps } {#first-steps--first-steps-}` that version read the first list as text,
+    and wrote the address derived from the text as a second anchor. The span includes the space before the
+    anchor. Return None if there is no such anchor.
     """
     source = source.rstrip()
     if not source.endswith(("}", ">")):
@@ -134,7 +135,7 @@ def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
 
 def find_name_spans(source: str) -> list[tuple[int, int]]:
     """Return the span [start, end) of each id in the attribute lists or angle brackets that end a heading."""
-    angle_match = _match_angle(source)
+    angle_match = _match_angle_anchor(source)
     end = len(source[: angle_match.start()].rstrip(" \t")) if angle_match else len(source)
     spans = [(name.start, name.end) for item in find_trailing_lists(source[:end]) for name in item.names]
     return [*spans, angle_match.span("name")] if angle_match else spans
@@ -142,7 +143,7 @@ def find_name_spans(source: str) -> list[tuple[int, int]]:
 
 def _read_tail(source: str) -> _Tail:
     end = len(source)
-    angle_match = _match_angle(source)
+    angle_match = _match_angle_anchor(source)
     if angle_match:
         end = len(source[: angle_match.start()].rstrip(" \t"))
     lists = find_trailing_lists(source[:end])
@@ -180,7 +181,7 @@ def _read_tail(source: str) -> _Tail:
     return _Tail(end, last_anchor and last_anchor[0], last_anchor and last_anchor[1], tuple(all_names), None)
 
 
-def _match_angle(source: str) -> re.Match[str] | None:
+def _match_angle_anchor(source: str) -> re.Match[str] | None:
     start = source.rfind("<#")
     match = _ANGLE_ANCHOR.fullmatch(source, start) if start >= 0 else None
     return match if match and not is_escaped(source, start) else None
@@ -203,7 +204,7 @@ def _is_derived(name: str, lists: str) -> bool:
 def split_html(text: str) -> tuple[str, str, str]:
     """Split a text into the HTML anchors before it, the text, and the anchors after it.
 
-    An anchor within the text counts as before it.
+    An anchor within the text is returned with the anchors before the text.
     """
     tags = []
     if len(text) <= _MAX_HEADING_LENGTH and _HTML_ANCHOR.search(text):
@@ -279,5 +280,8 @@ def write_heading(title: str, name: str, form: AnchorForm) -> str:
 
 
 def _escape_closing_marks(title: str, *, is_last: bool) -> str:
-    """Return a title with a backslash before #s that would close the heading (CommonMark §4.2)."""
+    """Return a title with a backslash before #s that would close the heading (CommonMark §4.2).
+
+    `is_last` is True if nothing follows the title in the heading.
+    """
     return re.sub(r"(^|[ \t])(#+)$" if is_last else r"(^|[ \t])(#{2,})$", r"\1\\\2", title)

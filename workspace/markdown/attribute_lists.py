@@ -134,7 +134,7 @@ def _read_list_before(source: str, end: int) -> AttributeList | None:
 
 
 def _may_open_list(source: str, start: int) -> bool:
-    """Return True if a list can begin at a brace after this text."""
+    """Return True if a list can begin at the brace at `start`, by the character before the brace."""
     if not start:
         return True
     character_before = source[start - 1]

@@ -1,4 +1,4 @@
-"""The names of markdown-it-py that Docyard uses at run time, imported in one order.
+"""The classes and functions of markdown-it-py that Docyard uses at run time, imported in one order.
 
 If one thread imports the package while another imports one of its modules, each waits for the other, and
 Python ends the wait with an ImportError. So only this module imports the package, before its modules.

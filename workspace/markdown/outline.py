@@ -95,7 +95,10 @@ def may_have_nested_headings(data: bytes) -> bool:
 
 
 def _list_headings(tokens: Sequence[Token], max_depth: int | None = None) -> Iterator[Heading]:
-    """Yield the headings among tokens; at most `max_depth` blocks enclose a heading, unless it is None."""
+    """Yield the headings among tokens, without those that more than `max_depth` blocks enclose.
+
+    If `max_depth` is None, yield all headings.
+    """
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.map and (max_depth is None or token.level <= max_depth):
             (line, end), source = token.map, tokens[position + 1].content
@@ -157,7 +160,7 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
 
 
 def detect_html_block_kind(line: str) -> int:
-    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6); 0 if none.
+    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6), else 0.
 
     The line is passed without its indentation.
     """

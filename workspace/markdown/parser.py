@@ -1,4 +1,4 @@
-"""The library's block parser, with limits on the number and the depth of blocks.
+"""The block parser of markdown-it-py, with limits on the number and the depth of blocks.
 
 The limits bound the time and the memory that one text can use.
 """
@@ -86,7 +86,10 @@ def _get_parser(*, front_matter: bool) -> MarkdownIt:
 
 
 def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:
-    """Return a parser of CommonMark's blocks without inline Markdown; `state` is a bounded state class."""
+    """Return a parser of CommonMark's blocks without inline Markdown.
+
+    `state` is a subclass of the class that `make_bounded_state` returns, or None for that class.
+    """
     # Imported late, because a server can answer its first calls without parsing a document.
     from mdit_py_plugins.front_matter import front_matter_plugin
 

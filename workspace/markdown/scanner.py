@@ -57,6 +57,8 @@ _LIST_MARKER = re.compile(rb"\n {0,3}%b(?=[ \t\n])" % LIST_MARKER_BYTES)
 
 # A block after a blank line that is not indented enough to be in a list, and that begins no list.
 _TOP_BLOCK = re.compile(rb"\n[ \t]*(?=\n ?(?!%b[ \t\n])[^ \t\n])" % LIST_MARKER_BYTES)
+
+# A line that ends the list around a block, by the block's indentation in columns.
 _LEAVES_LIST = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]")}
 
 # Line starts that always belong to a paragraph: at the top level, and in list items and quotations.
@@ -87,9 +89,9 @@ def find_headings(text: bytes, top_level_end: int) -> Iterator[tuple[Heading, in
 class _TopLevelScan:
     """A scan of the blocks at the top level of a text. All its positions are line ends.
 
-    `top_level_end` is the end of the last block that is certainly at the top level, `html_scan_end` that of
-    the lines scanned for HTML, and `list_scan_end` that of the lines scanned for lists. These positions only
-    increase, so the scan takes linear time.
+    `_top_level_end` is the end of the last block that is certainly at the top level. `_html_scan_end` is the
+    end of the lines scanned for HTML, and `_list_scan_end` the end of the lines scanned for lists. These
+    positions only increase, so the scan takes linear time.
     """
 
     __slots__ = ("_has_open_list", "_html_scan_end", "_list_scan_end", "_text", "_top_level_end")
@@ -130,10 +132,10 @@ class _TopLevelScan:
 
     def _read_atx(self, match: re.Match[bytes], end: int) -> tuple[int, int, str]:
         """Return the level, the start and the text of an ATX heading that ends at `end`."""
-        start, (first, mark) = match.start(), match.span(_HEADING_GROUP)
-        if first - start > _MAX_UNINDENTED_OFFSET and self._may_be_in_list(start):
+        start, (marks_start, marks_end) = match.start(), match.span(_HEADING_GROUP)
+        if marks_start - start > _MAX_UNINDENTED_OFFSET and self._may_be_in_list(start):
             raise NeedsFullParse
-        return mark - first, start, _strip_closing_marks(self._text[mark:end])
+        return marks_end - marks_start, start, _strip_closing_marks(self._text[marks_end:end])
 
     def _read_setext(
         self, match: re.Match[bytes], end: int, is_below_text: bool
@@ -142,12 +144,13 @@ class _TopLevelScan:
 
         Return None for a thematic break or text.
         """
-        start, (first, last) = match.start(), match.span(_UNDERLINE_GROUP)
-        is_equals, is_unindented = self._text[first] == _EQUALS, first - start <= _MAX_UNINDENTED_OFFSET
+        start, (marks_start, marks_end) = match.start(), match.span(_UNDERLINE_GROUP)
+        is_equals = self._text[marks_start] == _EQUALS
+        is_unindented = marks_start - start <= _MAX_UNINDENTED_OFFSET
         paragraph = self._find_paragraph(start, is_unindented) if is_below_text else None
         if paragraph is not None:
             return 1 if is_equals else 2, paragraph, _decode(self._text[paragraph:start])
-        if is_unindented and not is_equals and last - first > 2:
+        if is_unindented and not is_equals and marks_end - marks_start > 2:
             self._top_level_end = end
         self._html_scan_end = start
         return None
@@ -155,26 +158,27 @@ class _TopLevelScan:
     def _skip_block(self, match: re.Match[bytes], end: int) -> int:
         """Return the end of the fence or the HTML that begins on the line that ends at `end`."""
         text, start = self._text, match.start()
-        first, last = match.span(match.lastindex or 0)
+        marks_start, marks_end = match.span(match.lastindex or 0)
         if match.lastindex == _FENCE_GROUP:
-            closing = _compile_closing_fence(text[first : first + 1], last - first).search(text, end)
+            mark = text[marks_start : marks_start + 1]
+            closing = _compile_closing_fence(mark, marks_end - marks_start).search(text, end)
         else:
-            kind = detect_html_block_kind(_decode(text[first:end]))
+            kind = detect_html_block_kind(_decode(text[marks_start:end]))
             if kind not in _HTML_ENDS:
                 self._html_scan_end = start
                 return end
-            closing = _HTML_ENDS[kind].search(text, first)
+            closing = _HTML_ENDS[kind].search(text, marks_start)
         block_end = text.index(b"\n", closing.end()) if closing else len(text) - 1
-        if first - start <= _MAX_UNINDENTED_OFFSET or not self._may_be_in_list(start):
+        if marks_start - start <= _MAX_UNINDENTED_OFFSET or not self._may_be_in_list(start):
             self._top_level_end = block_end
         # The block may be in a list. It has the same end unless a line before that end leaves the list.
-        elif _LEAVES_LIST[first - start - 1].search(text, end, block_end):
+        elif _LEAVES_LIST[marks_start - start - 1].search(text, end, block_end):
             raise NeedsFullParse
         self._html_scan_end = block_end
         return block_end
 
     def _find_lines_above(self, start: int) -> tuple[int, bool]:
-        """Return the start of the lines above `start` up to a blank line, and True if none is missing."""
+        """Return the start of the lines between a blank line and `start`, and False if lines are missing."""
         floor = max(self._top_level_end, self._html_scan_end)
         blank_line = self._text.rfind(b"\n\n", floor, start)
         return (floor, floor == self._top_level_end) if blank_line < 0 else (blank_line + 1, True)
@@ -208,12 +212,12 @@ class _TopLevelScan:
         position, is_complete = self._find_lines_above(start)
         if not is_complete:
             raise NeedsFullParse
-        first, is_contained = None, False
+        paragraph_start, is_contained = None, False
         while position < start:
             if _BLANK_LINE.match(text, position):
-                first = None
-            elif first is None:
-                first, is_contained = position, _FIRST_LINE.match(text, position) is None
+                paragraph_start = None
+            elif paragraph_start is None:
+                paragraph_start, is_contained = position, _FIRST_LINE.match(text, position) is None
                 if is_contained and not _FIRST_CONTAINED.match(text, position):
                     raise NeedsFullParse
             elif not (
@@ -221,8 +225,8 @@ class _TopLevelScan:
             ):
                 raise NeedsFullParse
             position = text.index(b"\n", position + 1)
-        if first is None or not is_contained:
-            return first
+        if paragraph_start is None or not is_contained:
+            return paragraph_start
         if not is_unindented:
             raise NeedsFullParse
         return None
@@ -281,9 +285,9 @@ class ScannedHeadings(NamedTuple):
 
 def scan_headings(data: bytes) -> ScannedHeadings | None:
     """Return the headings of a document; None if the document needs a full parse."""
-    first = len(BOM) if data.startswith(BOM) else 0
+    text_start = len(BOM) if data.startswith(BOM) else 0
     # With line ends before the first line and after the last line, one expression matches every line.
-    text = b"\n" + data[first:] + b"\n"
+    text = b"\n" + data[text_start:] + b"\n"
     shift = 0
     if b"\r" in text:
         if not data.count(b"\r\n") == data.count(b"\n") == data.count(b"\r"):
@@ -301,16 +305,19 @@ def scan_headings(data: bytes) -> ScannedHeadings | None:
         for heading, start, end in find_headings(text, top_level_end):
             headings.append(heading)
             spans.append(
-                (first + start + shift * heading.line, min(first + end + shift * heading.end, len(data)))
+                (
+                    text_start + start + shift * heading.line,
+                    min(text_start + end + shift * heading.end, len(data)),
+                )
             )
     except NeedsFullParse:
         return None
     return ScannedHeadings(
-        front_matter=(first + opening + shift, first + closing + shift * (front_matter_lines - 1))
+        front_matter=(text_start + opening + shift, text_start + closing + shift * (front_matter_lines - 1))
         if front_matter_lines
         else (0, 0),
         front_matter_lines=front_matter_lines,
-        body_start=min(first + top_level_end + shift * front_matter_lines, len(data)),
+        body_start=min(text_start + top_level_end + shift * front_matter_lines, len(data)),
         line_count=text.count(b"\n", 1, len(text) - 1) + (text[-2:-1] != b"\n"),
         headings=headings,
         spans=spans,

@@ -47,7 +47,7 @@ def make_heading_slug(text: str) -> str:
 
 
 class UniqueNames:
-    """A generator of unique names, by a mark and a number: `errors`, `errors-1`, `errors-2`.
+    """A generator of unique names, which appends a mark and a number: `errors`, `errors-1`, `errors-2`.
 
     The next number of each name is stored, so that n equal names take n steps, not n².
     """

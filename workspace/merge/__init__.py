@@ -9,7 +9,7 @@ documents.py        the three-way merge of a document: section by section, key b
 front_matter.py     the merge of front matter
 order.py            the merge of the order of three sequences
 resolutions.py      new content that resolves a conflict, fitted to the position of its unit
-sections.py         the three versions of a document by sections, whose ids are equal in all of them
+sections.py         the sections of the three versions of a document, with common ids
 trees.py            the three-way merge of trees, file by file
 file_tree.py        the files after a merge, for resolving links before a commit
 """

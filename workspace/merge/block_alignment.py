@@ -52,7 +52,7 @@ class TextBlock(NamedTuple):
 
     @property
     def label(self) -> bytes | None:
-        """The normalized label of a link definition or footnote."""
+        """The normalized label of a link definition or footnote; None for other blocks."""
         match = None if self.is_item else DEFINITION.match(self.text)
         return normalize_label(match) if match else None
 
@@ -286,7 +286,7 @@ def _pair_gap(
 
 
 def _count_words(block: TextBlock) -> Counter[bytes]:
-    """Return the words of a block with their counts, without the number of an item."""
+    """Return the words of a block with their counts; the number of a list item is not a word."""
     return Counter(_WORD.findall(block.text if block.item_text is None else block.item_text))
 
 

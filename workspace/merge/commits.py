@@ -85,13 +85,15 @@ def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merg
         old: new for old, new in first_merge.moved_paths.items() if not {old, new} & disputed_paths
     }
     resolved_units = [item for item in first_merge.resolved_units if item[0] not in disputed_paths]
-    sources = {path: paths for path, paths in first_merge.sources.items() if path not in disputed_paths}
+    version_paths = {
+        path: paths for path, paths in first_merge.version_paths.items() if path not in disputed_paths
+    }
     return first_merge._replace(
         changes=changes,
         conflicts=tuple(sorted((*conflicts, *file_conflicts.conflicts), key=lambda conflict: conflict.path)),
         moved_paths=moved_paths,
         resolved_units=(*resolved_units, *file_conflicts.resolved_units),
-        sources=sources,
+        version_paths=version_paths,
     )
 
 

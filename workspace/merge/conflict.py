@@ -1,6 +1,6 @@
 """The conflicts of a merge as data, their resolutions, and the merge of one value.
 
-A person or a client resolves a conflict. If one side changed a value, the merge takes the value of this side.
+A person or a client resolves a conflict. If only one side changed a value, the merge takes that side's value.
 """
 
 from __future__ import annotations
@@ -158,7 +158,10 @@ class Conflicts:
         return len(self._unresolved), len(self._resolved)
 
     def truncate(self, counts: tuple[int, int]) -> None:
-        """Remove the conflicts added since `count`, if a unit that contains their units is in conflict."""
+        """Remove the conflicts added since `count` returned `counts`.
+
+        Call this method if a larger unit, which contains their units, is in conflict instead.
+        """
         while len(self._unresolved) > counts[0]:
             self._unresolved.popitem()
         while len(self._resolved) > counts[1]:

@@ -134,11 +134,12 @@ def _merge_front_matter(
 
     Return None if front matter cannot be split into keys.
     """
-    heads = [extract_front_matter(document) for document in documents]
-    if all(head == heads[0] for head in heads):
-        return heads[0]
+    front_matters = [extract_front_matter(document) for document in documents]
+    if all(front_matter == front_matters[0] for front_matter in front_matters):
+        return front_matters[0]
     splits = [
-        split_key_lines(head) for head in (*heads, extract_front_matter(ours), extract_front_matter(theirs))
+        split_key_lines(front_matter)
+        for front_matter in (*front_matters, extract_front_matter(ours), extract_front_matter(theirs))
     ]
     valid_splits = [lines for lines in splits if lines]
     if len(valid_splits) != len(splits):

@@ -76,7 +76,7 @@ def preserves_all_lines(
     Its count may then be any number between the counts of the versions.
     """
     base_counts, our_counts, their_counts, merged_counts = (
-        _list_lines(document) for document in (base, ours, theirs, merged_document)
+        _count_lines(document) for document in (base, ours, theirs, merged_document)
     )
     common_counts = base_counts & our_counts & their_counts & merged_counts
     base_counts, our_counts, their_counts, merged_counts = (
@@ -95,7 +95,7 @@ def preserves_all_lines(
     return True
 
 
-def _list_lines(document: Document | None) -> Counter[bytes]:
+def _count_lines(document: Document | None) -> Counter[bytes]:
     """Return the lines of a document below its front matter, with their counts."""
     if document is None:
         return Counter()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MergedFileTree:
-    """The files of ours with the changes of a merge, and the settings of ours."""
+    """The files of ours after the changes of a merge. The settings are those of ours."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
@@ -44,7 +44,7 @@ class MergedFileTree:
         return self._ours.config.links
 
     @cached_property
-    def stems(self) -> Mapping[str, Collection[str]]:
+    def paths_by_stem(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents, grouped by the stem of their names in lower case."""
         changed_paths = {path for path in self._merge.changes if self._is_document(path)}
         return group_by_stem((self._ours.documents.keys() - self._removed_paths) | changed_paths)

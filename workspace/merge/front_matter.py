@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from workspace.merge.conflict import Clash, Conflicts
 
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
-_Id = tuple[str, int]
+_ItemId = tuple[str, int]
+"""An item of a list: its text, and its number among equal items, from 0."""
+
 _MISSING_VALUE = object()
 
 
@@ -104,9 +106,9 @@ def _merge_lists(base: object, ours: list[object], theirs: list[object]) -> list
         for id in (*our_items, *their_items)
         if merge_values(id in base_items, id in our_items, id in their_items)
     }
-    disputed_ids: list[_Id] = []
+    disputed_ids: list[_ItemId] = []
 
-    def record_dispute(id: _Id) -> bool:
+    def record_dispute(id: _ItemId) -> bool:
         disputed_ids.append(id)
         return False
 
@@ -114,10 +116,10 @@ def _merge_lists(base: object, ours: list[object], theirs: list[object]) -> list
     return CLASH if disputed_ids else [our_items.get(id, their_items.get(id)) for id in order]
 
 
-def _number_items(items: Sequence[object]) -> dict[_Id, object]:
+def _number_items(items: Sequence[object]) -> dict[_ItemId, object]:
     """Return items by value and number; equal items have different numbers, and `1` is not `true`."""
     counts: Counter[str] = Counter()
-    result: dict[_Id, object] = {}
+    result: dict[_ItemId, object] = {}
     for item in items:
         name = repr(item)
         result[name, counts[name]] = item
@@ -125,7 +127,9 @@ def _number_items(items: Sequence[object]) -> dict[_Id, object]:
     return result
 
 
-def _are_replaced_differently(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequence[_Id]) -> bool:
+def _are_replaced_differently(
+    base: Sequence[_ItemId], ours: Sequence[_ItemId], theirs: Sequence[_ItemId]
+) -> bool:
     """Return True if both sides replaced the same item by different items."""
     common_ids = set(base).intersection(ours, theirs)
     groups = [_group_between_common(row, common_ids) for row in (base, ours, theirs)]
@@ -142,10 +146,12 @@ def _are_replaced_differently(base: Sequence[_Id], ours: Sequence[_Id], theirs: 
     return False
 
 
-def _group_between_common(items: Sequence[_Id], common_ids: set[_Id]) -> dict[_Id | None, list[_Id]]:
+def _group_between_common(
+    items: Sequence[_ItemId], common_ids: set[_ItemId]
+) -> dict[_ItemId | None, list[_ItemId]]:
     """Return the items between common items, by the common item before them."""
-    groups: dict[_Id | None, list[_Id]] = {}
-    last_common_id: _Id | None = None
+    groups: dict[_ItemId | None, list[_ItemId]] = {}
+    last_common_id: _ItemId | None = None
     for item in items:
         if item in common_ids:
             last_common_id = item
@@ -190,13 +196,19 @@ COMMENTS = "#"
 def merge_front_matter(
     base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts
 ) -> bytes:
-    """Return the merged front matter with its delimiters; empty without front matter."""
-    heads = [b"" if document is None else extract_front_matter(document) for document in (base, ours, theirs)]
-    merged_head = merge_values(None if base is None else heads[0], heads[1], heads[2])
-    if merged_head is not CLASH:
-        return merged_head or b""
-    conflict = UnitConflict(UnitId(UnitKind.METADATA), heads[0] if base else None, heads[1], heads[2])
-    base_keys, our_keys, their_keys = (split_key_lines(head) for head in heads)
+    """Return the merged front matter with its delimiters; empty if the merged document has none."""
+    front_matters = [
+        b"" if document is None else extract_front_matter(document) for document in (base, ours, theirs)
+    ]
+    merged_front_matter = merge_values(
+        None if base is None else front_matters[0], front_matters[1], front_matters[2]
+    )
+    if merged_front_matter is not CLASH:
+        return merged_front_matter or b""
+    conflict = UnitConflict(
+        UnitId(UnitKind.METADATA), front_matters[0] if base else None, front_matters[1], front_matters[2]
+    )
+    base_keys, our_keys, their_keys = (split_key_lines(front_matter) for front_matter in front_matters)
     if base_keys is None or our_keys is None or their_keys is None:
         return conflicts.resolve(conflict) or b""
     conflict_counts = conflicts.count()
@@ -218,14 +230,14 @@ def merge_front_matter(
         return b""
     delimiters = [merged_lines.get(name) or our_keys.get(name) or their_keys[name] for name in DELIMITERS]
     order = merge_order([*base_keys], [*our_keys], [*their_keys], keys, lambda name: False)
-    head = b"".join([delimiters[0], *(merged_lines[name] for name in order), delimiters[1]])
-    sources = {
+    front_matter = b"".join([delimiters[0], *(merged_lines[name] for name in order), delimiters[1]])
+    sides_by_key = {
         name: ours if our_keys.get(name) == text else theirs
         for name, text in merged_lines.items()
         if name in keys and text in (our_keys.get(name), their_keys.get(name))
     }
-    if _has_values(head, sources, values):
-        return head
+    if _has_values(front_matter, sides_by_key, values):
+        return front_matter
     conflicts.truncate(conflict_counts)
     return conflicts.resolve(conflict) or b""
 
@@ -246,18 +258,18 @@ def extract_front_matter(document: Document) -> bytes:
     return document.data[: document.front_matter_end].removeprefix(BOM)
 
 
-def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
+def split_key_lines(front_matter: bytes) -> Mapping[str, bytes] | None:
     """Return the lines of front matter by key; its delimiters have the names "" and "---".
 
     Return None if a key occurs twice, or the lines cannot be split into keys.
     """
-    if not head:
+    if not front_matter:
         return {}
-    lines = Lines(head)
+    lines = Lines(front_matter)
     blocks: list[tuple[str, list[bytes]]] = [(_OPENING, [])]
     is_open = True
     for number in range(len(lines)):
-        line = head[lines.offset(number) : lines.offset(number + 1)]
+        line = front_matter[lines.offset(number) : lines.offset(number + 1)]
         key = _KEY.match(line) if is_open else None
         if key:
             blocks.append((key.group()[:-1].decode("utf-8", "replace"), []))
@@ -273,15 +285,19 @@ def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
     return {name: b"".join(parts) for name, parts in blocks}
 
 
-def _has_values(head: bytes, sources: Mapping[str, Document], values: Mapping[str, object]) -> bool:
+def _has_values(
+    front_matter: bytes, sides_by_key: Mapping[str, Document], values: Mapping[str, object]
+) -> bool:
     """Return True if each key has the expected value: its side's value, or the merged value."""
     from workspace.document.document import Document
 
-    document = Document.parse(head)
+    document = Document.parse(front_matter)
     if document.front_matter_error is not None:
-        is_invalid = (side.front_matter_error is not None for side in sources.values())
-        return bool(sources) and not values and all(is_invalid)
-    expected_values = {name: side.front_matter.get(name) for name, side in sources.items()} | dict(values)
+        is_invalid = (side.front_matter_error is not None for side in sides_by_key.values())
+        return bool(sides_by_key) and not values and all(is_invalid)
+    expected_values = {name: side.front_matter.get(name) for name, side in sides_by_key.items()} | dict(
+        values
+    )
     return all(
         are_equal_typed(document.front_matter.get(name), value) for name, value in expected_values.items()
     )

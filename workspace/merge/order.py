@@ -1,4 +1,4 @@
-"""The merge of the order of three sequences, with the moves and additions of both sides."""
+"""The merge of three sequences into one order that has the moves and additions of both sides."""
 
 from __future__ import annotations
 

@@ -87,15 +87,15 @@ def _check_heading(unit: UnitId, text: bytes) -> None:
 
 
 def _check_metadata(unit: UnitId, lines: bytes) -> None:
-    head = lines if not unit.where else _DELIMITER + lines + _DELIMITER
-    keys = split_key_lines(head)
+    front_matter = lines if not unit.where else _DELIMITER + lines + _DELIMITER
+    keys = split_key_lines(front_matter)
     names = None if keys is None else [name for name in keys if name not in DELIMITERS]
     if not names or (unit.where and names != [unit.where]):
         form = "`---` above and below" if not unit.where else f"`{unit.where}: …`"
         if unit.where == COMMENTS:
             form = "only comments, `# …`"
         raise _make_resolution_error(unit, "must be the lines of this key in front matter", f"Write {form}.")
-    if Document.parse(head).front_matter_error is not None:
+    if Document.parse(front_matter).front_matter_error is not None:
         raise _make_resolution_error(
             unit, "is not valid YAML", "Quote values that contain `: ` or begin with a special character."
         )

@@ -1,4 +1,4 @@
-"""The three versions of a document by sections, with common ids, and their merged tree of sections.
+"""The sections of the three versions of a document, with common ids, and the merged tree of sections.
 
 A section that one side removed is removed, unless the other side changed it. The level, words and anchors of
 a heading are merged separately.
@@ -79,7 +79,7 @@ class SectionVersion:
         return self.document.data[start:end]
 
     def read_gap_after_heading(self, id: SectionId) -> bytes | None:
-        """Return the bytes between a section's heading and its text; None without a heading or a text."""
+        """Return the bytes between a section's heading and its text; None if either is missing."""
         section = self.sections[id]
         start, end = find_own_span(self.document, section)
         if section.heading is None or section.body == section.start or start >= end:
@@ -167,7 +167,7 @@ def merge_trees(
 
 
 class _TreeMerger:
-    """The merge of the trees of sections of three versions."""
+    """The merge of three trees of sections, one for each version."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class _TreeMerger:
             side.children.get(parent, []) if side else [] for side in (self._base, self._ours, self._theirs)
         )
         order = merge_order(base, ours, theirs, set(children), self._is_resolved_for_theirs)
-        # Sections that both sides had below another section, which was removed, come last.
+        # Sections whose parent on both sides was removed come last.
         ordered_ids = set(order)
         ids_in_order = [*order, *(id for id in children if id not in ordered_ids)]
         # After a sibling of a higher level, a deeper section would become its child. A preamble has no level.
@@ -363,16 +363,16 @@ def _is_changed(
     old_section, new_section = base.sections[id], other.sections[id]
     if old_section.heading is None or new_section.heading is None:
         return old_section.heading is not new_section.heading
-    # If the section above was moved, the level may differ, and the old address may be the anchor.
-    has_name = new_section.anchor in (old_section.anchor, old_section.address)
-    return old_section.heading.text.title != new_section.heading.text.title or not has_name
+    # If the parent was moved, the level may differ, and the anchor may be the old address.
+    keeps_name = new_section.anchor in (old_section.anchor, old_section.address)
+    return old_section.heading.text.title != new_section.heading.text.title or not keeps_name
 
 
 class HeadingParts(NamedTuple):
     """The parts of a heading.
 
     `lines_above` contain the anchors above the heading, and `lines_below` the attribute lists below the
-    heading. `prefix` is the anchors before its words.
+    heading. `prefix` and `suffix` are the texts before and after its words, with anchors.
     """
 
     lines_above: bytes

@@ -260,7 +260,10 @@ class FileConflicts:
         return resolution.choice is ResolutionChoice.THEIRS
 
     def omit_file(self, path: str, blocking_path: str) -> None:
-        """Record that the entry of theirs at a path that ours blocks is omitted. Raises InvalidResolution."""
+        """Record that a file of theirs is omitted, because a file of ours blocks its path.
+
+        Raises InvalidResolution.
+        """
         resolution = self._find_resolution(path, PATH_UNIT)
         if resolution is None:
             self._add_path_conflict(path, None, blocking_path, path)
@@ -291,7 +294,7 @@ def _make_resolution_error(message: str, fix: str) -> InvalidResolution:
     return InvalidResolution(message, fix=fix)
 
 
-class FileSources(NamedTuple):
+class VersionPaths(NamedTuple):
     """The paths of one file in the base, in ours and in theirs."""
 
     base: str
@@ -305,7 +308,8 @@ class Merge(NamedTuple):
     `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved_paths`
     maps the path in ours of each document that theirs renamed to its new path. `resolved_units` are the
     conflicts with a resolution, by path and unit; any other resolution had no effect. `bases` are the merge
-    bases. `sources` has the paths of a file in all versions, by its path after the merge or by a former path.
+    bases. `version_paths` maps the path of a file after the merge, or a former path, to the file's paths in
+    all versions.
     """
 
     bases: tuple[str, ...]
@@ -315,16 +319,16 @@ class Merge(NamedTuple):
     conflicts: tuple[FileConflict, ...]
     moved_paths: Mapping[str, str]
     resolved_units: tuple[tuple[str, UnitId], ...] = ()
-    sources: Mapping[str, FileSources] = MappingProxyType({})
+    version_paths: Mapping[str, VersionPaths] = MappingProxyType({})
 
     @property
     def is_up_to_date(self) -> bool:
         """Return True if ours already contains all commits of theirs."""
         return self.theirs.commit in self.bases
 
-    def find_source_path(self, path: str, side: Snapshot) -> str:
+    def find_path_on_side(self, path: str, side: Snapshot) -> str:
         """Return the path of a file on one side, from its path after the merge or a former path."""
-        paths = self.sources.get(path, FileSources(path, path, path))
+        paths = self.version_paths.get(path, VersionPaths(path, path, path))
         return paths.ours if side is self.ours else paths.theirs
 
     def entry(self, path: str) -> bytes | TreeEntry | None:
@@ -357,7 +361,7 @@ def merge_snapshots(
 class _TreeMerge:
     """One merge: the changes in ours, the vacated paths, and the paths that are added.
 
-    Each path of theirs is stored with the file's path in ours, or with None if the file is new in ours.
+    `_incoming_files` maps each added path to a change, and to the file's path in ours (None for a new file).
     """
 
     def __init__(
@@ -367,11 +371,11 @@ class _TreeMerge:
         self._file_conflicts = file_conflicts
         self._changes: dict[str, bytes | WholeEntry] = {}
         self._incoming_files: dict[str, tuple[str | None, bytes | WholeEntry]] = {}
-        # Sources by path: of incoming files, of the other files, and of paths without a file after the merge.
-        self._incoming_sources: dict[str, FileSources] = {}
+        # The versions of incoming files, of other files, and of paths without a file after the merge.
+        self._incoming_version_paths: dict[str, VersionPaths] = {}
         self._vacated_paths: set[str] = set()
-        self._sources: dict[str, FileSources] = {}
-        self._vacated_sources: dict[str, FileSources] = {}
+        self._version_paths: dict[str, VersionPaths] = {}
+        self._vacated_version_paths: dict[str, VersionPaths] = {}
 
     def merge(self) -> Merge:
         """Merge file by file, then move back files whose path is blocked."""
@@ -401,13 +405,13 @@ class _TreeMerge:
             {
                 **{
                     path: paths
-                    for path, paths in self._vacated_sources.items()
+                    for path, paths in self._vacated_version_paths.items()
                     if not self._exists_after(path, changes)
                 },
-                **self._sources,
+                **self._version_paths,
                 **{
                     path: paths
-                    for path, paths in self._incoming_sources.items()
+                    for path, paths in self._incoming_version_paths.items()
                     if path in self._incoming_files
                 },
             },
@@ -424,30 +428,30 @@ class _TreeMerge:
         """Merge one file of the base that theirs changed, removed or renamed."""
         assert base.entry is not None
         ours, theirs = (side.locate(base.path, base.entry) for side in (self._ours, self._theirs))
-        sources = FileSources(base.path, ours.path, theirs.path)
-        for path in sources:
-            self._vacated_sources.setdefault(path, sources)
+        version_paths = VersionPaths(base.path, ours.path, theirs.path)
+        for path in version_paths:
+            self._vacated_version_paths.setdefault(path, version_paths)
         if theirs.entry is None:
             if ours == base:
                 self._vacated_paths.add(base.path)
             elif ours.entry is not None:
-                self._take_file(ours.path, base.entry, ours.entry, None)
+                self._resolve_unmergeable_file(ours.path, base.entry, ours.entry, None)
         elif ours.entry is None:
             # Theirs would replace the file that is at this path in ours.
             blocking_entry = find_file(self._ours.snapshot, theirs.path)
-            self._take_file(theirs.path, base.entry, blocking_entry, theirs.entry)
+            self._resolve_unmergeable_file(theirs.path, base.entry, blocking_entry, theirs.entry)
         else:
             new_path = self._choose_path(base, ours, theirs)
             change = self._merge_content(base, ours, theirs)
             if new_path != ours.path:
-                self._incoming_sources[new_path] = sources
+                self._incoming_version_paths[new_path] = version_paths
                 self._vacated_paths.add(ours.path)
                 self._incoming_files[new_path] = (
                     ours.path,
                     WholeEntry(ours.entry) if change is None else change,
                 )
                 return
-            self._sources[new_path] = sources
+            self._version_paths[new_path] = version_paths
             if change is not None:
                 self._changes[new_path] = change
 
@@ -467,18 +471,18 @@ class _TreeMerge:
             self._incoming_files[theirs.path] = (None, WholeEntry(theirs.entry))
         elif not is_added_by_both:
             # A different document of ours, which ours renamed, is at this path.
-            self._take_file(theirs.path, None, our_entry, theirs.entry)
+            self._resolve_unmergeable_file(theirs.path, None, our_entry, theirs.entry)
             if theirs.path in self._changes:
-                self._sources[theirs.path] = FileSources(theirs.path, theirs.path, theirs.path)
+                self._version_paths[theirs.path] = VersionPaths(theirs.path, theirs.path, theirs.path)
         else:
             change = self._merge_content(None, FileLocation(theirs.path, our_entry), theirs)
             if change is not None:
                 self._changes[theirs.path] = change
 
-    def _take_file(
+    def _resolve_unmergeable_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> None:
-        """Take a file that cannot be merged from ours, unless it has another resolution."""
+        """Keep the version of ours of a file that cannot be merged, unless a resolution replaces it."""
         change = self._file_conflicts.resolve_file(path, base, ours, theirs)
         if change == WholeEntry(None):
             self._vacated_paths.add(path)
@@ -554,11 +558,11 @@ class _TreeMerge:
                 if blocking_path is None or self._replaces_blocking_file(path, blocking_path):
                     continue
                 del self._incoming_files[path]
-                self._vacated_sources[path] = FileSources(path, blocking_path, path)
+                self._vacated_version_paths[path] = VersionPaths(path, blocking_path, path)
                 is_stable = False
                 if old_path is not None:  # the old path may block other files again
                     self._vacated_paths.discard(old_path)
-                    self._sources[old_path] = self._incoming_sources[path]
+                    self._version_paths[old_path] = self._incoming_version_paths[path]
                     if change != WholeEntry(self._ours.snapshot.entry(old_path)):
                         self._changes[old_path] = change
 

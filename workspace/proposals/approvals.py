@@ -1,6 +1,7 @@
-"""Permission to approve a proposal, and its valid reviews by its events, their seals and the local tokens.
+"""The check of who may approve a proposal, and the selection of its valid reviews.
 
-The merge gate applies the `approvers` of a rule.
+The validity of a review depends on the events, on its seal, and on the tokens of this repository. The merge
+gate applies the `approvers` of a rule.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Au
 def create_seal(
     key: bytes, *, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
-    """Return a new seal on a decision about a proposal to the branch `target`, at a commit, by a token."""
+    """Return a new seal, which binds a token's decision to a proposal, its target branch and a commit."""
     nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
     return nonce + _compute_mac(key, nonce, proposal, target, verdict, commit, token)
 
@@ -138,7 +139,7 @@ class EffectiveReviews(NamedTuple):
 
 
 class _Approval(NamedTuple):
-    event: str
+    event_id: str
     commit: str
     person: Person
 
@@ -164,11 +165,11 @@ def evaluate_reviews(
     approvers = []
     for approval in (latest for by_token in replay.approvals.values() for latest in by_token.values()):
         if approval.commit != proposal.tip:
-            replay.void_reasons[approval.event] = VoidReason.OUTDATED
+            replay.void_reasons[approval.event_id] = VoidReason.OUTDATED
         elif not is_all_seen:
-            replay.void_reasons[approval.event] = VoidReason.UNSEEN
+            replay.void_reasons[approval.event_id] = VoidReason.UNSEEN
         elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in authors:
-            replay.void_reasons[approval.event] = VoidReason.OWN
+            replay.void_reasons[approval.event_id] = VoidReason.OWN
         else:
             approvers.append(approval.person)
     requesters = tuple(author for by_key in replay.change_requests.values() for author in by_key.values())
@@ -211,10 +212,10 @@ class _ReviewReplay:
     """A replay of the events of a proposal. The cost of each event is constant."""
 
     def __init__(self, proposal: Proposal, tokens: Keyring) -> None:
-        self.approvals: dict[str, dict[str, _Approval]] = {}  # by person, by token
+        self.approvals: dict[str, dict[str, _Approval]] = {}  # by address, then by token
         self.change_requests: dict[
             str, dict[_ReviewerKey, Author]
-        ] = {}  # by commit: a submission answers the requests of a commit
+        ] = {}  # by commit, because a submission addresses all requests of a commit
         self.void_reasons: dict[str, VoidReason] = {}
         self._request_commits: dict[_ReviewerKey, str] = {}  # the commit of each change request
         self._seals: set[str] = set()
@@ -225,10 +226,10 @@ class _ReviewReplay:
     def apply(self, event: Event) -> None:
         match event.body:
             case Submitted() as body:
-                # A submission of other content answers a request; a submission of the same content does not.
+                # A submission addresses a request only if the content differs.
                 self.change_requests = {
                     commit: self.change_requests[commit]
-                    for commit in body.unanswered
+                    for commit in body.unaddressed_commits
                     if commit in self.change_requests
                 }
             case Reviewed() as body if body.verdict is not ReviewDecision.COMMENT:
@@ -306,7 +307,7 @@ class _ReviewReplay:
 
     def _mark_replaced(self, approval: _Approval | None) -> None:
         if approval is not None:
-            self.void_reasons[approval.event] = VoidReason.REPLACED
+            self.void_reasons[approval.event_id] = VoidReason.REPLACED
 
 
 _CLIENT_TRAILER = "Docyard-Client"

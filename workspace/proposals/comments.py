@@ -112,7 +112,7 @@ def _has_slug(position: SectionPosition, slug: str | None) -> bool:
 
 
 def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> SectionPosition | None:
-    """Return the position at a tip of a comment's target; return None if the text is removed."""
+    """Return the position of a comment's target at a tip; return None if the text was removed."""
     if commit is None or tip.tree is None or not tip.git.has_object(commit):
         return _find_by_address(target, tip)
     tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
@@ -135,7 +135,7 @@ def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> Sec
 def _track_stepwise(
     tracker: Tracker, start: SectionPosition, commit: str, tip: Snapshot
 ) -> SectionPosition | None:
-    """Track a position commit by commit, to follow an edit and a move in separate commits."""
+    """Track a position commit by commit, because an edit and a move may be in separate commits."""
     commits = Graph(tip.git).first_parents(tip.commit, max_commits=MAX_COMMITS) if tip.commit else []
     start_index = next((index for index, info in enumerate(commits) if info.id == commit), 0)
     position: SectionPosition | None = start if start_index else None
@@ -177,14 +177,14 @@ def _contains_quote(data: bytes, quote: str) -> bool:
     return " ".join(quote.split()) in " ".join(data.decode("utf-8", "replace").split())
 
 
-MAX_COMMENTS = 100
-"""The maximum number of threads of one page: each may read two versions of a document."""
+MAX_THREADS_PER_PAGE = 100
+"""The maximum number of threads of one page, because two versions of a document may be read for each."""
 
 MAX_TRACKED_TEXTS = 50
-"""The maximum number of texts that are tracked for a page of one document or section, shown or not."""
+"""The maximum number of texts that are tracked for a page of one document or section, even if omitted."""
 
 MAX_CHECKED_THREADS = 1_000
-"""The maximum number of threads that are checked for such a page."""
+"""The maximum number of threads that are checked for a page of one document or section."""
 
 LocationFilter = tuple[str | None, str | None]
 """A path and a section's key. A missing key means the whole document; a missing path means all documents."""
@@ -193,8 +193,8 @@ LocationFilter = tuple[str | None, str | None]
 class AnchoredThread(NamedTuple):
     """A thread, and the anchor of its text.
 
-    `anchor` is None if the thread has no text, or its position is unknown. An answer has no location.
-    `position` is its index among all threads.
+    `anchor` is None if the thread has no text, or its position is unknown. Replies have no anchors of their
+    own. `position` is the index of the thread among all threads.
     """
 
     thread: Thread
@@ -232,7 +232,7 @@ def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor
 
 
 class TargetFilter:
-    """A filter for comments that may be at a location of a commit, by the blobs of two paths."""
+    """A filter for comments whose text may be at a location of a commit. It compares only blob ids."""
 
     def __init__(self, tip: Snapshot | None, location: LocationFilter) -> None:
         self._tip, self._location = tip, location
@@ -240,7 +240,7 @@ class TargetFilter:
         self._has_changed_by_path: dict[tuple[str, str], bool] = {}
 
     def may_match(self, comment: Comment) -> bool:
-        """Return False only for a comment on another location whose text cannot have moved to this one.
+        """Return False only for a comment on another location whose text cannot have moved to this location.
 
         A text moves only if its document has changed, and only to a document that has changed.
         """
@@ -255,7 +255,7 @@ class TargetFilter:
             return False
         if comment.commit is None or not self._tip.git.has_object(
             comment.commit
-        ):  # only its address is known
+        ):  # the text can only be found by its address
             return target.path == path
         return self._has_changed(comment.commit, target.path) and self._has_changed(comment.commit, path)
 

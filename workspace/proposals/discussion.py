@@ -3,8 +3,9 @@
 Files that are not events, and files beyond the quota, are skipped and counted. The selection depends
 only on the commits, not on earlier reads.
 
-Events are sorted so that each event follows the events that it answers, then by time, then by id. A clock may
-be wrong, so an event names the last events that its writer had read; ids of missing events are ignored.
+An event comes after the events that it names: the last events that its writer had read, and the comment that
+it replies to. Other events are sorted by time, then by id. Time alone is not used, because a clock may be
+wrong. Ids of missing events are ignored.
 
 A retry of a call creates the same event, except for values that are read from the branches.
 
@@ -13,8 +14,8 @@ contains a digest of the file's bytes, so it is unique. If two files still have 
 the least blob id has that name. The names of the other files end with their blob ids. So the union does
 not depend on the order or number of merges.
 
-The quota of a proposal is filled with the smallest files first. So long comments, by any author, do not hide
-a decision or a closing, which are short.
+The quota of a proposal is filled with the smallest files first. Decisions and closings are short, so long
+comments by any author do not hide them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from workspace.proposals.events import (
     ReviewDecision,
     Reviewed,
     Submitted,
-    Unreadable,
+    UnreadableEvent,
     decode_event,
 )
 
@@ -101,16 +102,17 @@ def _make_sort_key(event: Event) -> tuple[datetime, str]:
 
 
 def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return events without repeats: two clones may append the same event with the same key.
+    """Return events without repeats: two clones may append an event with the same `request`.
 
-    This happens if both clones read the event from a forge before they sync. An answered event is preserved.
+    `request` is the digest of the idempotency key. Repeats occur if both clones read the event from a forge
+    before they sync. An event with a reply is preserved.
     """
-    answered_ids = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
+    ids_with_replies = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
     contents: set[object] = set()
     unique_events: list[Event] = []
     for event in events:
-        if event.request is not None and event.id not in answered_ids:
-            content = event.request, event.author, strip_bindings(event.body)
+        if event.request is not None and event.id not in ids_with_replies:
+            content = event.request, event.author, clear_commits_and_digests(event.body)
             if content in contents:
                 continue
             contents.add(content)
@@ -118,8 +120,8 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     return tuple(unique_events)
 
 
-def strip_bindings(body: EventBody) -> EventBody:
-    """Return an event without values that its author did not choose: commits and digests of texts.
+def clear_commits_and_digests(body: EventBody) -> EventBody:
+    """Return an event without the values that its author did not choose: commits and digests of texts.
 
     If the branches have moved between a call and its retry, these values differ although the call is the
     same.
@@ -228,7 +230,7 @@ def _find_quota_share(event: Event, size: int) -> float:
 
 
 MAX_PROPOSALS = 20_000
-_MAX_FILES = 100_000  # files of one proposal that are read, the oldest first
+_MAX_FILES = 100_000  # the maximum number of files of one proposal that are read, the oldest first
 _MAX_CACHED_PROPOSALS = 10_000
 _MAX_CACHED_FOLDERS = 8
 _FILE_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
@@ -236,15 +238,16 @@ _MAX_NAME_CHARACTERS = 100  # the maximum number of characters of the original n
 
 
 class ProposalEvents(NamedTuple):
-    """The events of one proposal, in order, and the number of unreadable files.
+    """The events of one proposal, in order, and the numbers of its files.
 
-    `unread_count` counts the unreadable files that may be events: missing files, and files beyond the quota.
-    `file_count` counts all files that may be events, and `total_bytes` is their size.
+    `unreadable_count` counts the files from which no event was read. `unread_event_count` counts
+    those of them that may be events: missing files, and files beyond the quota. `file_count` counts all files
+    that may be events, and `total_bytes` is their size.
     """
 
     events: tuple[Event, ...] = ()
     unreadable_count: int = 0
-    unread_count: int = 0
+    unread_event_count: int = 0
     file_count: int = 0
     total_bytes: int = 0
 
@@ -253,10 +256,11 @@ FileKey = tuple[str, str]
 """The name of a file, and its blob."""
 
 
-class ParsedDiscussion(NamedTuple):
-    """The parsed events of one proposal: the trees of its folder, the sizes and contents of its files.
+class ParsedProposalEvents(NamedTuple):
+    """The parsed events of one proposal, and the trees of its folder from which they were read.
 
-    If `has_missing_files` is True, a later fetch may add files.
+    `sizes` are in bytes. `events` are by file; None means that the file is not an event. If
+    `has_missing_files` is True, a later fetch may add files.
     """
 
     trees: Sequence[str]
@@ -267,9 +271,9 @@ class ParsedDiscussion(NamedTuple):
 
 
 class DiscussionCache(NamedTuple):
-    """A cache of parsed proposals, and of the folders of commits."""
+    """A cache of parsed events by proposal, and of the folders of commits."""
 
-    discussions_by_proposal: LRUCache[str, ParsedDiscussion]
+    events_by_proposal: LRUCache[str, ParsedProposalEvents]
     folders_by_commit: LRUCache[str, dict[str, str]]
 
     @classmethod
@@ -279,7 +283,7 @@ class DiscussionCache(NamedTuple):
 
 
 class Discussion:
-    """The discussion in some commits. Each proposal is read at its first use. Thread-safe.
+    """The discussion of all proposals in some commits. Each proposal is read at its first use. Thread-safe.
 
     `tips` are the commits. `cache` contains the results of earlier reads.
     """
@@ -333,8 +337,8 @@ class Discussion:
         return folders
 
     def _read(
-        self, proposal: str, trees: Sequence[str], earlier_result: ParsedDiscussion | None
-    ) -> ParsedDiscussion:
+        self, proposal: str, trees: Sequence[str], earlier_result: ParsedProposalEvents | None
+    ) -> ParsedProposalEvents:
         unreadable_count = 0
         versions = []
         for tree in trees:
@@ -360,16 +364,16 @@ class Discussion:
             else:
                 events[key] = _decode_event(proposal, strip_blob_suffix(key[0]), data)
         readable_events = [event for event in events.values() if event is not None]
-        unread_count = len(all_files) - len(sizes) + len(small_files) - len(selected_files) + lost_count
+        unread_event_count = len(all_files) - len(sizes) + len(small_files) - len(selected_files) + lost_count
         proposal_events = ProposalEvents(
             drop_repeats(sort_events(readable_events)),
             unreadable_count + len(all_files) - len(readable_events),
-            unread_count,
+            unread_event_count,
             len(all_files) - len(sizes) + len(small_files),
             sum(small_files.values()),
         )
         has_missing_files = lost_count > 0 or len(sizes) < len(all_files[:_MAX_FILES])
-        return ParsedDiscussion(trees, proposal_events, sizes, events, has_missing_files)
+        return ParsedProposalEvents(trees, proposal_events, sizes, events, has_missing_files)
 
     def _read_sizes(self, files: Sequence[FileKey], known_sizes: Mapping[FileKey, int]) -> dict[FileKey, int]:
         """Return the sizes of files in bytes; omit unreadable files."""
@@ -416,5 +420,5 @@ def _may_be_event(name: str) -> bool:
 def _decode_event(proposal: str, name: str, data: bytes) -> Event | None:
     try:
         return decode_event(proposal, name, data)
-    except Unreadable:
+    except UnreadableEvent:
         return None

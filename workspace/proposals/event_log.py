@@ -24,13 +24,13 @@ from workspace.proposals.discussion import (
     Discussion,
     DiscussionCache,
     check_quota,
+    clear_commits_and_digests,
     find_heads,
     list_event_files,
     list_folders,
     merge_file_sets,
-    strip_bindings,
 )
-from workspace.proposals.events import Event, InvalidEventText, Unreadable, decode_event, encode_event
+from workspace.proposals.events import Event, InvalidEventText, UnreadableEvent, decode_event, encode_event
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import publish_with_retry
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.proposals.events import Author, EventBody
 
-_MAX_READS = 20  # attempts, if other writers append during each of them
+_MAX_READS = 20  # the maximum number of reads, if other writers append events during each read
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ class EventLog:
         for body in bodies:
             try:
                 name, data = encode_event(proposal, body, author, time, after, key)
-            except Unreadable as reason:
+            except UnreadableEvent as reason:
                 raise InvalidEventText(
                     f"the event cannot be stored: {reason}", fix="Shorten the text.", field=body.kind
                 ) from reason
@@ -187,7 +187,7 @@ class EventLog:
         )
 
         def resolve_collisions(tip: str | None, files: Changes) -> Changes:
-            """Return changes without files at a folder's path; remove a file at the path of their folder."""
+            """Return changes that omit files whose path is a folder, and remove files at a folder's path."""
             if tip is None:
                 return files
             tree = store.commit(tip).tree
@@ -264,8 +264,8 @@ def check_same_event(earlier_result: AppendResult, bodies: Sequence[EventBody]) 
 
     Values that the caller does not choose may differ: the branches may have moved before a retry.
     """
-    if [strip_bindings(event.body) for event in earlier_result.events] != [
-        strip_bindings(expected) for expected in bodies
+    if [clear_commits_and_digests(event.body) for event in earlier_result.events] != [
+        clear_commits_and_digests(expected) for expected in bodies
     ]:
         from workspace.writing.idempotency import KeyReused
 

@@ -50,7 +50,7 @@ class InvalidEventText(WorkspaceError):
 
 
 class IdentitySource(StrEnum):
-    """The way in which an author is known. This is a claim of the writer: a file in Git proves nothing."""
+    """The way in which an author is known, as the writer claims: a file in Git proves nothing."""
 
     GIT = "git"
     TOKEN = "token"
@@ -91,7 +91,7 @@ class ReviewDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommentTarget:
-    """The target of a comment: a document, or a section of it, as of the comment's commit.
+    """The target of a comment: a document or one of its sections, at the comment's commit.
 
     `slug` is the section's address, or None for the whole document. `digest` is the SHA-256 of its text, in
     hex. `quote` is the part of the text that the comment is about; it is empty for the whole text.
@@ -117,7 +117,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A new title or description; None leaves it unchanged."""
+    """A new title or description; None means that the text is unchanged."""
 
     kind: ClassVar[str] = "edited"
     title: str | None = None
@@ -126,7 +126,7 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """A comment on the proposal or a text in it, or an answer to the comment with the id `reply_to`.
+    """A comment on the proposal or a text in it, or a reply to the comment with the id `reply_to`.
 
     `pull_request` is the URL of the pull request, for a comment that reports its opening.
     """
@@ -158,7 +158,7 @@ class Submitted:
     """The author's request for a review of the proposal at a commit.
 
     `same` are the commits of earlier change requests from which `commit` differs only by refreshes. These
-    requests are not answered.
+    requests are not addressed.
     """
 
     kind: ClassVar[str] = "submitted"
@@ -166,7 +166,7 @@ class Submitted:
     same: tuple[str, ...] | None = None
 
     @property
-    def unanswered(self) -> tuple[str, ...]:
+    def unaddressed_commits(self) -> tuple[str, ...]:
         """The commits of change requests that are not addressed: the content is unchanged."""
         return (self.commit, *(self.same or ()))
 
@@ -270,20 +270,23 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 _SEAL = re.compile("[0-9a-f]{96}")
 _LINK = re.compile(r"(?i:https?)://\S{1,2000}")
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
-_MAX_NAME_CHARACTERS = 1_000  # of a name, an address or a branch
+_MAX_NAME_CHARACTERS = 1_000  # the limit for a person's name, an e-mail address, and a branch's name
 _MAX_PATH_CHARACTERS = 4_000
 Check = Callable[[object], Any]
-"""A function that returns the value of a field in its internal form. Raises Unreadable."""
+"""A function that returns the value of a field in its internal form. Raises UnreadableEvent."""
 
 
-class Unreadable(ValueError):
+class UnreadableEvent(ValueError):
     """The bytes are not an event."""
 
 
 def read_fields(value: object, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return the fields of an object that have a check, each converted by its check. Raises Unreadable."""
+    """Return the fields of an object that have a check, each converted by its check.
+
+    Raises UnreadableEvent.
+    """
     if not isinstance(value, dict):
-        raise Unreadable("'words', 'author' and 'place' must be objects")
+        raise UnreadableEvent("'words', 'author' and 'place' must be objects")
     return {name: check(value.get(name)) for name, check in checks.items()}
 
 
@@ -292,7 +295,7 @@ def make_text_check(max_characters: int) -> Callable[[object], str]:
 
     def check(value: object) -> str:
         if not isinstance(value, str) or len(value) > max_characters or _SURROGATE.search(value):
-            raise Unreadable(f"a text must be a string of at most {max_characters:,} characters")
+            raise UnreadableEvent(f"a text must be a string of at most {max_characters:,} characters")
         return value
 
     return check
@@ -302,7 +305,7 @@ def read_title(value: object) -> str:
     """Return a title, on one line."""
     title = join_lines(make_text_check(MAX_TITLE_CHARACTERS)(value))
     if not title:
-        raise Unreadable("'title' is empty")
+        raise UnreadableEvent("'title' is empty")
     return title
 
 
@@ -315,7 +318,7 @@ def read_branch(value: object) -> str:
     """Return the name of a branch."""
     name = make_text_check(_MAX_NAME_CHARACTERS)(value)
     if not name or join_lines(name) != name:
-        raise Unreadable("the name of a branch is invalid")
+        raise UnreadableEvent("the name of a branch is invalid")
     return name
 
 
@@ -324,7 +327,7 @@ def read_target(value: object) -> str:
     name = read_branch(value)
     # The target contains documents: it is neither the discussion nor another proposal.
     if name == DISCUSSION_BRANCH or name.startswith(PROPOSAL_BRANCH_PREFIX):
-        raise Unreadable(f"'target' must be a branch of documents, not '{name}'")
+        raise UnreadableEvent(f"'target' must be a branch of documents, not '{name}'")
     return name
 
 
@@ -333,7 +336,7 @@ def make_pattern_check(pattern: re.Pattern[str]) -> Callable[[object], str]:
 
     def check(value: object) -> str:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise Unreadable(f"an id must match {pattern.pattern}")
+            raise UnreadableEvent(f"an id must match {pattern.pattern}")
         return value
 
     return check
@@ -346,7 +349,7 @@ def make_enum_check(enum_class: Callable[[str], Any]) -> Check:
         try:
             return enum_class(value) if isinstance(value, str) else enum_class("")
         except ValueError:
-            raise Unreadable("a field is not one of its allowed values") from None
+            raise UnreadableEvent("a field is not one of its allowed values") from None
 
     return check
 
@@ -357,20 +360,20 @@ def make_optional_check(check: Callable[[object], Any]) -> Callable[[object], An
 
 
 def read_time(value: object) -> datetime:
-    """Return a time in UTC, to the millisecond. Raises Unreadable."""
+    """Return a time in UTC, to the millisecond. Raises UnreadableEvent."""
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise Unreadable("'time' must be a UTC time with milliseconds")
+        raise UnreadableEvent("'time' must be a UTC time with milliseconds")
     *time_parts, milliseconds = (int(part) for part in match.groups())
     year, month, day, hour, minute, second = time_parts
     try:
         return datetime(year, month, day, hour, minute, second, milliseconds * 1000, UTC)
     except ValueError:
-        raise Unreadable("'time' is not a valid date") from None
+        raise UnreadableEvent("'time' is not a valid date") from None
 
 
 def read_author(value: object) -> Author:
-    """Return the author. Raises Unreadable."""
+    """Return the author. Raises UnreadableEvent."""
     fields = read_fields(
         value,
         {
@@ -385,21 +388,21 @@ def read_author(value: object) -> Author:
 
 
 def read_after(value: object) -> tuple[str, ...]:
-    """Return the ids of earlier events, 50 at most. Raises Unreadable."""
+    """Return the ids of earlier events, 50 at most. Raises UnreadableEvent."""
     if not isinstance(value, list) or len(value) > MAX_AFTER:
-        raise Unreadable(f"'after' must be a list of at most {MAX_AFTER} ids")
+        raise UnreadableEvent(f"'after' must be a list of at most {MAX_AFTER} ids")
     return tuple(make_pattern_check(_EVENT_ID)(id) for id in value)
 
 
 def read_commits(value: object) -> tuple[str, ...]:
-    """Return a list of commits, 50 at most. Raises Unreadable."""
+    """Return a list of commits, 50 at most. Raises UnreadableEvent."""
     if not isinstance(value, list) or len(value) > MAX_COMMITS:
-        raise Unreadable(f"'same' must be a list of at most {MAX_COMMITS} commits")
+        raise UnreadableEvent(f"'same' must be a list of at most {MAX_COMMITS} commits")
     return tuple(check_commit(id) for id in value)
 
 
 def read_place(value: object) -> CommentTarget:
-    """Return the document, section and words of a comment's target. Raises Unreadable."""
+    """Return the document, section and words of a comment's target. Raises UnreadableEvent."""
     checks = {
         "path": make_text_check(_MAX_PATH_CHARACTERS),
         "slug": make_optional_check(make_text_check(_MAX_PATH_CHARACTERS)),
@@ -447,11 +450,11 @@ def encode_event(
 ) -> tuple[str, bytes]:
     """Return the name of an event's file, and its bytes.
 
-    Raises Unreadable for an event that `decode_event` would reject.
+    Raises UnreadableEvent for an event that `decode_event` would reject.
     """
     if isinstance(body, UnknownEvent):
-        raise Unreadable(f"an event of the unknown kind '{body.kind}' cannot be written")
-    data: dict[str, object] = {
+        raise UnreadableEvent(f"an event of the unknown kind '{body.kind}' cannot be written")
+    fields: dict[str, object] = {
         "after": list(after),
         "author": {
             name: value for name, value in author._asdict().items() if value or name in ("name", "email")
@@ -463,31 +466,31 @@ def encode_event(
         "words": _drop_none(dataclasses.asdict(body)),
     }
     if request is not None:
-        data["request"] = request
+        fields["request"] = request
     try:
-        event_bytes = (json.dumps(data, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode()
+        event_bytes = (json.dumps(fields, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode()
     except UnicodeEncodeError:
-        raise Unreadable("a text is not valid Unicode") from None
+        raise UnreadableEvent("a text is not valid Unicode") from None
     name = _build_name(time.astimezone(UTC), event_bytes)
     decode_event(proposal, name, event_bytes)
     return name, event_bytes
 
 
 def decode_event(proposal: str, name: str, data: bytes) -> Event:
-    """Return the event of a file with this name in the folder of a proposal. Raises Unreadable."""
+    """Return the event of a file with this name in the folder of a proposal. Raises UnreadableEvent."""
     if len(data) > MAX_EVENT_BYTES:
-        raise Unreadable(f"the event has more than {MAX_EVENT_BYTES:,} bytes")
+        raise UnreadableEvent(f"the event has more than {MAX_EVENT_BYTES:,} bytes")
     try:
         fields = json.loads(data.decode())
     except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
-        raise Unreadable("the event is not JSON") from None
+        raise UnreadableEvent("the event is not JSON") from None
     if not isinstance(fields, dict):
-        raise Unreadable("the event must be a JSON object")
+        raise UnreadableEvent("the event must be a JSON object")
     time = read_time(fields.get("time"))
     if name != _build_name(time, data):
-        raise Unreadable(f"the name of the file does not match its content ({name})")
+        raise UnreadableEvent(f"the name of the file does not match its content ({name})")
     if fields.get("proposal") != proposal or not is_id(proposal):
-        raise Unreadable(f"'proposal' must be '{proposal}'")
+        raise UnreadableEvent(f"'proposal' must be '{proposal}'")
     return Event(
         name[-_ID_CHARACTERS - 5 : -5],
         proposal,
@@ -508,16 +511,16 @@ def _build_name(time: datetime, data: bytes) -> str:
 def _read_body(fields: Mapping[str, Any]) -> EventBody:
     kind, version = fields.get("kind"), fields.get("version")
     if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):
-        raise Unreadable("'kind' must be a name")
+        raise UnreadableEvent("'kind' must be a name")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
-        raise Unreadable("'version' must be a positive integer")
+        raise UnreadableEvent("'version' must be a positive integer")
     if kind not in _KINDS or version > VERSION:
         return UnknownEvent(kind, version)
     event_class, checks = _KINDS[kind]
     body = event_class(**read_fields(fields.get("words"), checks))
     # A proposal must not direct writes to the branch of another one.
     if isinstance(body, Opened) and parse_branch_id(body.branch) != fields.get("proposal"):
-        raise Unreadable("'branch' must be a branch of the proposal")
+        raise UnreadableEvent("'branch' must be a branch of the proposal")
     return body
 
 

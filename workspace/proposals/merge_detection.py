@@ -43,7 +43,7 @@ class MergeCandidate(NamedTuple):
 
 
 class MergeDetector:
-    """The proposals that the branches of a repository contain. Thread-safe."""
+    """A detector of proposals that were merged into branches of a repository. Thread-safe."""
 
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git

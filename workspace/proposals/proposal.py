@@ -52,7 +52,7 @@ class Comment(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """A comment and its answers, in order; an answer to an answer is in the same list."""
+    """A comment and its replies, in order; a reply to a reply is in the same list."""
 
     comment: Comment
     replies: tuple[Comment, ...]
@@ -167,8 +167,8 @@ def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
         if isinstance(event.body, Submitted):
             for person, index in [*last_decisions.items()]:
                 review = reviews[index]
-                is_answered = review.commit not in event.body.unanswered
-                if review.verdict is ReviewDecision.REQUEST_CHANGES and is_answered:
+                is_addressed = review.commit not in event.body.unaddressed_commits
+                if review.verdict is ReviewDecision.REQUEST_CHANGES and is_addressed:
                     reviews[last_decisions.pop(person)] = review._replace(is_last=False)
         elif isinstance(event.body, Reviewed):
             body, person = event.body, event.author.key
@@ -269,7 +269,7 @@ class Proposal(NamedTuple):
 
     `merge_record` is its merge into the target; `is_ahead` is True if it has later commits. `is_rewritten` is
     True if the branch no longer contains its last known commit. `unreadable_count` is the number of
-    files that were not read as events. `unread_count` is the number of these files that may be events.
+    files that were not read as events. `unread_event_count` is the number of these files that may be events.
     """
 
     content: ProposalContent
@@ -280,7 +280,7 @@ class Proposal(NamedTuple):
     is_rewritten: bool
     reviews: tuple[ReviewStatus, ...]
     unreadable_count: int
-    unread_count: int = 0
+    unread_event_count: int = 0
 
     @property
     def id(self) -> str:
@@ -401,7 +401,7 @@ class Proposals:
             is_rewritten,
             reviews,
             proposal_events.unreadable_count,
-            proposal_events.unread_count,
+            proposal_events.unread_event_count,
         )
 
 

@@ -1,9 +1,9 @@
 """Text that a merge would put under a rule that did not govern the text when it was written.
 
-A merge follows a document that one side moved or gave another type. A direct write of the other side to the
-document at its old path, or under its old type, was allowed. After the merge the same text is governed, but
-no reviewer has seen it. Two kinds of merges are checked. In the merge of a proposal, theirs is the approved
-commit. In the merge of a synchronization, theirs is the remote's tip.
+If one side moved a document or gave it another type, a merge also applies the other side's changes there. A
+direct write of the other side to the document at its old path, or under its old type, was allowed. After the
+merge the same text is governed, but no reviewer has seen it. Two kinds of merges are checked. In the merge of
+a proposal, theirs is the approved commit. In the merge of a synchronization, theirs is the remote's tip.
 
 Rules and types are those of the merge's result, which need not be committed. A side's text on a governed path
 was reviewed if that side's own rules govern it at that side's tip. A removal was reviewed if those rules
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class MergedFiles:
-    """The settings of a merge, applied to its files. Raises InvalidConfig if the settings are invalid."""
+    """The settings after a merge, and the types of documents by these settings. Raises InvalidConfig."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
@@ -100,7 +100,7 @@ class UnreviewedChange(NamedTuple):
     """
 
     path: str
-    source: str
+    changed_path: str
     number: int
     is_ours: bool
 
@@ -147,8 +147,8 @@ class _UnreviewedSearch:
                     if path not in governed_paths or (path, is_ours) in unreviewed:
                         continue
                     if not self._is_reviewed(path, side, rule):
-                        source = self._merge.find_source_path(path, side)
-                        unreviewed[path, is_ours] = UnreviewedChange(path, source, number, is_ours)
+                        changed_path = self._merge.find_path_on_side(path, side)
+                        unreviewed[path, is_ours] = UnreviewedChange(path, changed_path, number, is_ours)
         return tuple(unreviewed[key] for key in sorted(unreviewed))
 
     def _contributes(self, path: str, side: Snapshot) -> bool:
@@ -165,12 +165,12 @@ class _UnreviewedSearch:
 
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
         """Return True if every base has a side's file at the same path with the same content."""
-        sources = self._merge.sources.get(path)
-        base_path, source_path = (
-            (sources.base, self._merge.find_source_path(path, side)) if sources else (path, path)
+        version_paths = self._merge.version_paths.get(path)
+        base_path, side_path = (
+            (version_paths.base, self._merge.find_path_on_side(path, side)) if version_paths else (path, path)
         )
-        entry = find_file(side, source_path)
-        return base_path == source_path and all(
+        entry = find_file(side, side_path)
+        return base_path == side_path and all(
             _is_same(find_file(commit, base_path), entry) for commit in self._bases
         )
 
@@ -201,7 +201,7 @@ class _UnreviewedSearch:
             )
         exists = _get_merged_content(self._merge, path) != WholeEntry(None)
         if exists and (not rule.types or not self._files.types(path).isdisjoint(rule.types)):
-            return _is_governed_at(side, rule, self._merge.find_source_path(path, side))
+            return _is_governed_at(side, rule, self._merge.find_path_on_side(path, side))
         return self._is_removal_reviewed(path, side, rule)
 
     def _is_removal_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
@@ -214,8 +214,12 @@ class _UnreviewedSearch:
         is_governed_path = is_governed(rule, self._files.config.root, TouchedPath(path, types))
         if not is_governed_path or find_file(other, path) is None or not _is_governed_at(other, rule, path):
             return True
-        sources = self._merge.sources.get(path)
-        candidates = (path, self._merge.find_source_path(path, side), *([sources.base] if sources else []))
+        version_paths = self._merge.version_paths.get(path)
+        candidates = (
+            path,
+            self._merge.find_path_on_side(path, side),
+            *([version_paths.base] if version_paths else []),
+        )
         return any(
             self._was_changed_under_rule(candidate, side, rule) for candidate in dict.fromkeys(candidates)
         )

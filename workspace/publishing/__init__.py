@@ -7,7 +7,7 @@ checkout.py        the work tree of a branch during a publication
 journal.py         the journal: a record of a publication's steps, written before the first of them
 locks.py           the locks of a publication
 pruned.py          branches whose commits or files Git's housekeeping has removed
-publish.py         one commit from a batch
+publish.py         the publication of a batch as one commit
 recovery.py        recovery after a crash: an unfinished publication is rolled back or forward
 refs.py            the ref of a branch as a file
 repair.py          repair of damage by a loss of power

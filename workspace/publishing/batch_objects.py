@@ -33,7 +33,7 @@ COPY_NAME = "objects"
 """The file name of the copy in a staging folder."""
 
 RECENT_COPIES = "docyard/recent"
-"""The folder of copies of the objects of the last publications, within the common Git directory."""
+"""The folder that contains copies of recently published objects, within the common Git directory."""
 
 MAX_COPIES = 32
 MAX_COPY_BYTES = 8 << 20
@@ -47,7 +47,7 @@ _MAX_ATTEMPTS = 5
 class BatchObjects:
     """The commit of a batch, and the objects that the commit reaches and the branch does not.
 
-    `files` are their loose files, by id.
+    `files` maps the id of each object to the bytes of its loose file.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class FileChanged(Exception):
 
 
 class WorkFiles:
-    """The files below one folder."""
+    """The files of a work tree: their comparison with a batch, their replacement, and its rollback."""
 
     def __init__(self, git: GitStore, root: Path) -> None:
         self._git = git

@@ -69,7 +69,7 @@ class Journal:
     folders: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """Return a line of JSON, and a line with its SHA-256."""
+        """Return the bytes of the journal: a line of JSON, and a line with its SHA-256."""
         text = json.dumps({"version": FORMAT_VERSION, **asdict(self)}).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 

@@ -40,10 +40,10 @@ def lstat(path: Path) -> os.stat_result | None:
         return None
 
 
-def is_same_inode(path: Path, file: os.stat_result) -> bool:
-    """Return True if a path is a name of this file, even if the file has been written meanwhile."""
+def is_same_inode(path: Path, expected: os.stat_result) -> bool:
+    """Return True if a path is a name of the expected file, even if the file has been written meanwhile."""
     status = lstat(path)
-    return status is not None and (status.st_dev, status.st_ino) == (file.st_dev, file.st_ino)
+    return status is not None and (status.st_dev, status.st_ino) == (expected.st_dev, expected.st_ino)
 
 
 class Locked(WorkspaceError):

@@ -1,4 +1,4 @@
-"""Branches whose commits or files Git's housekeeping has removed, and the sources to rebuild them.
+"""Branches whose commits or files Git's housekeeping has removed, and the objects to rebuild them.
 
 An object is restored exactly from the copies of publications, from Git's index, or from the files of the work
 tree. The index has the trees of the checked-out commit. If the tip itself is lost, the branch gets a new
@@ -50,7 +50,7 @@ class MissingObject(NamedTuple):
 
 
 class PrunedBranch(NamedTuple):
-    """A branch that reaches missing objects. `can_rebuild` is True if some can be restored."""
+    """A branch that reaches missing objects. `can_rebuild` is True if some of the objects can be restored."""
 
     branch: str
     tip: str
@@ -81,17 +81,19 @@ def find_pruned_branches(git: GitReader, served_branch: str | None) -> Iterator[
             continue
         missing_objects = tuple(_find_missing_objects(git, tip, visited_trees))
         if missing_objects:
-            sources = _ObjectSources(git, branch)
+            restorable_objects = _RestorableObjects(git, branch)
             if branch == served_branch:
                 missing_objects = tuple(
                     missing_object
                     for missing_object in missing_objects
-                    if not sources.is_uncopied_document(missing_object)
+                    if not restorable_objects.is_uncopied_document(missing_object)
                 )
         if missing_objects:
-            can_rebuild = any(sources.find(missing_object) is not None for missing_object in missing_objects)
+            can_rebuild = any(
+                restorable_objects.find(missing_object) is not None for missing_object in missing_objects
+            )
             if not can_rebuild and _is_unusable(tip, missing_objects):
-                can_rebuild = sources.find_replacement(tip) is not None
+                can_rebuild = restorable_objects.find_replacement(tip) is not None
             yield PrunedBranch(branch, tip, missing_objects, can_rebuild)
 
 
@@ -105,11 +107,11 @@ def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResul
     with docyard_lock(store.common_dir):
         if store.tip(pruned_branch.branch) != pruned_branch.tip:
             return None
-        sources = _ObjectSources(store, pruned_branch.branch)
+        restorable_objects = _RestorableObjects(store, pruned_branch.branch)
         restored_count, lost_objects_by_id, commits = 0, dict[str, MissingObject](), {pruned_branch.tip}
         while missing_objects := _find_all_missing_objects(store, commits, lost_objects_by_id):
             for missing_object in missing_objects:
-                data = sources.find(missing_object)
+                data = restorable_objects.find(missing_object)
                 if data is None:
                     lost_objects_by_id[missing_object.id] = missing_object
                     continue
@@ -120,13 +122,13 @@ def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResul
                     commits.add(missing_object.id)
         lost_objects = tuple(lost_objects_by_id.values())
         replacement = (
-            sources.find_replacement(pruned_branch.tip)
+            restorable_objects.find_replacement(pruned_branch.tip)
             if _is_unusable(pruned_branch.tip, lost_objects)
             else None
         )
         if replacement is None:
             return RebuildResult(restored_count, lost_objects)
-        commit = _commit_index(store, sources, replacement)
+        commit = _commit_index(store, restorable_objects, replacement)
         if not _move_branch(store, pruned_branch, commit, replacement):
             return RebuildResult(restored_count, lost_objects)
         return RebuildResult(restored_count, lost_objects, commit)
@@ -140,7 +142,7 @@ def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
         data = (git.worktree / path).read_bytes()
     except OSError:
         return None
-    # The committed text, or the text before a checkout converted its line ends to those of Windows.
+    # The file may contain the committed text with the line ends of Windows.
     for text in (data, data.replace(b"\r\n", b"\n")):
         if hash_blob(text) == blob:
             return text
@@ -156,8 +158,8 @@ class _Replacement(NamedTuple):
     lost_tip: str
 
 
-class _ObjectSources:
-    """The sources of objects of a branch: copies of the last publications, Git's index, the work tree."""
+class _RestorableObjects:
+    """The objects of a branch that copies of publications, Git's index or the work tree contain."""
 
     def __init__(self, git: GitReader, branch: str) -> None:
         self._git = git
@@ -319,10 +321,10 @@ def _is_unusable(tip: str, missing_objects: tuple[MissingObject, ...]) -> bool:
     )
 
 
-def _commit_index(store: GitStore, sources: _ObjectSources, replacement: _Replacement) -> str:
+def _commit_index(store: GitStore, restorable_objects: _RestorableObjects, replacement: _Replacement) -> str:
     """Write a commit of Git's index on top of the last complete commit."""
-    trees = sources.index_trees
-    for id, data in sources.list_missing_files():
+    trees = restorable_objects.index_trees
+    for id, data in restorable_objects.list_missing_files():
         write_loose(store.common_dir, id, pack_loose("blob", data), durable=True)
     for id, data in trees.items():
         write_loose(store.common_dir, id, pack_loose("tree", data), durable=True)

@@ -1,6 +1,6 @@
-"""One commit from a batch, in an order in which no write is lost and the checkout is never behind.
+"""The publication of a batch as one commit.
 
-The steps, in order:
+The order of the steps ensures that no write is lost and that the checkout is never behind the branch:
 
 1. Acquire Docyard's lock, and recover after a crash.
 2. Write the objects, the finished files and the journal.
@@ -83,7 +83,7 @@ class Publication:
         self._stack = ExitStack()
         self._staging_folder: StagingFolder | None = None
         self._ref: BranchRef | None = None
-        self._locked_git_dir: Path | None = None  # of the work tree whose locks are acquired
+        self._locked_git_dir: Path | None = None  # the Git directory whose locks are acquired
         self._locks: list[LinkedLock] = []
         self._file_numbers = count()
         # A cleanup is safe if recovery needs no file of the private folder. A swap is in progress while the

@@ -306,7 +306,7 @@ class Leftovers:
 
 
 def find_leftovers(common_dir: Path) -> Leftovers:
-    """Return leftovers of dead processes, without changing anything; empty while a Docyard is writing."""
+    """Return the leftovers of dead processes; no leftovers while a Docyard is writing. Change nothing."""
     if is_inaccessible(common_dir) or _is_writing(common_dir):
         return Leftovers((), ())
     folders = [StagingFolder(folder, durable=False) for folder in list_staging_folders(common_dir)]

@@ -92,7 +92,7 @@ class BranchRef:
             remove_empty_folders(self._path)
 
     def release(self) -> bool:
-        """Release the lock, and remove its empty folders; return False if the release failed."""
+        """Release the lock, and remove empty folders above the ref; return False if the release failed."""
         is_released = self._lock.release()
         folder = self._path.parent
         with contextlib.suppress(OSError):

@@ -46,7 +46,7 @@ def find_broken_objects(common_dir: Path) -> tuple[str, ...]:
     return tuple(sorted(id for id in list_loose_ids(common_dir) if _is_broken(common_dir, id)))
 
 
-def set_aside_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
+def move_broken_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
     """Move loose objects out of Git's object folder if they are still broken; return the moved ids.
 
     An object that is also in a pack is then readable again. Git neither fetches nor writes an object again
@@ -57,7 +57,7 @@ def set_aside_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
         OSError: the system refused a write.
     """
     with docyard_lock(common_dir):
-        return tuple(id for id in ids if loose.set_aside(common_dir, id))
+        return tuple(id for id in ids if loose.move_broken_object(common_dir, id))
 
 
 def _is_broken(common_dir: Path, id: str) -> bool:
@@ -138,7 +138,7 @@ def _preserve_torn_file(git: GitReader, branch: str, path: Path) -> None:
 
 
 def is_complete_commit(git: GitReader, commit: str, broken_ids: Collection[str] = ()) -> bool:
-    """Return True if a commit, its contents, and the commits before it are in the repository."""
+    """Return True if a commit, its parents and its files are in the repository."""
     try:
         commit_object = git.commit(commit)
         for parent in commit_object.parents:
@@ -154,7 +154,7 @@ def is_complete_commit(git: GitReader, commit: str, broken_ids: Collection[str] 
 
 
 def find_last_complete_commit(git: GitReader, branch: str, broken_ids: Collection[str]) -> TornRef:
-    """Return a torn branch with the last complete commit in its reflog."""
+    """Return a branch as a `TornRef`, with the last complete commit in its reflog."""
     try:
         log = (git.common_dir / "logs" / "refs" / "heads" / branch).read_text("utf-8", "replace")
     except OSError:

@@ -1,6 +1,6 @@
 """The staging folder of a publication: its journal, and finished files that are linked to their paths.
 
-A plain rename removes the file that was at a path, also if a user saved a change at the same time. If
+A plain rename removes the file that was at a path, even if a user saved a change at the same time. If
 possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
 afterwards.
 """

@@ -42,7 +42,10 @@ NOT_CHECKED_TITLE = "Not checked: this page has too many links"
 
 
 class RenderedLink(NamedTuple):
-    """A resolved link: `href` is None without a target, `kind` is a class, `title` describes the error."""
+    """A resolved link. `href` is None if there is no target; `title` then describes the error.
+
+    `kind` is a CSS class. `host` is the host of an external address.
+    """
 
     href: str | None
     kind: str = ""
@@ -145,7 +148,7 @@ class LinkRenderer:
         return self._tree is not None and self._tree.is_document(path)
 
     def _resolve(self, destination_text: str, *, is_image: bool) -> ResolvedLink | None:
-        """Return the resolved link; None without a tree of files, or above the limit of links."""
+        """Return the resolved link; None if there are no files, or if the limit of links is exceeded."""
         if self._tree is None:
             return None
         if len(self._links) >= MAX_RESOLVED_LINKS:
@@ -233,7 +236,10 @@ class PageHeadings:
         self.outline: list[RenderedHeading] = []
 
     def find_names(self, line: int) -> HeadingNames | None:
-        """Return the names of the heading on a line; in a list or quotation, its id is the first name."""
+        """Return the names of the heading on a line, and add the heading to `outline`.
+
+        A heading in a list or quotation is not added, and its id is the first name.
+        """
         document_line = self._first_line + line
         names = self._names.get(self._lines.offset(document_line), [])
         section = self._sections.get(document_line)
@@ -254,7 +260,9 @@ def _make_outline_entry(section: Section) -> RenderedHeading:
 
 
 class PageContext:
-    """The context of a page's text; without `headings` the text may occur on a page several times.
+    """The links, images, headings and formulas of a text that is written as HTML.
+
+    If `headings` is None, the text may occur on a page several times, so it has no ids.
 
     `addresses` are the addresses of the links and images of the text.
     """
@@ -269,7 +277,7 @@ class PageContext:
         self.addresses: set[str] = set()
 
     def find_heading_names(self, line: int) -> HeadingNames | None:
-        """Return the names of the heading on a line; None without names."""
+        """Return the names of the heading on a line; None if the heading has no names."""
         return self._headings.find_names(line) if self._headings else None
 
     def is_hidden(self, line: int) -> bool:

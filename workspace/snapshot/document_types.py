@@ -70,10 +70,12 @@ def _read_workspace_type(snapshot: Snapshot, name: str) -> DocumentType | Broken
     return read_type(name, sizes, lambda file_name: git.blob(blobs[file_name]))
 
 
-def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> DocumentType | BrokenType:
-    """Return the type in a folder. `sizes` maps the names of its files to their sizes in bytes.
+def read_type(
+    name: str, sizes: Mapping[str, int], read_file: Callable[[str], bytes]
+) -> DocumentType | BrokenType:
+    """Return the type in a folder. `sizes` maps the names of the folder's files to their sizes in bytes.
 
-    `read` returns the bytes of a file. A file of `TYPE_FILES` may be missing.
+    `read_file` returns the bytes of a file. A file of `TYPE_FILES` may be missing.
     """
     missing_files = [file_name for file_name in TYPE_FILES if file_name not in sizes]
     if missing_files:
@@ -88,14 +90,14 @@ def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes])
             fix=f"Shorten {TYPES_FOLDER}/{name}/{large_files[0]} and commit it.",
             limit=_MAX_FILE_BYTES,
         )
-    data = {file_name: read(file_name) for file_name in TYPE_FILES}
-    if DEEP_KEY.search(data["type.toml"]):
+    contents = {file_name: read_file(file_name) for file_name in TYPE_FILES}
+    if DEEP_KEY.search(contents["type.toml"]):
         return BrokenType(
             f"the document type '{name}' cannot be read: type.toml is nested too deeply",
             fix=f"Keep the values of {TYPES_FOLDER}/{name}/type.toml flat, and commit it.",
         )
     try:
-        return parse_type(name, data["type.toml"], data["document.md"])
+        return parse_type(name, contents["type.toml"], contents["document.md"])
     except InvalidTemplate as error:
         return BrokenType(
             f"the document type '{name}' cannot be read: {error.field}: {error.message}",

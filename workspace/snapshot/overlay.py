@@ -38,7 +38,7 @@ class _UnparsedDocument:
 
 
 class Overlay:
-    """The uncommitted state of a batch. Reads return its changes, which the repository does not have yet."""
+    """The uncommitted state of a batch. Reads include the batch's changes, which are not committed yet."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -101,7 +101,7 @@ class Overlay:
                 self.snapshot.cache_document(document)
 
     def find_moved_path(self, path: str) -> str | None:
-        """Return the new path of a document that the batch moved; None if it was removed."""
+        """Return the new path of a document that the batch moved; None if it was removed or not moved."""
         visited: set[str] = set()
         while path in self._new_paths and path not in visited:
             visited.add(path)
@@ -144,7 +144,7 @@ class Overlay:
         self._documents[path] = _UnparsedDocument(data, path)
 
     def create(self, document: Document) -> None:
-        """Put a new document at a free path. Raises PathExists, InvalidPath, LimitExceeded."""
+        """Put a new document at an unused path. Raises PathExists, InvalidPath, LimitExceeded."""
         self._check_path_is_free(document.path)
         self.put(document)
 
@@ -157,10 +157,10 @@ class Overlay:
         self._documents[path] = None
 
     def move(self, path: str, new_path: str) -> Document:
-        """Move a document to a free path and return it.
+        """Move a document to an unused path and return the moved document.
 
-        Another spelling of its own path is also allowed. Raises DocumentNotFound, PathExists, InvalidPath,
-        and LimitExceeded for a document that is too large to read.
+        The new path may differ from the old path only in case or Unicode form. Raises DocumentNotFound,
+        PathExists, InvalidPath, and LimitExceeded for a document that is too large to read.
         """
         # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.document import Document

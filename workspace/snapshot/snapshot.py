@@ -77,7 +77,10 @@ class Listing(NamedTuple):
 def list_changes(
     git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
 ) -> Iterator[FileChange]:
-    """Yield the changes from one tree to another with the same settings; read only folders that differ."""
+    """Yield the changes from one tree to another with the same settings.
+
+    Only folders that differ are read.
+    """
     for change in trees.diff_trees(git, old, new):
         old_blob, new_blob = (
             entry.id if entry is not None and is_listed(config, change.path, entry) else None
@@ -95,7 +98,7 @@ def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
 
 
 def _limit_count(max_count: int, items: Iterable[T], name: str) -> Iterator[T]:
-    """Yield items; raise TooManyFiles for more than `max_count`. `name` is their plural noun."""
+    """Yield items; raise TooManyFiles for more than `max_count`. `name` is the plural noun of the items."""
     for number, item in enumerate(items):
         if number == max_count:
             raise TooManyFiles(
@@ -259,7 +262,7 @@ class Snapshot:
         return listing
 
     def _derive_listing_from_previous(self) -> Listing | None:
-        """Return the listing of the previous snapshot after later changes, or None if it is not usable."""
+        """Return the previous snapshot's listing with the later changes applied; None if it is not usable."""
         previous = self._previous
         if (
             previous is None
@@ -378,7 +381,7 @@ class Snapshot:
 
 
 def shorten_path(path: str) -> str:
-    """Return the path as an error shows it: at most 200 characters of it."""
+    """Return a path for an error message: at most its first 200 characters, then an ellipsis."""
     return path if len(path) <= _MAX_DISPLAYED_LENGTH else path[:_MAX_DISPLAYED_LENGTH] + "…"
 
 

@@ -71,7 +71,7 @@ def is_lost_commit_preserved(
 
 
 SYNCED_BRANCH_PATTERN = f"{DISCUSSION_BRANCH}|{PROPOSAL_BRANCH_PREFIX}[0-9a-z]{{8}}(?:-[^/]*)?"
-"""A regular expression for the branch names of the discussion and of proposals."""
+"""A regular expression that matches the branches of the discussion and of proposals."""
 
 
 class SyncedBranch(NamedTuple):
@@ -148,7 +148,7 @@ class UnknownRemote(WorkspaceError):
 
 
 class ConfiguredRemote(NamedTuple):
-    """A remote of Git's settings, with its URLs for fetch and push."""
+    """A remote in Git's settings: its name, and its URLs for fetch and push."""
 
     name: str
     url: str

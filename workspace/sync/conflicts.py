@@ -36,9 +36,10 @@ class SyncConflict(WorkspaceError):
 
 
 class BlockedPaths(NamedTuple):
-    """The paths in conflict between two commits, and the paths that the remote commit changed.
+    """The paths in conflict between two commits, and the paths that the remote's commit changed.
 
-    `changed_paths` are all paths that the remote commit changed since the merge bases.
+    `theirs` is the remote's commit, and `tree` the tree of `ours`. `changed_paths` are all paths that
+    `theirs` changed since the merge bases.
     """
 
     ours: str | None
@@ -103,7 +104,7 @@ def _list_unreviewed_paths(merge: Merge) -> frozenset[str]:
 
     unreviewed_changes = find_unreviewed_on_both_sides(merge)
     return frozenset(
-        path for change in unreviewed_changes if change.is_ours for path in (change.path, change.source)
+        path for change in unreviewed_changes if change.is_ours for path in (change.path, change.changed_path)
     )
 
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _NOTE_PATH = "docyard/sync.moving"
 _PAUSE_S = 0.02
-_MAX_ATTEMPTS = 5  # failed attempts without a visible lock
+_MAX_ATTEMPTS = 5  # the maximum number of failed attempts while no lock file exists
 
 
 class RefNotMoved(WorkspaceError):

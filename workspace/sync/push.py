@@ -45,18 +45,18 @@ def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceEr
     ):
         recover_if_needed(store)
         session = RemoteSession(workspace, store, remotes, served_branch, remote, access, None)
-        source, target = session.build_peer(remote.url), session.build_peer(remote.push_url)
-        if not _push_local_branches(session, target, branch, DISCUSSION_BRANCH):
+        fetch_peer, push_peer = session.build_peer(remote.url), session.build_peer(remote.push_url)
+        if not _push_local_branches(session, push_peer, branch, DISCUSSION_BRANCH):
             return None
         # If one branch is rejected, none is pushed, so each is pushed separately.
-        _push_branch(session, source, target, branch)
-        return _push_discussion(workspace, session, source, target, durable=durable)
+        _push_branch(session, fetch_peer, push_peer, branch)
+        return _push_discussion(workspace, session, fetch_peer, push_peer, durable=durable)
 
 
-def _push_branch(session: RemoteSession, source: Peer, target: Peer, branch: str) -> None:
-    error = _push_local_branches(session, target, branch).get(branch)
+def _push_branch(session: RemoteSession, fetch_peer: Peer, push_peer: Peer, branch: str) -> None:
+    error = _push_local_branches(session, push_peer, branch).get(branch)
     if isinstance(error, RemoteMoved):
-        fetch_error = session.fetch(source).get(branch)
+        fetch_error = session.fetch(fetch_peer).get(branch)
         if fetch_error is not None:
             raise fetch_error
         if session.compare(branch).state in (SyncState.BEHIND, SyncState.UP_TO_DATE):
@@ -67,14 +67,14 @@ def _push_branch(session: RemoteSession, source: Peer, target: Peer, branch: str
 
 
 def _push_discussion(
-    workspace: Branch, session: RemoteSession, source: Peer, target: Peer, *, durable: bool
+    workspace: Branch, session: RemoteSession, fetch_peer: Peer, push_peer: Peer, *, durable: bool
 ) -> WorkspaceError | None:
     error: WorkspaceError | None = None
     for _ in range(_MAX_ATTEMPTS):
-        error = _push_local_branches(session, target, DISCUSSION_BRANCH).get(DISCUSSION_BRANCH)
+        error = _push_local_branches(session, push_peer, DISCUSSION_BRANCH).get(DISCUSSION_BRANCH)
         if not isinstance(error, RemoteMoved):
             return error
-        fetch_error = session.fetch(source).get(DISCUSSION_BRANCH)
+        fetch_error = session.fetch(fetch_peer).get(DISCUSSION_BRANCH)
         if fetch_error is not None:
             return fetch_error
         theirs = session.compare(DISCUSSION_BRANCH).theirs
@@ -83,8 +83,10 @@ def _push_discussion(
     return error
 
 
-def _push_local_branches(session: RemoteSession, target: Peer, *branches: str) -> dict[str, WorkspaceError]:
+def _push_local_branches(
+    session: RemoteSession, push_peer: Peer, *branches: str
+) -> dict[str, WorkspaceError]:
     """Push the branches that exist here; return the errors of rejected branches, by branch."""
     tips = {branch: session.store.tip(branch) for branch in branches}
     commits = {branch: tip for branch, tip in tips.items() if tip is not None}
-    return session.push(target, commits) if commits else {}
+    return session.push(push_peer, commits) if commits else {}

@@ -50,10 +50,10 @@ class UnpushedCommits(NamedTuple):
     has_more: bool = False
 
 
-def list_commits_ahead(
+def count_commits_ahead(
     git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
 ) -> UnpushedCommits | None:
-    """Return the commits of `ours` that `theirs` lacks, at most `max_count`; None without such commits."""
+    """Count the commits of `ours` that `theirs` lacks, at most `max_count`; return None for zero commits."""
     graph = Graph(git)
     commits, has_more = list_commits_between(graph, ours, theirs, max_commits=max_count)
     # A shallow clone lacks the times of some commits.
@@ -102,7 +102,7 @@ class TrackingStatus:
         self.failure: ExchangeFailure | None = None
 
     def read(self) -> TrackedState | None:
-        """Return the state of both sides, or None without a commit, a remote, or a first fetch.
+        """Return the state of both sides; None if there is no commit or no remote, or before the first fetch.
 
         If pushes are automatic, a remote also counts before its first fetch.
         Raises DamagedRepository, ShallowHistory.
@@ -187,7 +187,7 @@ class TrackingStatus:
         return name
 
     def _read_stamp(self) -> tuple[int, int, int] | None:
-        """Return the stamp of the file of Git's settings, or None if the file cannot be read."""
+        """Return the modification time, size and inode of the settings file; None if it cannot be read."""
         try:
             status = os.stat(self._settings_path)
         except OSError:
@@ -202,17 +202,17 @@ class TrackingStatus:
         unpushed = (
             None
             if tracked.state in (SyncState.UP_TO_DATE, SyncState.BEHIND)
-            else list_commits_ahead(git, ours, theirs)
+            else count_commits_ahead(git, ours, theirs)
         )
         commits_behind = (
-            list_commits_ahead(git, theirs, ours) if theirs and tracked.state is SyncState.DIVERGED else None
+            count_commits_ahead(git, theirs, ours) if theirs and tracked.state is SyncState.DIVERGED else None
         )
         return TrackedState(
             name, tracked, lost_commit, unpushed, commits_behind.since if commits_behind is not None else None
         )
 
     def _update_state(self, last_state: TrackedState, ours: str) -> TrackedState | None:
-        """Return the state updated by our new commits; None after a merge or too many commits."""
+        """Return the state updated by our new commits; None if they include a merge, or are too many."""
         if last_state.tracked.ours is None or last_state.tracked.state is SyncState.BEHIND:
             return None
         git = self._workspace.git

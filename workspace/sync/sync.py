@@ -5,10 +5,10 @@ were received and checked. An error of one branch does not stop the synchronizat
 
 A branch that diverged from the remote's branch is merged with it, by a structural merge.
 
-Each side has checked its own changes under a rule. Two changes are unchecked: new content that resolves a
-conflict, and text that the merge moves from an unprotected path to a protected path. Both are refused like a
-direct write, unless the branch is that of a proposal. A commit with new content has a trailer with the person
-who wrote it, so that this person cannot approve it.
+Each side has already checked its own changes by the rules. Two kinds of changes are unchecked: new content
+that resolves a conflict, and text that the merge moves from an unprotected path to a protected path. Both are
+refused like a direct write, unless the branch is that of a proposal. A commit with new content has a trailer
+with the person who wrote it, so that this person cannot approve it.
 
 Only one process synchronizes a repository at a time.
 """
@@ -58,7 +58,7 @@ from workspace.sync.branches import (
     select_remote,
 )
 from workspace.sync.exchange import RemoteSession, check_attributes, fast_forward
-from workspace.sync.status import UnpushedCommits, list_commits_ahead
+from workspace.sync.status import UnpushedCommits, count_commits_ahead
 from workspace.writing.write import DetachedHead, is_proposal_branch, make_author_signature
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class UnreviewedMerge(Protected):
         change = unreviewed_changes[0]
         paths = list(dict.fromkeys(change.path for change in unreviewed_changes))
         side, side_option = ("here", "--theirs") if change.is_ours else ("in the remote", "--ours")
-        target_text = f" to {change.source}" if change.source != change.path else ""
+        target_text = f" to {change.changed_path}" if change.changed_path != change.path else ""
         super().__init__(
             paths,
             message=f"{format_paths(paths)} is protected by rule {change.number} of {CONFIG_PATH}, and a "
@@ -126,7 +126,7 @@ class UnreviewedMerge(Protected):
 
 def _format_unreviewed(change: UnreviewedChange) -> dict[str, object]:
     side = "ours" if change.is_ours else "theirs"
-    return {"path": change.path, "source": change.source, "rule": change.number, "side": side}
+    return {"path": change.path, "source": change.changed_path, "rule": change.number, "side": side}
 
 
 def merge_remote(
@@ -224,7 +224,7 @@ def _check_reviewed(merge: Merge) -> None:
 
 
 def _build_conflict(merge: Merge, path: str) -> FileConflict:
-    """Return the files of both sides at a path as a conflict; a side that moved its file has none there."""
+    """Return the files of both sides at a path as a conflict; None for a side that moved its file."""
     versions = (find_file(side, path) for side in (merge.ours, merge.theirs))
     ours, theirs = (merge.ours.git.blob(entry.id) if entry and entry.is_blob else None for entry in versions)
     return FileConflict(path, UnitConflict(FILE_UNIT, None, ours, theirs))
@@ -236,7 +236,7 @@ def _find_versions_at(ours: Snapshot, theirs: Snapshot, path: str) -> _Versions:
 
 def _find_versions(merge: Merge, path: str) -> _Versions:
     sides = (merge.ours, merge.theirs)
-    return _Versions(*(find_file(side, merge.find_source_path(path, side)) for side in sides))
+    return _Versions(*(find_file(side, merge.find_path_on_side(path, side)) for side in sides))
 
 
 def _replace_with_side(merge: Merge, side_choices: Mapping[str, _SideChoice]) -> Merge:
@@ -248,8 +248,8 @@ def _replace_with_side(merge: Merge, side_choices: Mapping[str, _SideChoice]) ->
     for path, side_choice in side_choices.items():
         if side_choice.versions == _find_versions(merge, path):
             side = merge.ours if side_choice.choice is ResolutionChoice.OURS else merge.theirs
-            for target in (path, merge.find_source_path(path, side)):
-                replacements[target] = WholeEntry(find_file(side, target))
+            for replaced_path in (path, merge.find_path_on_side(path, side)):
+                replacements[replaced_path] = WholeEntry(find_file(side, replaced_path))
     if not replacements:
         return merge
     changes = {**merge.changes, **replacements}
@@ -439,22 +439,24 @@ class _Synchronization:
     progress_by_branch: dict[str, _BranchProgress] = field(default_factory=dict)
 
     def run(self, *, fetch: bool, push: bool, restores_commits: bool) -> SyncResult:
-        source = self.session.build_peer(self.remote.url) if fetch else None
-        target = self.session.build_peer(self.remote.push_url) if push else None
-        if source is not None:
-            self._fetch(source)
+        fetch_peer = self.session.build_peer(self.remote.url) if fetch else None
+        push_peer = self.session.build_peer(self.remote.push_url) if push else None
+        if fetch_peer is not None:
+            self._fetch(fetch_peer)
         for _ in range(_MAX_ROUNDS):
-            if source is not None:
+            if fetch_peer is not None:
                 for branch in self._list_branches():
                     self._update_branch(branch)
             commits = (
-                self._select_commits_to_push(restores_commits=restores_commits) if target is not None else {}
+                self._select_commits_to_push(restores_commits=restores_commits)
+                if push_peer is not None
+                else {}
             )
-            if target is None or not commits:
+            if push_peer is None or not commits:
                 break
-            if not self._push(target, commits, is_last=source is None) or source is None:
+            if not self._push(push_peer, commits, is_last=fetch_peer is None) or fetch_peer is None:
                 break  # the next call pushes commits that were made since then
-            self._fetch(source)
+            self._fetch(fetch_peer)
         else:
             self._get_progress(self.branch).error = Busy(
                 f"other writers moved the branch {_MAX_ROUNDS} times, here or in the remote; "
@@ -464,7 +466,7 @@ class _Synchronization:
         if error is not None:
             raise error
         return self._build_result(
-            source or target or self.session.build_peer(self.remote.url), has_fetched=fetch
+            fetch_peer or push_peer or self.session.build_peer(self.remote.url), has_fetched=fetch
         )
 
     def _get_progress(self, branch: str) -> _BranchProgress:
@@ -474,8 +476,8 @@ class _Synchronization:
         branch_names = {*self.store.branches(), *self.session.list_seen_commits(), *self.progress_by_branch}
         return (self.branch, *list_branches_to_sync(branch_names, self.branch))
 
-    def _fetch(self, source: Peer) -> None:
-        for branch, error in self.session.fetch(source).items():
+    def _fetch(self, fetch_peer: Peer) -> None:
+        for branch, error in self.session.fetch(fetch_peer).items():
             self._get_progress(branch).error = error
 
     def _update_branch(self, branch: str) -> None:
@@ -550,26 +552,28 @@ class _Synchronization:
                 commits[branch] = tracked.ours
         return commits
 
-    def _push(self, target: Peer, commits: dict[str, str], *, is_last: bool) -> bool:
+    def _push(self, push_peer: Peer, commits: dict[str, str], *, is_last: bool) -> bool:
         """Push; return True if another client moved the remote's branch, so that a new fetch is needed."""
-        missing_counts = {branch: self._count_missing(branch, commit) for branch, commit in commits.items()}
-        push_errors = self.session.push(target, commits)
+        commit_counts = {
+            branch: self._count_commits_to_push(branch, commit) for branch, commit in commits.items()
+        }
+        push_errors = self.session.push(push_peer, commits)
         is_moved = any(isinstance(error, RemoteMoved) for error in push_errors.values())
         if is_moved and is_last and len(commits) > 1:
             # If one branch is rejected, none is pushed, so each is pushed separately.
             push_errors = {}
             for branch, commit in commits.items():
-                push_errors |= self.session.push(target, {branch: commit})
+                push_errors |= self.session.push(push_peer, {branch: commit})
         for branch in commits:
             error = push_errors.get(branch)
             if error is None:
-                self._get_progress(branch).pushed_count += missing_counts[branch]
+                self._get_progress(branch).pushed_count += commit_counts[branch]
             elif is_last or not isinstance(error, RemoteMoved):
                 self._get_progress(branch).error = error
         return is_moved
 
-    def _count_missing(self, branch: str, commit: str) -> int:
-        commits_ahead = list_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
+    def _count_commits_to_push(self, branch: str, commit: str) -> int:
+        commits_ahead = count_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
         return commits_ahead.commit_count if commits_ahead is not None else 0
 
     def _build_result(self, peer: Peer, *, has_fetched: bool) -> SyncResult:
@@ -588,7 +592,7 @@ class _Synchronization:
             pushed_count=progress.pushed_count,
             unpushed=None
             if tracked.ours is None
-            else list_commits_ahead(self.store, tracked.ours, tracked.theirs),
+            else count_commits_ahead(self.store, tracked.ours, tracked.theirs),
             conflicts=progress.conflicts,
             merge_error=progress.merge_error,
             other_branches=tuple(map(self._describe_branch, self._list_branches()[1:])),

@@ -67,9 +67,10 @@ _DESCRIPTION_STARTS = ("@", "//", "/*", "*", "# ", "#[", "--")
 
 
 class _Language(NamedTuple):
-    """The syntax of a language: comments and strings, definition words, form of `name(…) {` definitions.
+    """The syntax of a language. `mask` matches its comments and strings.
 
-    `callable_form` is "typed" if a type precedes the name, "bare" if not, "" without such definitions.
+    `definition_keywords` are the words that begin a definition. `callable_form` is the form of definitions
+    such as `name(…) {`: "typed" if a type precedes the name, "bare" if not, "" without such definitions.
     """
 
     mask: re.Pattern[str]
@@ -106,7 +107,7 @@ _LANGUAGES_BY_SUFFIX = {
 
 
 def read_headings(lines: Lines, path: str) -> list[TextHeading]:
-    """Return the classes and functions of a source file in order; return none for an unknown language.
+    """Return the classes and functions of a source file in order; return [] for an unknown language.
 
     Comments, decorators and attributes on the lines directly above belong to a definition. A second
     definition on the same line is part of the first.
@@ -151,7 +152,10 @@ def _replace_with_spaces(match: re.Match[str]) -> str:
 
 
 def _find_keyword_definitions(masked_text: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the definitions that begin with a keyword: the offset, then the indentation and the name."""
+    """Yield the offset of each definition that begins with a keyword, and its indentation and name.
+
+    The indentation is a number of columns.
+    """
     keywords = "|".join(language.definition_keywords.split())
     pattern = re.compile(
         rf"^([ \t]*){MODIFIER}{{0,8}}(?:{keywords})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
@@ -173,7 +177,10 @@ def _find_keyword_definitions(masked_text: str, language: _Language) -> Iterator
 def _find_callable_definitions(
     masked_text: str, language: _Language
 ) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the definitions of the form `type name(…) {`, or without the type."""
+    """Yield the offset of each definition `type name(…) {`, and its indentation and name.
+
+    Depending on the language, the type may be missing.
+    """
     if not language.callable_form:
         return
     closing_offsets = _match_parentheses(masked_text)
@@ -205,7 +212,7 @@ def _measure_indentation(indentation: str) -> int:
 
 
 def _find_first_line(text_lines: Sequence[str], line: int, min_line: int) -> int:
-    """Return the first of the comment and decorator lines directly above a definition."""
+    """Return the first of the comment and decorator lines directly above a definition, else its own line."""
     while line > min_line and text_lines[line - 1].lstrip().startswith(_DESCRIPTION_STARTS):
         line -= 1
     return line

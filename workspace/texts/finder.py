@@ -1,4 +1,4 @@
-"""Search for a part of a text by its address, its number, or the words of its heading."""
+"""Find a part of a text by its address, its number, or the words of its heading."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HEADING_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
 
 
 class AmbiguousSection(WorkspaceError):
-    """Raised if a query matches several parts of a text; `candidates` are their addresses and lines."""
+    """An error: a query matches several parts of a text. `candidates` are their addresses and lines."""
 
     code: ClassVar[str] = "AMBIGUOUS_SECTION"
 
@@ -97,8 +97,8 @@ def _parse_query(text_query: str) -> _SectionQuery:
 
 def fold_text(text: str) -> str:
     """Return text folded for comparison: compatible forms, case and spaces (Unicode, NFKC_Casefold)."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    folded_text = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded_text).split())
 
 
 def _parse_number(dotted_number: str) -> tuple[int, ...]:
@@ -114,7 +114,7 @@ def _find_by_address(text: TextFile, outline: TextOutline, query: _SectionQuery)
 
 
 def _find_by_name(text: TextFile, outline: TextOutline, name: str) -> Sequence[OutlineEntry]:
-    """Return the parts with an address or another name; resolve names in a document by its own rules."""
+    """Return the parts whose address or other name is `name`. In a document, names resolve as in a link."""
     document = text.document
     if document is not None and document.sections:
         return [outline.entries[section.position] for section in find_sections_by_name(document, name)]
@@ -225,18 +225,18 @@ def _make_ambiguous_error(
 def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQuery) -> SectionNotFound:
     nearest = _find_nearest_addresses(outline, query)
     addresses = [entry.address for entry in outline.entries]
-    source = None
+    among = None
     if nearest:
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses == [PREAMBLE]:
         fix = f"The text has no sections: read all of it, or '{PREAMBLE}'."
     else:
         fix = "Name a section of the text."
-        source = SuggestionSource(HintKind.SECTIONS, text.path)
+        among = SuggestionSource(HintKind.SECTIONS, text.path)
     return SectionNotFound(
         f"no section '{_shorten_name(query)}' in {text.path}",
         fix=fix,
-        among=source,
+        among=among,
         candidates=nearest or addresses[:_MAX_CANDIDATES],
         wanted=_shorten_name(query),
     )

@@ -1,4 +1,7 @@
-"""Outlines of texts other than Markdown; addresses follow the rule of documents."""
+"""The outline of a text, and outline entries for the headings of texts other than Markdown.
+
+Addresses are derived from headings as in Markdown documents.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def promote_title(
 ) -> list[TextHeading]:
     """Return the headings, with level 0 for the first if it alone has the highest level.
 
-    Only blank lines and lines that begin with one of `comment_marks` may precede it. reStructuredText
+    Only blank lines and lines that begin with a mark in `comment_marks` may precede it. reStructuredText
     promotes a single top section in this way, and AsciiDoc has `= Title`.
     """
     if not headings or headings[0].level != 1 or any(heading.level == 1 for heading in headings[1:]):
@@ -88,7 +91,7 @@ def _move_to_first_line(title: TextHeading) -> TextHeading:
 
 
 def _make_addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -> list[str]:
-    """Return the address of each heading: the parent's address, a slash and the slug, unique by a number."""
+    """Return the address of each heading: the parent's address, a slash and the slug, numbered if used."""
     siblings: dict[int | None, UniqueNames] = {}
     addresses: list[str] = []
     for heading, parent in zip(headings, parents, strict=True):

@@ -1,4 +1,4 @@
-"""Headings of reStructuredText and AsciiDoc.
+"""Find the headings of reStructuredText and AsciiDoc.
 
 Sources: docutils, "reStructuredText Markup Specification", Sections; AsciiDoc Language, "Section Titles and
 Levels" and "Delimited Blocks".
@@ -52,7 +52,10 @@ def read_restructuredtext(lines: Lines) -> list[TextHeading]:
 
 
 def _read_title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
-    """Return the title that begins on a line, its adornment, and True if it has an overline, or None."""
+    """Return the title that begins on a line, its adornment, and True if it has an overline.
+
+    Return None if no title begins on the line.
+    """
     overline = _read_adornment(lines, line)
     is_overlined = bool(overline) and line + 2 < len(lines) and _read_adornment(lines, line + 2) == overline
     underline_line = line + 1 + is_overlined
@@ -87,7 +90,7 @@ def _is_title(title: str, underline_length: int) -> bool:
 
 
 def _count_columns(title: str) -> int:
-    """Return the number of columns of a title: wide characters take two, and combining characters none."""
+    """Return the number of columns of a title: a wide character takes two, a combining character zero."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in title)
     return len(title) + wide - sum(map(bool, map(unicodedata.combining, title)))
 

@@ -34,7 +34,7 @@ _MAX_SEARCHED_PATHS = 200_000
 
 
 class NotAFile(DocumentNotFound):
-    """Raised if a path is a folder, a symbolic link or a submodule; the detail `is` names the type."""
+    """An error: a path is a folder, a symbolic link or a submodule. The detail `is` names the type."""
 
     code: ClassVar[str] = "NOT_A_FILE"
 
@@ -123,7 +123,7 @@ def detect_kind(path: str) -> TextKind:
 
 
 class NotText(WorkspaceError):
-    """Raised if a file is binary."""
+    """An error: a file is binary."""
 
     code: ClassVar[str] = "NOT_TEXT"
 
@@ -133,6 +133,7 @@ class TextFile:
     """A text at a commit: its path, the id of its blob, its bytes, and its kind by its name.
 
     Offsets are bytes of `data`. Bytes that are not UTF-8 are displayed as U+FFFD, and stay unchanged.
+    `parse` returns the parsed document if the file is a document of the workspace; otherwise it is None.
     """
 
     path: str
@@ -216,7 +217,7 @@ def normalize_path(snapshot: Snapshot, path: str) -> str:
 
 
 class LazyFilePaths:
-    """The paths of a snapshot's regular files, each looked up on use."""
+    """The set of the paths of a snapshot's regular files; a path is looked up when it is tested."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

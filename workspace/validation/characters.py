@@ -1,4 +1,4 @@
-"""Invisible characters: their positions in a text's bytes, and a check if the text needs them."""
+"""Invisible characters: their positions in a text's bytes, and a check of whether the text needs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Invisible characters begin with none of these bytes, and most texts have only these.
+# No invisible character begins with one of these bytes, and most texts contain only these bytes.
 _HARMLESS_BYTES = bytes(
     set(range(256))
     - {*range(1, 9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3}
@@ -31,7 +31,7 @@ BIDIRECTIONAL_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u
 _DIRECTION_MARKS = frozenset("\u200e\u200f\u061c")
 _ISOLATES = frozenset("\u2066\u2067\u2068")
 _JOINERS = frozenset("\u200c\u200d")
-_CONTEXT_BYTES = 16  # before and after a character, which contain at least two characters
+_CONTEXT_BYTES = 16  # read before and after a character; they contain at least two characters
 _MAX_TAG_BYTES = 64
 # Each character needs a scan of its line, so longer lines are checked in parts.
 _MAX_LINE_BYTES = 10_000

@@ -44,8 +44,8 @@ class Corpus:
         return self._files.config.links
 
     @cached_property
-    def stems(self) -> Mapping[str, Collection[str]]:
-        """The paths of all documents by the lower-case stem of their name."""
+    def paths_by_stem(self) -> Mapping[str, Collection[str]]:
+        """The paths of all documents, grouped by the lower-case stem of the file name."""
         return group_by_stem(self._files.documents)
 
     def exists(self, path: str) -> bool:

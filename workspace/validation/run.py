@@ -135,7 +135,7 @@ class _PositionMap:
 
 
 def find_switches(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
-    """Return the offsets of comments that turn rules off or on, with the rules (empty means all)."""
+    """Return the comments that turn rules off or on: the offset, True for off, the rules (empty: all)."""
     if b"docyard:" not in data:
         return []
     return [

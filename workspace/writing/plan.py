@@ -71,7 +71,7 @@ def update_links_of_step(
 
 
 def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
-    """Return an outcome with its link warnings, after the full batch."""
+    """Return an outcome with hints for the links that are still broken in `overlay`, after the batch."""
     if not outcome.link_warnings:
         return outcome
     from workspace.links.warnings import format_warnings
@@ -177,7 +177,7 @@ def plan(
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_count_text_bytes, operations)))
-    batch = _Batch(snapshot, context, precondition, inbound_links, is_single=len(operations) == 1)
+    batch = _BatchRun(snapshot, context, precondition, inbound_links, is_single=len(operations) == 1)
     steps: list[PlanStep] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
@@ -192,10 +192,10 @@ def plan(
     return Plan(snapshot, batch.overlay, final_steps, batch.overlay.changes(), digests)
 
 
-class _Batch:
-    """A running batch: on the snapshot, and on the earlier commits in which its addresses are resolved.
+class _BatchRun:
+    """The run of a batch on the snapshot, and on the earlier commits in which its addresses are resolved.
 
-    A batch that `is_single` has one operation, and stores nothing for later operations.
+    If `is_single` is True, the batch has one operation, so nothing is stored for later operations.
     """
 
     def __init__(
@@ -210,7 +210,8 @@ class _Batch:
         needs_digests = not is_single or (precondition and precondition.seen_texts) is not None
         self.overwrite_check = OverwriteCheck(precondition, snapshot, needs_digests=needs_digests)
         self.overlay = Overlay(snapshot)
-        self.parsed_bytes = 0  # of documents that were parsed again, with a constant for each heading
+        # The bytes of documents that were parsed again, and `HEADING_BYTES` for each of their headings.
+        self.parsed_bytes = 0
         self._edit_context = context
         earlier_snapshots = precondition.list_earlier_snapshots(snapshot) if precondition else ()
         self._earlier_overlays = [Overlay(earlier_snapshot) for earlier_snapshot in earlier_snapshots]

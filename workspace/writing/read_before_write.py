@@ -93,7 +93,7 @@ def resolve_base_commit(git: GitReader, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """The texts that a caller has read: those of the commit `base`, those of its client, or none.
+    """The texts that a caller has read: those of the commit `base`, and the `seen_texts` of its client.
 
     `first_snapshot` is the tip of the first plan, if another writer has moved the branch meanwhile.
     """
@@ -114,10 +114,10 @@ class Precondition:
 
 
 class OverwriteCheck:
-    """The check of the texts that a batch removes; `written_digests` are the digests of texts that it writes.
+    """The check of the texts that a batch removes. `written_digests` are the digests of texts that it writes.
 
     Without a precondition, or with `overwrite = "any"` in the workspace, the batch may remove every text.
-    Without `needs_digests`, the texts that it writes are not recorded.
+    Without `needs_digests`, the texts that the batch writes are not recorded.
     """
 
     def __init__(
@@ -149,8 +149,8 @@ class OverwriteCheck:
         if self._precondition is None or not self._needs_digests:
             return
         for old, new in document_pairs:
-            for section, match in zip(old.sections, new.sections, strict=True):
-                digest = compute_digest(new, match)
+            for section, new_section in zip(old.sections, new.sections, strict=True):
+                digest = compute_digest(new, new_section)
                 if digest is not None and digest not in self.written_digests and self._is_read(old, section):
                     self.written_digests.add(digest)
 

@@ -1,4 +1,4 @@
-"""Actions on proposals: their results, the next step, the author, the text and the address."""
+"""The author, the text and the address of an action on a proposal, and its printed result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMMIT_PREPOSITIONS = {"merged": "as", "refreshed": "as"}
 
 _UNCHANGED_STATES = {
     "edited": "has this title and description",
-    "submitted": "was submitted as it is",
+    "submitted": "was submitted at this commit",
     "refreshed": "contains all commits of its target",
     "reopened": "is open",
 }
@@ -45,8 +45,8 @@ def print_action_result(
 ) -> None:
     """Print the result of `action`, such as "approved", and the next step.
 
-    `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` is the result
-    on a forge.
+    `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` describes the
+    proposal's pull request on a forge.
     """
     proposal = result.proposal
     if as_json:
@@ -179,7 +179,7 @@ TOOL, CLIENT = "proposals", "command line"
 TOKEN_FIX = "Pass your token in DOCYARD_TOKEN or by --token-file; `docyard tokens add NAME` creates a token."
 """The fix at a shell if a person's token is required."""
 
-_MAX_TEXT_BYTES = 1 << 20  # of a text from a pipe or a file; no proposal stores a longer text
+_MAX_TEXT_BYTES = 1 << 20  # the limit for a text from a pipe or a file; no proposal stores a longer text
 _EDITOR_MARK = "<!-- docyard: "
 
 
@@ -218,13 +218,13 @@ def read_text_file(file: str) -> str:
         return _read_stdin()
     try:
         with open(file, "rb") as stream:
-            data = stream.read(_MAX_TEXT_BYTES + 1)
+            content = stream.read(_MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise CommandError(
             f"the file cannot be read: {error.strerror or type(error).__name__}",
             fix="Name an existing file.",
         ) from error
-    return _decode_text(data)
+    return _decode_text(content)
 
 
 def _read_stdin() -> str:
@@ -232,13 +232,13 @@ def _read_stdin() -> str:
     return _decode_text(stream.read(_MAX_TEXT_BYTES + 1) if stream is not None else sys.stdin.read().encode())
 
 
-def _decode_text(data: bytes) -> str:
-    if len(data) > _MAX_TEXT_BYTES:
+def _decode_text(content: bytes) -> str:
+    if len(content) > _MAX_TEXT_BYTES:
         raise CommandError(
             "the text is over 1 MiB", fix="Shorten the text, and write the details in a document."
         )
     try:
-        return data.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CommandError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
 
@@ -265,7 +265,7 @@ def get_proposal_snapshot(workspace: Workspace, proposal: Proposal) -> Snapshot:
 def resolve_address_in_proposal(
     workspace: Workspace, proposal: Proposal, address: str | None, folder: Path
 ) -> tuple[str | None, str | None]:
-    """Return the path and section address in a proposal; both are None without an address.
+    """Return the path and section address in a proposal; both are None if `address` is None.
 
     The address may be relative to a folder.
     """
@@ -282,7 +282,7 @@ def resolve_address_in_proposal(
 
 
 def expand_commit_prefix(proposal: Proposal, commit: str | None) -> str | None:
-    """Return the proposal's tip if the text is a prefix of its id; else the text."""
+    """Return the proposal's tip if `commit` is a prefix of the tip's id; else return `commit` unchanged."""
     tip = proposal.tip or ""
     prefix = (commit or "").lower()
     return tip if len(prefix) >= _MIN_PREFIX_LENGTH and tip.startswith(prefix) else commit

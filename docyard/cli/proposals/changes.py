@@ -1,4 +1,4 @@
-"""Differences between two commits at an address, for people and for programs.
+"""Differences between two commits at an address, as JSON, as Markdown and for a terminal.
 
 `PagePrinter` prints the lines of a page: styled, wrapped with a hanging indent, without control characters.
 """
@@ -45,7 +45,7 @@ class StyledText(NamedTuple):
 
 
 class PagePrinter:
-    """The output of a page: a terminal with a width, or a pipe, where no line is wrapped."""
+    """A printer of a page's lines, which are wrapped to the width of the terminal, but not in a pipe."""
 
     def __init__(self) -> None:
         self._screen: Console = console.create_console()
@@ -124,19 +124,18 @@ def _style_text(text_part: StyledText | str) -> tuple[str, str]:
 
 
 MAX_CHANGES_CHARS = 10_000_000
-"""The limit of a complete comparison. Real comparisons are shorter."""
+"""The maximum length of a complete comparison; real comparisons are shorter."""
 
 _STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
 _MAX_FILES = 50
 
 
 def select_changes(
-    changes: CommitChanges, path: str | None, slug: str | None, *, source: str = "the proposal"
+    changes: CommitChanges, path: str | None, slug: str | None, *, subject: str = "the proposal"
 ) -> CommitChanges:
     """Return the changes in a document, or in a section with its subsections.
 
-    `source` is the subject of the error message. Raises CommandError with the changed paths if there are no
-    changes.
+    `subject` begins the error message. Raises CommandError with the changed paths if there are no changes.
     """
     if path is None:
         return changes
@@ -154,7 +153,7 @@ def select_changes(
     changed_paths = sorted(changes.paths)
     nearest_paths = find_nearest(path, changed_paths) or changed_paths[:3]
     raise CommandError(
-        f"{source} changes nothing at this address",
+        f"{subject} changes nothing at this address",
         fix=f"Name a changed document: {join_words(nearest_paths)}."
         if nearest_paths
         else "Commit a change first.",
@@ -163,14 +162,14 @@ def select_changes(
 
 def _select_sections(document: DocumentChange, slug: str | None) -> DocumentChange | None:
     selected_document = select_section(document, slug) if slug is not None else None
-    if selected_document is None or not selected_document.is_whole:
+    if selected_document is None or not selected_document.is_addition_or_removal:
         return document if slug is None else selected_document
     # In an added or removed document, the text of the section is shown as in a changed document.
     return selected_document._replace(kind=DocumentKind.CHANGED)
 
 
 def changes_to_data(changes: CommitChanges) -> dict[str, Any]:
-    """Return the changes as data: `documents` by their sections, `files` by name."""
+    """Return the changes as data for JSON: `documents` with their sections, and names of other `files`."""
     documents = format_data(changes.documents, MAX_CHANGES_CHARS)
     reason = {"reason": changes.reason} if changes.reason else {}
     return {"base": changes.base, "tip": changes.tip, **documents, "files": list(changes.files), **reason}
@@ -208,7 +207,10 @@ def changes_to_markdown(changes: CommitChanges, max_chars: int = MAX_CHANGES_CHA
 def print_changes(
     printer: PagePrinter, changes: CommitChanges, *, max_chars: int = MAX_CHANGES_CHARS
 ) -> None:
-    """Print the changes in about `max_chars` characters: in colours, or with marks without colours."""
+    """Print the changes in about `max_chars` characters.
+
+    Removed and added text is coloured; if the output has no colours, it is marked with characters.
+    """
     for line in _format_document_lines(changes.documents, max_chars):
         if not printer.has_colours:
             line = _to_segments(format_plain_line(line))
@@ -256,7 +258,7 @@ def _format_document_lines(
 
 def _is_added_or_removed(document: DocumentChange) -> bool:
     """Return True if the document was added or removed, and the comparison contains its text."""
-    return document.is_whole and bool(document.sections)
+    return document.is_addition_or_removal and bool(document.sections)
 
 
 def _separate_words(line: Sequence[Segment]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Conflicts of a proposal with its target: names, data and a page.
+"""Conflicts of a proposal with its target: their names, and their output as JSON or as a page.
 
 At the command line a user resolves conflicts by their names, or with a file of decisions.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _MAX_VERSION_LINES = 12
-_MAX_EXAMPLES = 4  # names in the example command: of conflicts, or of files if there are more conflicts
+_MAX_EXAMPLES = 4  # the example command names conflicts; if there are more of them, it names their files
 _MAX_VERSION_CHARS = 2_000
 
 
@@ -151,9 +151,8 @@ def resolve_choices(
 ) -> Decisions:
     """Return `decisions` and the decisions for the conflicts that `ours` and `theirs` name.
 
-    A name is that of a conflict, a section or a file.
-
-    Raises click.UsageError for a name without a conflict, and for a conflict that is decided for both sides.
+    A name may be the name of a conflict, the address of a section, or the path of a file. Raises
+    click.UsageError if no conflict has a name, or if a conflict is decided for both sides.
     """
     all_decisions: Decisions = {path: dict(units) for path, units in decisions.items()}
     choices: dict[tuple[str, UnitId], ResolutionChoice] = {}
@@ -169,7 +168,7 @@ def resolve_choices(
 def parse_decisions(text: str) -> Decisions:
     """Return the decisions in the field `conflicts` of a JSON or TOML text.
 
-    Entries without a `choice` are skipped. Raises CommandError for a text of another form.
+    Entries without a `choice` are skipped. Raises CommandError if the text has another form.
     """
     decisions: Decisions = {}
     for number, entry in enumerate(_parse_entries(text), 1):
@@ -181,14 +180,16 @@ def parse_decisions(text: str) -> Decisions:
 
 def parse_commits(text: str) -> tuple[str | None, str | None]:
     """Return the commits of the proposal and of its target that the text names; None for a missing field."""
-    data = _parse_text(text)
-    values = (data.get(key) if isinstance(data, dict) else None for key in ("commit", "target_commit"))
+    parsed_text = _parse_text(text)
+    values = (
+        parsed_text.get(key) if isinstance(parsed_text, dict) else None for key in ("commit", "target_commit")
+    )
     commit, target = (value.strip().lower() or None if isinstance(value, str) else None for value in values)
     return commit, target
 
 
 def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
-    """Raise CommandError for a decision that was made for other versions than those of the conflicts."""
+    """Raise CommandError if a decision was made for other versions than the current ones in `conflicts`."""
     current_versions = {
         (file_conflict.path, file_conflict.conflict.unit): conflict_to_data(file_conflict)
         for file_conflict in conflicts
@@ -224,7 +225,7 @@ def _find_conflicts(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[
 
 
 def _list_names(path: str, unit: UnitId) -> Iterator[str]:
-    """Yield the names of a conflict: its full name, also with escaped characters, its file, its address."""
+    """Yield the names of a conflict: its full name (also with escaped characters), its file, its address."""
     from tools.errors import escape_invisible
 
     full_name = format_conflict_name(path, unit)
@@ -236,9 +237,9 @@ def _list_names(path: str, unit: UnitId) -> Iterator[str]:
 
 
 def _parse_entries(text: str) -> list[dict[str, Any]]:
-    """Return the decisions in a text. Raises CommandError for a text of another form."""
-    data = _parse_text(text)
-    entries = data.get("conflicts") if isinstance(data, dict) else data
+    """Return the decisions in a text. Raises CommandError if the text has another form."""
+    parsed_text = _parse_text(text)
+    entries = parsed_text.get("conflicts") if isinstance(parsed_text, dict) else parsed_text
     if not isinstance(entries, list):
         raise CommandError("the decisions have no list 'conflicts'", fix=_FORM_HINT)
     for number, entry in enumerate(entries, 1):
@@ -287,7 +288,7 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
             f"the content of decision {number} must be a string", fix="Write the content in quotes."
         )
     try:
-        data = content.encode() if content and choice == ResolutionChoice.CONTENT else None
+        encoded_content = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:
         raise CommandError(
             f"the content of decision {number} is not valid Unicode", fix=_FORM_HINT
@@ -295,5 +296,5 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
     return (
         str(path),
         UnitId(UnitKind(str(kind)), location, unit_part),
-        Resolution(ResolutionChoice(choice), data),
+        Resolution(ResolutionChoice(choice), encoded_content),
     )

@@ -1,4 +1,4 @@
-"""The list of proposals: two lines for each, or outside a terminal one line of tab-separated cells."""
+"""The list of proposals: two lines for each; outside a terminal, one line of tab-separated cells."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]
 
 
 def proposal_to_data(proposal: Proposal) -> dict[str, Any]:
-    """Return the common fields of a proposal as data."""
+    """Return the fields of a proposal that the JSON output of all commands contains."""
     from tools.proposals.descriptions import summarize_proposal
 
     return {
@@ -55,10 +55,10 @@ def print_list(
     proposals: Sequence[Proposal],
     state: str,
 ) -> None:
-    """Print the listed proposals.
+    """Print the listed proposals, and the number of omitted proposals.
 
-    They are the first of the `matches`, which are all proposals in the state; `proposals` are those in all
-    states.
+    `matches` are all proposals in the state `state`, of which `listed_proposals` are the first. `proposals`
+    are the proposals in all states.
     """
     if not is_terminal(sys.stdout):
         console.print_table((), [_format_cells(proposal) for proposal in listed_proposals])

@@ -1,6 +1,6 @@
 """A proposal as a page: its state, merge requirements, discussion, changes and next step.
 
-The same content is available as data for programs.
+The same content is available as data for JSON.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _list_notices(view: ProposalView) -> Iterator[str]:
         yield f"{format_count(proposal.unreadable_count, 'file')} of the discussion cannot be read"
     if proposal.content.unknown_events:
         count = format_count(proposal.content.unknown_events, "event")
-        yield f"{count} from a later version of Docyard omitted"
+        yield f"{count} from a later version of Docyard cannot be shown"
 
 
 def _print_commits(printer: PagePrinter, view: ProposalView) -> None:

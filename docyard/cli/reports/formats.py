@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """Findings in order of paths and positions, and the sources that were checked.
+    """Findings in order of paths and positions, and the number and origin of the checked documents.
 
-    `limit` is the maximum number of findings in the report; None for all. `commit` is set if a commit was
-    read. `fix_command` is the command that shows the fixes.
+    `origin` is text, such as "the work tree". `commit` is set if a commit was read. `limit` is the maximum
+    number of listed findings; None means all. `fix_command` is the command that shows the fixes.
     """
 
     findings: Sequence[Finding]

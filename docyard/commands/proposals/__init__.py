@@ -9,7 +9,7 @@ diff.py             `docyard proposals diff`: the changes of a proposal, section
 edit.py             `docyard proposals edit`: a new title or description for a proposal
 list.py             `docyard proposals list`: the proposals of a repository, newest first
 merge.py            `docyard proposals merge`: the merge of a proposal into its target
-parameters.py       arguments and options that several commands share
+parameters.py       arguments and options that several commands of proposals share
 refresh.py          `docyard proposals refresh`: the merge of the target into a proposal
 reopen.py           `docyard proposals reopen`: the reopening of a closed proposal
 request_changes.py  `docyard proposals request-changes`: a review that requests changes

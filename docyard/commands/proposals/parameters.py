@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands of proposals share."""
 
 from __future__ import annotations
 

@@ -93,12 +93,16 @@ def command(
         except MergeConflict as error:
             remaining_conflicts = ConflictSet(error.tip, error.theirs, error.conflicts)
     if remaining_conflicts is not None:
-        values_by_option = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
+        arguments_by_option = {
+            "--ours": ours,
+            "--theirs": theirs,
+            "--resolve": (resolve,) if resolve else (),
+        }
         earlier_options = [
-            argument
-            for option, values in values_by_option.items()
-            for value in values
-            for argument in (option, value)
+            word
+            for option, arguments in arguments_by_option.items()
+            for argument in arguments
+            for word in (option, argument)
         ]
         return report_conflicts(
             proposal, remaining_conflicts, as_json=as_json, earlier_options=earlier_options

@@ -1,4 +1,4 @@
-"""The pages of a document: rendered, its history, its blame, a commit, and the form that edits a section.
+"""The pages of a document: its text, its history, its blame, its commits, and the form that edits a section.
 
 diagrams.py    the frame that draws diagrams
 document.py    the page of a document

@@ -1,7 +1,7 @@
 """Diagrams: a sandboxed frame in which the operator's script draws them.
 
 The frame is a separate response without an origin, and its policy allows only its own scripts. The page sends
-it the text of a diagram, and receives the height of the drawing.
+the text of a diagram to the frame, and receives the height of the drawing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
 
 PAGE_POLICY = f"{CONTENT_POLICY}; frame-src 'self'"
-"""The policy of a page that shows diagrams."""
+"""The Content-Security-Policy of a page that shows diagrams."""
 DIAGRAM_TAG = '<pre class="mermaid">'
 """The tag before the text of a diagram in rendered HTML."""
 
-# HTML §4.12.1.3: text that would end a script, or start a nested one. In string literals the escape is equal.
+# HTML §4.12.1.3: text that would end a script, or start a nested one. In a string literal, the escaped text
+# has the same value.
 _SCRIPT_TAG = re.compile(rb"<(?=/script|script)", re.IGNORECASE)
 _FRAME_TEMPLATE = b"""<!doctype html>
 <html lang="en">
@@ -39,7 +40,7 @@ _FRAME_TEMPLATE = b"""<!doctype html>
 
 
 class DiagramFrame(NamedTuple):
-    """The page of a frame: its name, which changes with its content, its bytes, and its policy."""
+    """A frame: the bytes of its `page`, its Content-Security-Policy, and a name that depends on the page."""
 
     name: str
     page: bytes

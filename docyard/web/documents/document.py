@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.rendering.links import RenderedDocument
 
-# A heading that contains another, which raw HTML can have, is not changed.
+# Raw HTML can put a heading inside another heading; such a heading is not changed.
 _HEADING_CONTENT = r"(?:(?!</?h[1-6][ >]).)*"
 _HEADING = re.compile(rf'<(h[1-6]) id="([^"]*)"[^>]*>{_HEADING_CONTENT}</\1>', re.DOTALL)
 _TITLE = re.compile(rf"\s*(<h1[ >]{_HEADING_CONTENT}</h1>)", re.DOTALL)
@@ -43,7 +43,7 @@ _LINK_TEMPLATE = '<a data-key="{}" href="{}">{}<span class="hidden"> {}</span></
 
 
 class RenderedPage(NamedTuple):
-    """The title, None if the text begins without a heading, and the text below the title."""
+    """A rendered document: its title (None if the text does not begin with a heading), and the text below."""
 
     title: Markup | None
     body: Markup
@@ -52,7 +52,7 @@ class RenderedPage(NamedTuple):
 class SectionLinks(NamedTuple):
     """The links next to a heading: to the history at a ref, and to the edit form.
 
-    `proposal` is the shown proposal, which receives an edit; empty for none.
+    `proposal` is the id of the shown proposal, which receives an edit; empty if no proposal is shown.
     """
 
     path: str
@@ -113,7 +113,7 @@ class TaskProgress(NamedTuple):
 
 
 def render_document_page(request: PageRequest, context: DocumentContext) -> Response:
-    """Return the page of a document; for other paths a redirect to the file, folder, or new location.
+    """Return the page of a document; for another path, a redirect to the file, folder, or new location.
 
     Raises DocumentNotFound, NotADocument, RefNotFound.
     """

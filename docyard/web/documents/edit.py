@@ -50,7 +50,7 @@ class EditableText(NamedTuple):
     commit: str
 
     @property
-    def key(self) -> str:
+    def section_key(self) -> str:
         """Return the section's key; empty for the whole document."""
         return self.section.key if self.section else ""
 
@@ -59,7 +59,7 @@ class EditForm(NamedTuple):
     """The fields of a sent form: the text, its target, and the title and description of a proposal.
 
     `proposal` is the id of an existing proposal; empty if a new proposal is created. `base_commit` is the
-    commit that was read, and `key` the idempotency key.
+    commit that was read.
     """
 
     path: str
@@ -69,7 +69,7 @@ class EditForm(NamedTuple):
     proposal: str
     title: str
     description: str
-    key: str
+    idempotency_key: str
     is_draft: bool
 
 
@@ -101,7 +101,7 @@ def list_target_proposals(request: PageRequest, selected_id: str) -> list[Propos
 
 
 def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:
-    """Return the branch to edit: a proposal's branch or the served one.
+    """Return the workspace of the branch to edit: a proposal's branch, or the served branch.
 
     Raises ProposalNotFound, ProposalEnded.
     """
@@ -116,13 +116,15 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     the pull request failed, and the errors of writing and of `ProposalActions.propose`.
     """
     base_text = load_editable_text(_resolve_base(request, form), form.path, form.section)
-    operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)
+    operation = RewriteText(
+        file=form.path, slug=base_text.section_key or None, seen=base_text.text, text=form.text
+    )
     title = events.validate_title(form.title) if not form.proposal or form.title.strip() else ""
     description = events.validate_text(form.description, "description", may_be_empty=True)
     message = "\n\n".join(part for part in (title, description) if part) or None
     fields = [form.path, form.section, form.text, form.base_commit, form.proposal, title, description]
     idempotent_request = Request(
-        form.key, compute_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
+        form.idempotency_key, compute_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
     )
     proposal_actions, actor = request.workspace.proposal_actions(), request.actor
     if form.proposal:
@@ -153,12 +155,12 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
             return ""
         proposal = outcome.proposal
     if not form.is_draft and proposal.content.submitted_commit is None and proposal.is_open:
-        submit_proposal(proposal_actions, proposal.id, actor, f"{form.key}-submit")
+        submit_proposal(proposal_actions, proposal.id, actor, f"{form.idempotency_key}-submit")
     return proposal.id
 
 
 def _resolve_base(request: PageRequest, form: EditForm) -> Snapshot:
-    """Return the commit at which the form was opened. Raises UnknownCommit."""
+    """Return the snapshot of the commit at which the form was opened. Raises UnknownCommit."""
     try:
         return request.workspace.snapshot(resolve_base_commit(request.workspace.git, form.base_commit))
     except UnknownCommit as error:
@@ -238,7 +240,7 @@ def handle_edit_form(request: PageRequest) -> Response:
             request, request.workspace.proposal_actions().find(error.details["proposal"]), "submit", error
         )
     except KeyReused:
-        new_form = form._replace(key=secrets.token_hex(16))
+        new_form = form._replace(idempotency_key=secrets.token_hex(16))
         problem = WorkspaceError(
             "this form was already sent with another text",
             fix="Look for the result in the proposals; send the form again to write this text, too.",
@@ -256,17 +258,15 @@ def handle_edit_form(request: PageRequest) -> Response:
 
 def _build_initial_form(request: PageRequest, editable_text: EditableText) -> EditForm:
     """Return a form with the unchanged text."""
-    proposal = request.query.get("proposal", "").strip()
-    key = secrets.token_hex(16)
     return EditForm(
-        editable_text.document.path,
-        editable_text.key,
-        editable_text.text,
-        editable_text.commit,
-        proposal,
-        "",
-        "",
-        key,
+        path=editable_text.document.path,
+        section=editable_text.section_key,
+        text=editable_text.text,
+        base_commit=editable_text.commit,
+        proposal=request.query.get("proposal", "").strip(),
+        title="",
+        description="",
+        idempotency_key=secrets.token_hex(16),
         is_draft=False,
     )
 
@@ -309,7 +309,7 @@ def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChan
     ):
         return _render_form(request, base_text, form, problem=error, status=409)
     # The first form may have used its idempotency key, so the next form needs a new key.
-    new_form = form._replace(base_commit=current_text.commit, key=secrets.token_hex(16))
+    new_form = form._replace(base_commit=current_text.commit, idempotency_key=secrets.token_hex(16))
     return _render_form(
         request,
         current_text,

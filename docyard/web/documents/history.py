@@ -45,7 +45,10 @@ class DayChanges(NamedTuple):
 
 
 def render_history_page(request: PageRequest) -> Response:
-    """Return a page of changes. The link to the next page has `at`, the first commit, and `after`.
+    """Return a page of changes.
+
+    The link to the next page has two parameters: `at` is the commit at which the first page began, and
+    `after` is the position in its history where the next page begins.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
@@ -99,7 +102,7 @@ def _group_by_day(changes: tuple[CommitChange, ...]) -> list[DayChanges]:
 
 
 BLAME_LINES_PER_PAGE = 600
-"""The number of lines on one page."""
+"""The number of lines on one page of blame."""
 
 _MAX_LINE_CHARS = 2_000
 
@@ -232,7 +235,7 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
 
 
 def _get_first_parent(request: PageRequest, commit: Commit) -> tuple[Snapshot, bool]:
-    """Return the snapshot of the first parent; the second value is true if a shallow clone lacks it."""
+    """Return the snapshot of the first parent, and True if a shallow clone lacks that parent."""
     git = request.workspace.git
     if not commit.parents:
         return Snapshot(git, None), False
@@ -242,7 +245,10 @@ def _get_first_parent(request: PageRequest, commit: Commit) -> tuple[Snapshot, b
 
 
 def _find_proposal(request: PageRequest, info: CommitInfo) -> str | None:
-    """Return the proposal in a commit's trailer if it exists, because any author may write a trailer."""
+    """Return the id of the proposal that a commit's trailer names; None if no such proposal exists.
+
+    Any author may write a trailer, so the id may be wrong.
+    """
     id = info.proposal
     if id is None:
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.history.moved_addresses import Location
 
-_MAX_ADDRESS_CHARS = 2_000  # of a section
+_MAX_SECTION_ADDRESS_CHARS = 2_000
 
 
 class Crumb(NamedTuple):
@@ -60,8 +60,8 @@ def get_path(request: PageRequest) -> str:
 
 
 def get_section(request: PageRequest) -> str:
-    """Return the section that the query names; empty for none."""
-    return request.query.get("section", "").strip().removeprefix("#")[:_MAX_ADDRESS_CHARS]
+    """Return the address of the section that the query names; empty for the whole document."""
+    return request.query.get("section", "").strip().removeprefix("#")[:_MAX_SECTION_ADDRESS_CHARS]
 
 
 def find_moved_target(request: PageRequest, path: str, section: str) -> Location | None:

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from docyard.web.documents.lookup import find_redirect_url, get_path
-from docyard.web.endpoints import answer_get, answer_post
+from docyard.web.endpoints import build_get_endpoint, build_post_endpoint
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         return render_document_page(request, context)
 
     def get_raw_file(request: PageRequest) -> Response:
-
         return render_raw_page(request)
 
     def get_history(request: PageRequest) -> Response:
@@ -75,13 +74,16 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         "/edit/{path:path}": get_edit_form,
     }
     return [
-        *(Route(path, answer_get(site, handler), methods=["GET"]) for path, handler in handlers.items()),
-        Route("/edit/{path:path}", answer_post(site, post_edit_form), methods=["POST"]),
+        *(
+            Route(path, build_get_endpoint(site, handler), methods=["GET"])
+            for path, handler in handlers.items()
+        ),
+        Route("/edit/{path:path}", build_post_endpoint(site, post_edit_form), methods=["POST"]),
     ]
 
 
 def render_raw_page(request: PageRequest) -> Response:
-    """Return the bytes of a file, or 304 if the browser has cached them.
+    """Return a response with the bytes of a file, or with status 304 if the browser has cached the file.
 
     Raises DocumentNotFound, LimitExceeded.
     """

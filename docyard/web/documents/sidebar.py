@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _MAX_CACHE_ENTRIES = 512
 _MAX_CACHED_CHANGES = 16  # commits, each of which may have megabytes of changes
-_MAX_WALKED_COMMITS = 300  # while a page waits
-_GRAPH_TIMEOUT_S = 0.05  # to wait for the graph of links of a small workspace
+_MAX_WALKED_COMMITS = 300  # a page waits for the walk; a longer walk continues in the background
+_GRAPH_TIMEOUT_S = 0.05  # a page waits this long for the graph of links of a small workspace
 _MAX_SMALL_WORKSPACE_DOCUMENTS = 500
-_MAX_SOURCES = 200  # documents whose links are resolved for one page
-_MAX_PROPOSALS = 200  # open proposals that are checked, the newest first
+_MAX_LINKING_DOCUMENTS = 200  # their links are resolved for one page
+_MAX_PROPOSALS = 200  # the newest open proposals, which are compared with the document
 _MAX_BACKLINKS = 12
-_MAX_READ_BYTES = 200_000  # of the documents that are read for their titles
+_MAX_READ_BYTES = 200_000  # the total size of the documents that are read for their titles
 
 
 class _NotReadYet(WorkspaceError):
@@ -53,9 +53,11 @@ class LastChange(NamedTuple):
 
 
 class Backlink(NamedTuple):
-    """A section that links to a document: its path, its title, its key, and the number of links.
+    """A section that links to a document, and the number of its links.
 
-    `section` and `to` are keys, empty for the document itself. `crumbs` has the titles down to the section.
+    `path` and `title` are those of the linking document. `section` is the key of the linking section, and
+    `to` the key of the linked section; each is empty for a whole document. `crumbs` has the titles from the
+    top of the linking document down to the section.
     """
 
     path: str
@@ -67,7 +69,10 @@ class Backlink(NamedTuple):
 
 
 class Backlinks(NamedTuple):
-    """The first sections that link to a document, and their number; `is_cut` is true if there are more."""
+    """The first sections that link to a document, and the number of all linking sections.
+
+    `is_cut` is true if some linking documents were not read, so that `total` is too small.
+    """
 
     sections: tuple[Backlink, ...]
     total: int
@@ -146,7 +151,7 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     graph, snapshot = request.index.links, request.snapshot
     records = graph.records(snapshot, document.path)
     if records is None and request.ref is None:
-        reader = graph.begin(snapshot)
+        reader = graph.update_in_background(snapshot)
         if len(snapshot.documents) <= _MAX_SMALL_WORKSPACE_DOCUMENTS:
             reader.join(_GRAPH_TIMEOUT_S)
             records = graph.records(snapshot, document.path)
@@ -154,7 +159,7 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
         raise _NotReadYet("the links are being read", fix="Try again in a moment.")
     other_records = [record for record in records if record[0] != document.path]
     links = resolve_backlinks(
-        OverlayFileTree(snapshot), document, other_records[:_MAX_SOURCES], include_own=False
+        OverlayFileTree(snapshot), document, other_records[:_MAX_LINKING_DOCUMENTS], include_own=False
     )
     sections: dict[tuple[str, str | None], list[DocumentLink]] = {}
     for link in links:
@@ -162,26 +167,25 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     remaining_bytes = _MAX_READ_BYTES
     backlinks: list[Backlink] = []
     for group in list(sections.values())[:_MAX_BACKLINKS]:
-        source = group[0].source
-        size = snapshot.git.blob_size(snapshot.blob(source))
-        is_read = size <= remaining_bytes
-        remaining_bytes -= size if is_read else 0
-        backlinks.append(_build_backlink(snapshot, group) if is_read else _build_unread_backlink(group))
-    return Backlinks(tuple(backlinks), len(sections), len(other_records) > _MAX_SOURCES)
+        size = snapshot.git.blob_size(snapshot.blob(group[0].source))
+        fits_limit = size <= remaining_bytes
+        remaining_bytes -= size if fits_limit else 0
+        backlinks.append(_build_backlink(snapshot, group) if fits_limit else _build_unread_backlink(group))
+    return Backlinks(tuple(backlinks), len(sections), len(other_records) > _MAX_LINKING_DOCUMENTS)
 
 
 def _build_backlink(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
     first_link = links[0]
-    source = snapshot.document(first_link.source)
-    section = source.section_by_key(first_link.section) if first_link.section else None
-    crumbs = source.breadcrumb(section) if section is not None and not section.is_preamble else ()
+    document = snapshot.document(first_link.source)
+    section = document.section_by_key(first_link.section) if first_link.section else None
+    crumbs = document.breadcrumb(section) if section is not None and not section.is_preamble else ()
     return Backlink(
-        first_link.source, source.title, first_link.section or "", crumbs, first_link.to or "", len(links)
+        first_link.source, document.title, first_link.section or "", crumbs, first_link.to or "", len(links)
     )
 
 
 def _build_unread_backlink(links: list[DocumentLink]) -> Backlink:
-    """Return a section of a document that is too large to read, with its key instead of titles."""
+    """Return a backlink with the section's key instead of titles, because its document is too large."""
     first_link, key = links[0], links[0].section or ""
     crumbs = (key,) if key and key != PREAMBLE else ()
     return Backlink(

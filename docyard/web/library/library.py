@@ -1,4 +1,4 @@
-"""The library: a folder's folders and documents, a hundred a page, or all open tasks below it."""
+"""The library: pages of a folder's subfolders and documents, or of all documents below with open tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.routing import Route
 
-from docyard.web.endpoints import answer_get
+from docyard.web.endpoints import build_get_endpoint
 from docyard.web.library.search import render_search
 from docyard.web.live import build_events_endpoint
 from docyard.web.urls import add_query
@@ -36,7 +36,7 @@ class Folder(NamedTuple):
     """A folder, and the number of documents in it and below."""
 
     path: str
-    documents: int
+    document_count: int
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Folder(NamedTuple):
 
 
 class FolderContents(NamedTuple):
-    """The contents of a folder: its folders and its own documents by name, and all documents below it."""
+    """The subfolders and the documents of a folder, sorted by name, and all documents below the folder."""
 
     folders: Sequence[Folder]
     documents: Sequence[str]
@@ -55,7 +55,7 @@ class FolderContents(NamedTuple):
 def list_folder(snapshot: Snapshot, folder: str) -> FolderContents:
     """Return the contents of a folder; the empty path is the top folder.
 
-    Raises DocumentNotFound if there is no document.
+    Raises DocumentNotFound if a folder other than the top folder contains no documents.
     """
     paths = list(snapshot.documents)
     if folder:
@@ -73,8 +73,8 @@ def list_folder(snapshot: Snapshot, folder: str) -> FolderContents:
         else:
             documents.append(path)
     folders = [Folder(join_path(folder, name), count) for name, count in counts.items()]
-    folders.sort(key=lambda child: sort_key(child.path))
-    return FolderContents(folders, sorted(documents, key=sort_key), paths)
+    folders.sort(key=lambda child: build_sort_key(child.path))
+    return FolderContents(folders, sorted(documents, key=build_sort_key), paths)
 
 
 def join_path(folder: str, name: str) -> str:
@@ -82,8 +82,8 @@ def join_path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def sort_key(path: str) -> tuple[str, str]:
-    """Return the key that sorts names without regard to case, with README and index first."""
+def build_sort_key(path: str) -> tuple[str, str]:
+    """Return the key that sorts paths by name without regard to case, with README and index first."""
     name = path.rpartition("/")[2].casefold()
     return ("" if name.partition(".")[0] in ("readme", "index") else name, path)
 
@@ -111,13 +111,17 @@ _MAX_TAGS = 4
 
 
 class DocumentRow(NamedTuple):
-    """A document in the library; `author` is the author of its last change, None if unknown."""
+    """A document in the library.
+
+    `author` is the author of its last change, and `commit` that change; both are None if unknown.
+    `omitted_tag_count` is the number of tags that `tags` does not list.
+    """
 
     path: str
     summary: DocumentSummary
     type: str
     tags: tuple[str, ...]
-    more_tags: int
+    omitted_tag_count: int
     author: Signature | None
     commit: str | None
 
@@ -128,7 +132,7 @@ class DocumentRow(NamedTuple):
 
 
 class FolderGroup(NamedTuple):
-    """The documents of a folder below; `name` is its path relative to the shown folder."""
+    """The documents of one folder below the shown folder; `name` is its path relative to the shown folder."""
 
     folder: Folder
     name: str
@@ -136,20 +140,20 @@ class FolderGroup(NamedTuple):
 
 
 def render_library(request: PageRequest) -> Response:
-    """Return the page of the folder in the URL; without one, of the top folder."""
+    """Return the page of the folder in the URL; if the URL names no folder, the page of the top folder."""
     folder = request.path_params.get("path", "").strip("/")
     if folder:
         folder = check_path(folder)
     snapshot = request.snapshot
-    is_open_only = request.query.get("tasks") == "open"
+    has_open_task_filter = request.query.get("tasks") == "open"
     page = _parse_page_number(request.query.get("page", ""))
     if not snapshot.documents and not folder:
-        return request.page("library.html", **_build_location(request, folder), **_build_empty_page())
+        return request.page("library.html", **_build_location(request, folder), **_build_empty_variables())
     contents = list_folder(snapshot, folder)
     if request.ref is None:
         request.site.summaries.start_read_ahead(snapshot)
     first_index = (page - 1) * ROWS_PER_PAGE
-    if is_open_only:
+    if has_open_task_filter:
         open_documents = list(
             islice(
                 _filter_by_open_tasks(request, snapshot, contents.documents_below),
@@ -164,13 +168,15 @@ def render_library(request: PageRequest) -> Response:
         page_entries = entries[first_index : first_index + ROWS_PER_PAGE]
         has_more = len(entries) > first_index + ROWS_PER_PAGE
     is_grouped = (
-        not is_open_only and bool(contents.folders) and len(contents.documents_below) <= MAX_GROUPED_DOCUMENTS
+        not has_open_task_filter
+        and bool(contents.folders)
+        and len(contents.documents_below) <= MAX_GROUPED_DOCUMENTS
     )
     if is_grouped:
         page_entries, has_more = contents.documents, False
     rows = _build_rows(request, snapshot, [path for path in page_entries if isinstance(path, str)])
     address = request.urls.folder(folder)
-    filters = {"tasks": "open" if is_open_only else None, "ref": request.ref}
+    filters = {"tasks": "open" if has_open_task_filter else None, "ref": request.ref}
     base_url = address.partition("?")[0]
     return request.page(
         "library.html",
@@ -179,8 +185,8 @@ def render_library(request: PageRequest) -> Response:
         rows=rows,
         groups=_build_groups(request, snapshot, folder, contents.documents_below) if is_grouped else (),
         total=len(contents.documents_below),
-        open_only=is_open_only,
-        toggle_url=add_query(base_url, tasks=None if is_open_only else "open", ref=request.ref),
+        has_open_task_filter=has_open_task_filter,
+        toggle_url=add_query(base_url, tasks=None if has_open_task_filter else "open", ref=request.ref),
         page=page,
         earlier_url=add_query(base_url, page=page - 1 if page > 2 else None, **filters) if page > 1 else None,
         later_url=add_query(base_url, page=page + 1, **filters) if has_more else None,
@@ -188,7 +194,7 @@ def render_library(request: PageRequest) -> Response:
 
 
 def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
-    """Return the location: the folder, its parents, and the branch and commit that are read."""
+    """Return the variables of the template for the folder, its parents, and the branch and commit."""
     parts = folder.split("/") if folder else []
     parents = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return {
@@ -201,13 +207,13 @@ def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
     }
 
 
-def _build_empty_page() -> Mapping[str, Any]:
+def _build_empty_variables() -> Mapping[str, Any]:
     return {
         "folders": (),
         "rows": (),
         "groups": (),
         "total": 0,
-        "open_only": False,
+        "has_open_task_filter": False,
         "toggle_url": "",
         "page": 1,
         "earlier_url": None,
@@ -221,7 +227,7 @@ def _has_commits(request: PageRequest) -> bool:
 
 
 def _parse_page_number(text: str) -> int:
-    """Return the requested page, from 1; the first page if the text is not a number."""
+    """Return the requested page number, from 1; the text may be invalid, which means page 1."""
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
@@ -250,7 +256,7 @@ def _build_rows(request: PageRequest, snapshot: Snapshot, paths: Sequence[str]) 
 def _build_groups(
     request: PageRequest, snapshot: Snapshot, folder: str, documents_below: Sequence[str]
 ) -> list[FolderGroup]:
-    """Return the documents in folders below, grouped by folder."""
+    """Return the documents that are not directly in `folder`, grouped by their own folder."""
     paths_by_folder: dict[str, list[str]] = {}
     for path in documents_below:
         parent = path.rpartition("/")[0]
@@ -261,7 +267,7 @@ def _build_groups(
         FolderGroup(
             Folder(parent, len(paths)),
             parent[start:],
-            _build_rows(request, snapshot, sorted(paths, key=sort_key)),
+            _build_rows(request, snapshot, sorted(paths, key=build_sort_key)),
         )
         for parent, paths in sorted(paths_by_folder.items(), key=lambda item: item[0].casefold())
     ]
@@ -285,8 +291,8 @@ def _read_facets(snapshot: Snapshot, path: str, summary: DocumentSummary) -> tup
 def build_library_routes(site: Site) -> list[BaseRoute]:
     """Return the routes of the library, of search, and of the events of open pages."""
     return [
-        Route("/", answer_get(site, render_library)),
-        Route("/folder/{path:path}", answer_get(site, render_library)),
-        Route("/search", answer_get(site, render_search)),
+        Route("/", build_get_endpoint(site, render_library)),
+        Route("/folder/{path:path}", build_get_endpoint(site, render_library)),
+        Route("/search", build_get_endpoint(site, render_search)),
         Route("/events", build_events_endpoint(site)),
     ]

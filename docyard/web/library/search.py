@@ -21,7 +21,7 @@ HITS_PER_PAGE = 20
 
 _QUERY_FIELD = "q"
 _RESERVED_KEYS = (_QUERY_FIELD, "path", "ref", "cursor")
-_MAX_VALUE_CHARS = 500  # of a filter's value on the page
+_MAX_VALUE_CHARS = 500  # a longer value of a filter is truncated on the page
 _MAX_FACETS = 4
 _NO_HITS_PREFIX = "0 results found: "
 _CLIENT_SUFFIX = ", or use one of suggested_filters"
@@ -95,8 +95,8 @@ def render_search(request: PageRequest) -> Response:
         else (),
         hint=_format_hint(page.hint) if page and page.hint else "",
         is_first=not request.query.get("cursor"),
-        first_page=request.urls.search(**fields),
-        next_page=request.urls.search(**fields, cursor=page.next_cursor)
+        first_page_url=request.urls.search(**fields),
+        next_page_url=request.urls.search(**fields, cursor=page.next_cursor)
         if page and page.next_cursor
         else None,
     )
@@ -144,7 +144,10 @@ def _build_results(page: SearchPage) -> list[SearchResult]:
 
 
 def _format_hint(hint: Hint) -> str:
-    """Return a hint for people; the suggestions, which clients get as data, are links on the page."""
+    """Return the message of a hint without the parts that are only for clients.
+
+    The page shows the suggestions of the hint as links.
+    """
     text = hint.message.removeprefix(_NO_HITS_PREFIX).replace(_CLIENT_SUFFIX, "")
     return text[:1].upper() + text[1:]
 
@@ -165,7 +168,7 @@ def _suggest_from_hint(request: PageRequest, fields: Mapping[str, str], hint: Hi
 def _suggest_from_error(
     request: PageRequest, fields: Mapping[str, str], filters: Sequence[SearchFilter], error: WorkspaceError
 ) -> list[SuggestedSearch]:
-    """Return other searches: with a valid value, or the first page if a cursor is outdated."""
+    """Return other searches: with a valid value of a filter, or the first page if the cursor is outdated."""
     if error.code in ("STALE_CURSOR", "INVALID_CURSOR"):
         return [SuggestedSearch("From the beginning", request.urls.search(**fields))]
     nearest = error.details.get("nearest")

@@ -33,10 +33,10 @@ _CODE = re.compile(r"`([^`\n]{1,300})`")
 
 
 class SnippetRun(NamedTuple):
-    """A run of a snippet: `is_word` is true for a term of the query, `is_code` for text in backticks."""
+    """A run of a snippet: `is_term` is true for a term of the query, `is_code` for text in backticks."""
 
     text: str
-    is_word: bool = False
+    is_term: bool = False
     is_code: bool = False
 
 

@@ -85,7 +85,7 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
         texts = {name: value for name, value in texts.items() if name == "text" and value.strip()}
         retry_action, retry_label = ("comment", "Send it as a comment") if texts else (act, "")
     if isinstance(error, PullRequestFailed):
-        texts = {}  # the action succeeded, so they are stored
+        texts = {}  # the action succeeded, so the texts are stored
     new_changes = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
     if isinstance(error, ProposalMoved) and new_changes is None:
         retry_label = ""  # a review or merge needs the changes on the page
@@ -124,7 +124,7 @@ def _find_new_changes(request: PageRequest, proposal: Proposal) -> DiffPage | No
         return build_diff(
             compare_commits(request.workspace.snapshot(seen_commit), request.workspace.snapshot(proposal.tip))
         )
-    except WorkspaceError:  # such as the id of another object
+    except WorkspaceError:  # for example, the form names an object that is not a commit
         return None
 
 
@@ -275,7 +275,7 @@ def _get_proposal_url(request: PageRequest, result: ActionResult) -> str:
 
 
 def _get_comment_url(request: PageRequest, result: ActionResult) -> str:
-    """Return the URL of the new comment or review."""
+    """Return the URL of the new comment or review on the proposal's page."""
     url = _get_proposal_url(request, result)
     return f"{url}#said-{result.event_ids[0]}" if result.event_ids else url
 
@@ -291,3 +291,4 @@ _ACTIONS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] 
     "refresh": _refresh,
     "edit": _edit,
 }
+"""The functions that run an action, by its name in the URL. Each returns the URL to redirect to."""

@@ -57,8 +57,8 @@ def _select_threads(
 ) -> tuple[dict[tuple[str, str], list[ThreadView]], int]:
     """Return the threads of this page by path and section, and the number of other comments."""
     proposal_reviews = request.workspace.proposal_reviews()
-    shown_keys = {
-        (document.path, section.address) for document in diff.documents for section in document.sections
+    shown_sections = {
+        (document.path, changed.address) for document in diff.documents for changed in document.sections
     }
     first_sections = {
         document.path: document.sections[0].address for document in diff.documents if document.sections
@@ -69,17 +69,17 @@ def _select_threads(
         page = proposal_reviews.comments(proposal, after=next_index)
         for anchored_thread in page.threads:
             target = anchored_thread.anchor or anchored_thread.thread.comment.target
-            key = (target.path, target.slug or "") if target is not None else None
+            section = (target.path, target.slug or "") if target is not None else None
             if (
                 target is not None
-                and key not in shown_keys
+                and section not in shown_sections
                 and target.slug is None
                 and target.path in first_sections
             ):
                 # A comment on the document is shown in its first section.
-                key = target.path, first_sections[target.path]
-            if key in shown_keys:
-                threads.setdefault(key, []).extend(
+                section = target.path, first_sections[target.path]
+            if section in shown_sections:
+                threads.setdefault(section, []).extend(
                     build_thread_views(request, proposal, changes, [anchored_thread])
                 )
             else:

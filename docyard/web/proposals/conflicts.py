@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 
 class FormChoice(NamedTuple):
-    """A choice in a form (None without one), a new text, and a digest of the versions in the form."""
+    """The user's choice for a conflict (None if nothing is chosen), and a new text.
+
+    `versions_digest` is the digest of the versions that the form showed.
+    """
 
     choice: ResolutionChoice | None
     content: str
@@ -89,7 +92,7 @@ def build_resolutions(
 
 
 def digest_form_choices(form_choices: Mapping[str, FormChoice]) -> str:
-    """Return a digest of the choices, which identifies a form that is sent twice with its key."""
+    """Return a digest of the choices, which shows if a form that is sent twice has the same choices."""
     choices = sorted(
         (
             id,
@@ -109,18 +112,18 @@ def _encode_content(conflict: UnitConflict, text: str) -> bytes | None:
     """Return the new text as bytes, with the line endings of the file, which browsers do not send."""
     if not text:
         return None
-    data = text.encode("utf-8", "replace")
+    content = text.encode("utf-8", "replace")
     if conflict.unit.kind is UnitKind.DOCUMENT:
         versions = [version for version in (conflict.ours, conflict.theirs, conflict.base) if version]
         if versions and b"\r\n" in versions[0]:
-            data = data.replace(b"\n", b"\r\n")
-    return data
+            content = content.replace(b"\n", b"\r\n")
+    return content
 
 
 MAX_CONFLICTS = 100
 """The maximum number of conflicts on one form."""
 
-_MAX_TEXT_CHARS = 200_000  # of a text that is edited on a page
+_MAX_TEXT_CHARS = 200_000  # a longer text cannot be edited on the page
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
 
 _KIND_LABELS = {
@@ -142,7 +145,7 @@ class VersionView(NamedTuple):
 
 
 class ConflictView(NamedTuple):
-    """A conflict with its versions, and the current choice.
+    """A conflict with its versions, and the current choice. `base` is None if the base lacks the unit.
 
     `content` is the text in the field of the user's text; None if the conflict has no such field.
     `has_changed` is true if the choice was made for other versions.
@@ -267,7 +270,7 @@ def _render_page(
 
 
 def _find_last_refresh(request: PageRequest, proposal: Proposal) -> tuple[str, Event] | None:
-    """Return the author of the last refresh, and its event; None without one."""
+    """Return the author and the event of the last refresh; None if the proposal was never refreshed."""
     events = request.workspace.proposal_actions().list_events(proposal)
     refresh = next((event for event in reversed(events) if isinstance(event.body, Refreshed)), None)
     return None if refresh is None else (format_author(refresh.author), refresh)
@@ -310,32 +313,35 @@ def _build_conflict_view(
     )
 
 
-def _build_version_view(unit: UnitId, data: bytes | None, base_text: str | None) -> VersionView:
-    if data is None:
-        return VersionView(DiffRows(), "This side does not have it.")
-    text = _decode(unit, data)
+def _build_version_view(unit: UnitId, version: bytes | None, base_text: str | None) -> VersionView:
+    if version is None:
+        return VersionView(DiffRows(), "This side does not have this part.")
+    text = _decode(unit, version)
     if text is None:
-        return VersionView(DiffRows(), f"{len(data):,} bytes of binary data.")
+        return VersionView(DiffRows(), f"{len(version):,} bytes of binary data.")
     if not text.strip():
         return VersionView(DiffRows(), "Empty.")
     return VersionView(build_rows(text if base_text is None else base_text, text))
 
 
-def _decode(unit: UnitId, data: bytes | None) -> str | None:
-    """Return a version as text; None for binary data."""
-    if data is None or b"\0" in data:
+def _decode(unit: UnitId, version: bytes | None) -> str | None:
+    """Return a version as text; None for binary data, or if the version does not exist."""
+    if version is None or b"\0" in version:
         return None
     try:
-        data.decode()
+        version.decode()
     except UnicodeDecodeError:
         return None
-    return format_version(unit, data).replace("\r\n", "\n")
+    return format_version(unit, version).replace("\r\n", "\n")
 
 
 def _get_initial_text(conflict: UnitConflict) -> str | None:
-    """Return the initial text of the field: ours, else theirs; None for a position or binary data."""
+    """Return the initial text of the field: ours, else theirs.
+
+    Return None if there is no such field: for a position, binary data or a long text.
+    """
     if conflict.unit.kind is UnitKind.POSITION:
         return None
-    data = conflict.ours if conflict.ours is not None else conflict.theirs
-    text = _decode(conflict.unit, data)
+    version = conflict.ours if conflict.ours is not None else conflict.theirs
+    text = _decode(conflict.unit, version)
     return text if text is not None and len(text) <= _MAX_TEXT_CHARS else None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 
-def render_text(request: PageRequest, text: str, path: str = "") -> Markup:
+def render_discussion_text(request: PageRequest, text: str, path: str = "") -> Markup:
     """Return a text as safe HTML. Its links are relative to `path`, and point to the served branch."""
     from workspace.rendering.renderer import render_text
 
@@ -63,7 +63,7 @@ _ANCHOR_NOTES = {
 
 
 class CommentView(NamedTuple):
-    """A comment, or a reply to one."""
+    """A comment, or a reply to a comment."""
 
     id: str
     author: str
@@ -103,7 +103,10 @@ class ConversationEntry(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """The entries of one page, of `total`, and the indexes at which this and the previous page begin."""
+    """One page of a conversation that has `total` entries.
+
+    `first_index` and `previous_index` are the indexes of the first entries of this and the previous page.
+    """
 
     entries: tuple[ConversationEntry, ...]
     total: int
@@ -118,7 +121,7 @@ def build_conversation(
     void_reasons: Mapping[str, VoidReason],
     first_index: int | None,
 ) -> Conversation:
-    """Return the page that begins at the entry `first_index`; the last page for None."""
+    """Return the page that begins at the entry `first_index`; the last page if the index is None."""
     thread_indexes = {
         thread.comment.id: thread_index for thread_index, thread in enumerate(proposal.content.threads)
     }
@@ -189,7 +192,7 @@ def _build_entry(
         case Reviewed() as review:
             return entry._replace(
                 sentence=f"{_VERDICT_SENTENCES[review.verdict]}, as of {shorten_id(review.commit)}",
-                text=render_text(request, review.text) if review.text else None,
+                text=render_discussion_text(request, review.text) if review.text else None,
                 verdict=review.verdict.value,
                 void_reason=VOID_REASONS[void_reason] if void_reason is not None else "",
             )
@@ -198,9 +201,13 @@ def _build_entry(
         case Refreshed() as refreshed:
             return entry._replace(sentence=f"merged its target at {shorten_id(refreshed.target)}")
         case Closed(text):
-            return entry._replace(sentence="closed this", text=render_text(request, text) if text else None)
+            return entry._replace(
+                sentence="closed this", text=render_discussion_text(request, text) if text else None
+            )
         case Reopened(text):
-            return entry._replace(sentence="reopened this", text=render_text(request, text) if text else None)
+            return entry._replace(
+                sentence="reopened this", text=render_discussion_text(request, text) if text else None
+            )
         case Edited(title, description):
             parts = [
                 *(["the title"] * (title is not None)),
@@ -213,7 +220,10 @@ def _build_entry(
 
 def _build_comment(request: PageRequest, comment: Comment, path: str) -> CommentView:
     return CommentView(
-        comment.id, format_author(comment.author), comment.time, render_text(request, comment.text, path)
+        comment.id,
+        format_author(comment.author),
+        comment.time,
+        render_discussion_text(request, comment.text, path),
     )
 
 

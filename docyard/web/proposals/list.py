@@ -1,4 +1,4 @@
-"""The list of the proposals in a state, the newest first, 50 on a page."""
+"""The list of the proposals in a state: the newest first, on pages of 50 proposals."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.endpoints import answer_get, answer_post
+from docyard.web.endpoints import build_get_endpoint, build_post_endpoint
 from docyard.web.proposals.actions import handle_action, redirect_to_proposal
 from docyard.web.proposals.changes import render_changes_page
 from docyard.web.proposals.conflicts import render_conflicts_page
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def build_proposal_routes(site: Site) -> list[BaseRoute]:
     """Return the routes of the pages of proposals."""
     return [
-        Route("/proposals", answer_get(site, render_proposals_page)),
-        Route("/proposals/{id}", answer_get(site, render_proposal_page)),
-        Route("/proposals/{id}/changes", answer_get(site, render_changes_page)),
-        Route("/proposals/{id}/conflicts", answer_get(site, render_conflicts_page)),
-        Route("/proposals/{id}/{act}", answer_post(site, handle_action), methods=["POST"]),
-        Route("/proposals/{id}/{act}", answer_get(site, redirect_to_proposal)),
+        Route("/proposals", build_get_endpoint(site, render_proposals_page)),
+        Route("/proposals/{id}", build_get_endpoint(site, render_proposal_page)),
+        Route("/proposals/{id}/changes", build_get_endpoint(site, render_changes_page)),
+        Route("/proposals/{id}/conflicts", build_get_endpoint(site, render_conflicts_page)),
+        Route("/proposals/{id}/{act}", build_post_endpoint(site, handle_action), methods=["POST"]),
+        Route("/proposals/{id}/{act}", build_get_endpoint(site, redirect_to_proposal)),
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docyard.forges.relay import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff import build_diff
-from docyard.web.proposals.conversation import build_conversation, render_text
+from docyard.web.proposals.conversation import build_conversation, render_discussion_text
 from docyard.wording import format_author
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
@@ -30,18 +30,18 @@ _MAX_COMMITS = 20
 _MAX_OVERLAPS = 10
 _MAX_DOCUMENTS = 50
 _MAX_SHOWN_SECTIONS = 3  # changed sections above the conversation
-_MAX_SHOWN_CHARS = 1_500  # of each of these sections
+_MAX_SHOWN_CHARS = 1_500  # characters of each of these sections
 
 
 class MergeStatus(NamedTuple):
     """The status of a merge by the caller, with a sentence for each missing requirement.
 
-    `needs_token` describes the owner of the token that the merge needs; empty if the caller's is enough.
+    `needed_token` describes the token that the merge needs; empty if the caller's token is enough.
     """
 
     is_ready: bool
     missing_requirements: tuple[str, ...]
-    needs_token: str
+    needed_token: str
 
 
 def render_proposal_page(request: PageRequest) -> Response:
@@ -75,7 +75,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         merge_status=build_merge_status(request, view),
         merge_commit=_describe_merge_commit(request, proposal),
         conflict_paths=_list_conflict_paths(view.preview.conflicts),
-        description=render_text(request, proposal.content.description)
+        description=render_discussion_text(request, proposal.content.description)
         if proposal.content.description
         else None,
         max_commits=_MAX_COMMITS,
@@ -138,7 +138,7 @@ STATE_TAGS = {
     ProposalState.CLOSED: ("Closed", "bad"),
     ProposalState.GONE: ("Branch gone", "bad"),
 }
-"""The label of a state, and the class of its tag."""
+"""The label of each state, and the CSS class of its tag."""
 
 
 def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
@@ -147,17 +147,17 @@ def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
     missing_requirements = [
         blocker.message for blocker in view.merge_requirements.blockers if not blocker.only_clients
     ]
-    needs_token = ""
+    needed_token = ""
     if not missing_requirements and view.merge_requirements.evaluation is not None:
         blocker = find_blocker_for_actor(view.merge_requirements.evaluation, person, is_client=False)
         if blocker is not None:
-            needs_token = describe_needed_token(view) or "a person's token"
-    is_ready = view.proposal.is_open and request.may_write and not missing_requirements and not needs_token
-    return MergeStatus(is_ready, tuple(missing_requirements), needs_token)
+            needed_token = describe_needed_token(view) or "a person's token"
+    is_ready = view.proposal.is_open and request.may_write and not missing_requirements and not needed_token
+    return MergeStatus(is_ready, tuple(missing_requirements), needed_token)
 
 
 def _describe_merge_commit(request: PageRequest, proposal: Proposal) -> CommitInfo | None:
-    """Return the description of the merge commit; None if there is none, or this clone lacks it."""
+    """Return the description of the merge commit; None if it does not exist, or this clone lacks it."""
     commit = proposal.merge_record.commit if proposal.merge_record is not None else None
     if commit is None or not request.workspace.has_commit(commit):
         return None

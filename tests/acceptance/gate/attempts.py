@@ -1,4 +1,4 @@
-"""Known attempts to bypass the review gate, which do not depend on the random walk."""
+"""Known attempts to bypass the review gate: functions of a walk, an approver and a merger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def approve_after_commit(walk: Walk, approver: str, merger: str) -> None:
 
 
 def approve_after_amend(walk: Walk, approver: str, merger: str) -> None:
-    """Approve a proposal as a person who amended an agent's commit; Git preserves author and message."""
+    """Approve a proposal as a person who amended its tip; Git preserves the author and the message."""
     _commit_and_approve(walk, approver, merger, amends=True)
 
 
@@ -63,7 +63,10 @@ def propose_weaker_rules(walk: Walk, approver: str, merger: str) -> None:
 
 
 def merge_without_token(walk: Walk, approver: str, merger: str) -> None:
-    """Merge an approved proposal as an agent with a token in the environment, or without a token."""
+    """Merge an approved proposal as an agent, and by a command without a token.
+
+    The environment of the agent's server contains the token of a person.
+    """
     id = _write_to_proposal(walk)
     walk.approve(id, approver)
     walk.environment.setenv("DOCYARD_TOKEN", walk.secrets[merger])
@@ -73,7 +76,7 @@ def merge_without_token(walk: Walk, approver: str, merger: str) -> None:
 
 
 def remove_protected_type(walk: Walk, approver: str, merger: str) -> None:
-    """In a batch, remove the type that protects a document; then move and remove the document."""
+    """Remove the type that protects a document, in a batch; then move and remove the document."""
     protected_path, unprotected_edit = (
         "notes/run.md",
         {"operation": "append_content", "file": "free.md", "slug": "calls"},

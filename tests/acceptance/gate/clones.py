@@ -65,7 +65,7 @@ class Clone:
 
 
 class Clones:
-    """The clones, and the words that people have seen."""
+    """The clones and their remote, the random actions, and the words that people have seen."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -74,14 +74,14 @@ class Clones:
         self.counts: Counter[str] = Counter()
         self.steps: list[str] = []
         self._word_count = 0
-        self._order: dict[str, int] = {}
+        self._proposal_order: dict[str, int] = {}
         self._checked_commits: set[str] = set()
         secret = ""
         self.clones: list[Clone] = []
         for number in range(3):
             path = folder / f"clone{number}"
-            bare = ["--bare"] if number else []
-            self.remote.git("clone", "-q", *bare, str(self.remote.path), str(path))
+            bare_option = ["--bare"] if number else []
+            self.remote.git("clone", "-q", *bare_option, str(self.remote.path), str(path))
             repo = Repo(path)
             repo.git("config", "user.name", f"Server {number}")
             repo.git("config", "user.email", f"server{number}@example.org")
@@ -105,7 +105,7 @@ class Clones:
 
         return call
 
-    # The model
+    # Model
 
     def check(self) -> None:
         """Raise AssertionError if a protected document contains a word that no person has seen."""
@@ -178,12 +178,12 @@ class Clones:
         )
 
     def edit(self, clone: Clone) -> None:
-        """Write directly, or to a proposal."""
+        """Write one or two operations, directly or to a proposal."""
         proposal = self.rng.choice([None, None, None, self.choose_proposal_id(clone)])
         operations = [self.choose_operation(clone) for _ in range(self.rng.choice([1, 1, 2]))]
         self._call(clone, "edit_document", operations=operations, proposal=proposal)
 
-    def edit_freely(self, clone: Clone) -> None:
+    def edit_unprotected(self, clone: Clone) -> None:
         """Write directly to an unprotected document, which a proposal may move."""
         documents = clone.workspace.snapshot().documents
         free_paths = [path for path in documents if not path.startswith("specs/")]
@@ -213,7 +213,7 @@ class Clones:
         self._call(clone, tool, **fields)
 
     def propose(self, clone: Clone) -> None:
-        """Make a change that needs a proposal, because it puts a document under a rule, and submit it."""
+        """Move a document to a protected path, or give it a protected type; submit the new proposal."""
         documents = clone.workspace.snapshot().documents
         free_paths = [path for path in documents if not path.startswith("specs/")]
         if not free_paths or len(self.list_open_proposals(clone)) >= MAX_OPEN_PROPOSALS:
@@ -233,7 +233,7 @@ class Clones:
             self._call(clone, "update_proposal", proposal=response.data["proposal"], action="submit")
 
     def refresh(self, clone: Clone) -> None:
-        """Refresh a proposal, and resolve its conflicts for a random side."""
+        """Refresh a proposal, and resolve each of its conflicts with a random side."""
         id = self.choose_proposal_id(clone)
         response = self._call(clone, "update_proposal", proposal=id, action="refresh")
         if response.data.get("code") == "MERGE_CONFLICT":
@@ -252,7 +252,7 @@ class Clones:
         response = clone.call(tool, **fields)
         id = response.data.get("proposal")
         if isinstance(id, str):
-            self._order.setdefault(id, len(self._order))
+            self._proposal_order.setdefault(id, len(self._proposal_order))
         outcome = response.data.get("code") or response.data.get("proposal") or "done"
         self.log_step(clone, f"{tool} {fields}: {outcome}")
         self.counts[str(response.data.get("code") or tool)] += 1
@@ -268,7 +268,7 @@ class Clones:
         proposals = [
             proposal for proposal in clone.workspace.proposal_actions().list_all() if proposal.is_open
         ]
-        return sorted(proposals, key=lambda proposal: self._order.get(proposal.id, 0))
+        return sorted(proposals, key=lambda proposal: self._proposal_order.get(proposal.id, 0))
 
     def choose_proposal_id(self, clone: Clone) -> str:
         """Return the id of an open proposal, or an unknown id."""
@@ -318,24 +318,26 @@ class Clones:
         id = self.choose_proposal_id(clone)
         self.approve(clone, id)
         if self.rng.random() < 0.5:
-            self.rng.choice([self.edit_freely, self.edit_freely, self.edit, self.sync])(clone)
+            self.rng.choice([self.edit_unprotected, self.edit_unprotected, self.edit, self.sync])(clone)
             self.check()
         self.merge(clone, id)
 
     def race(self, clone: Clone) -> None:
-        """Put a document under a rule in another clone, and write to it in `clone` before the next fetch."""
-        other = self.rng.choice([candidate for candidate in self.clones if candidate is not clone])
-        for racer in (other, clone):
+        """Protect a document in another clone, and write to it in `clone` before the next fetch."""
+        other_clone = self.rng.choice([candidate for candidate in self.clones if candidate is not clone])
+        for racer in (other_clone, clone):
             self.sync(racer)
-        documents = other.workspace.snapshot().documents
+        documents = other_clone.workspace.snapshot().documents
         free_paths = [path for path in documents if not path.startswith("specs/")]
-        old_ids = {proposal.id for proposal in self.list_open_proposals(other)}
-        self.propose(other)
-        for id in [proposal.id for proposal in self.list_open_proposals(other) if proposal.id not in old_ids]:
-            self.approve(other, id)
-            self.merge(other, id)
-        self.sync(other)
-        moved_files = [path for path in free_paths if path not in other.workspace.snapshot().documents]
+        old_ids = {proposal.id for proposal in self.list_open_proposals(other_clone)}
+        self.propose(other_clone)
+        for id in [
+            proposal.id for proposal in self.list_open_proposals(other_clone) if proposal.id not in old_ids
+        ]:
+            self.approve(other_clone, id)
+            self.merge(other_clone, id)
+        self.sync(other_clone)
+        moved_files = [path for path in free_paths if path not in other_clone.workspace.snapshot().documents]
         for file in moved_files or free_paths[:1]:
             content = f"Text {self.create_word()}.\n"
             slug = self.rng.choice(SLUGS)
@@ -344,7 +346,7 @@ class Clones:
         self.sync(clone)
 
     def sync(self, clone: Clone) -> None:
-        """Synchronize; after a conflict, sometimes resolve the conflict for a side or with new text."""
+        """Synchronize; sometimes resolve conflicts, with one side or with new text."""
         choose = self._build_chooser({}) if self.rng.random() < 0.5 else None
         for _ in range(3):
             reviewed_sides: dict[str, ResolutionChoice] = {}
@@ -368,7 +370,7 @@ class Clones:
     def _build_chooser(
         self, reviewed_sides: Mapping[str, ResolutionChoice]
     ) -> Callable[[Sequence[FileConflict]], Resolutions]:
-        """Return a function that selects the reviewed side of a file, else a fixed or random side."""
+        """Return a function that selects the reviewed side of a file, or else a fixed or random side."""
         side = self.rng.choice([ResolutionChoice.OURS, ResolutionChoice.THEIRS, None])
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
@@ -387,7 +389,7 @@ class Clones:
         """Run a random action in a random clone, and check the protected paths."""
         actions: list[Callable[[Clone], None]] = [
             self.edit,
-            self.edit_freely,
+            self.edit_unprotected,
             self.write_with_other_tool,
             self.propose,
             self.refresh,

@@ -49,7 +49,7 @@ PEOPLE = ("ada", "bea", "cyd")
 
 
 class GateSetup:
-    """A repository, two dispatchers of agents, people with tokens, and the model."""
+    """A repository, two dispatchers for agents, the tokens of people, and the model."""
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -103,7 +103,7 @@ class GateSetup:
         return next((proposal for proposal in self.list_proposals() if proposal.id == id), None)
 
     def choose_proposal_id(self) -> str:
-        """Return the id of a proposal, usually of an unmerged proposal."""
+        """Return the id of a recent proposal, usually of an unmerged one, or the unknown id "none"."""
         recent_ids = [
             proposal.id
             for proposal in self.list_proposals()
@@ -117,7 +117,7 @@ class GateSetup:
         return proposal.tip if proposal else None
 
     def choose_path(self) -> str:
-        """Return the path of a document of main, or of a removed document."""
+        """Return the path of a document on main, or one of the initial paths, which may be removed."""
         return self.rng.choice(
             [*PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
         )

@@ -17,7 +17,7 @@ from tests.repositories import Repo
 
 
 class RuleRequirement(NamedTuple):
-    """The requirements of a rule: approvals, approvers and mergers; an empty tuple permits all people."""
+    """The number of required approvals, the approvers and the mergers; an empty tuple permits all people."""
 
     approvals: int
     approvers: tuple[str, ...]
@@ -25,15 +25,15 @@ class RuleRequirement(NamedTuple):
 
 
 class Model:
-    """The recorded approvals, openers of proposals and committers, with which the history is checked."""
+    """The approvals, openers and committers of a walk, and a check of the history with them."""
 
     def __init__(self, repo: Repo) -> None:
         self.repo = repo
-        self.started = self.checked = repo.head()
-        self.approved: set[tuple[str, str, str]] = set()  # proposal, its commit, person
+        self.first_commit = self.checked_commit = repo.head()
+        self.approvals: set[tuple[str, str, str]] = set()  # proposal, its commit, person
         self.openers: dict[str, str] = {}  # e-mail addresses by proposal
         self.committers: dict[str, str] = {}  # e-mail addresses by commit
-        self.merging: set[tuple[str, str]] = set()  # proposal and person, since the last check
+        self.merge_attempts: set[tuple[str, str]] = set()  # proposal and person, since the last check
         self.counts: Counter[str] = Counter()
         self.log: list[str] = []
 
@@ -43,12 +43,16 @@ class Model:
 
     def check(self) -> None:
         """Check that the policy permits each commit that was added since the last check."""
-        commits = self.repo.git("rev-list", "--first-parent", "--reverse", f"{self.checked}..main").split()
-        assert self.repo.git("merge-base", self.checked, "main").strip() == self.checked, "main was rewritten"
+        commits = self.repo.git(
+            "rev-list", "--first-parent", "--reverse", f"{self.checked_commit}..main"
+        ).split()
+        assert self.repo.git("merge-base", self.checked_commit, "main").strip() == self.checked_commit, (
+            "main was rewritten"
+        )
         for commit in commits:
             self._check(commit)
-        self.checked = self.repo.git("rev-parse", "main").strip()
-        self.merging.clear()
+        self.checked_commit = self.repo.git("rev-parse", "main").strip()
+        self.merge_attempts.clear()
 
     def _check(self, commit: str) -> None:
         parent, *merged_parents = self.repo.git("rev-list", "--parents", "-n1", commit).split()[1:]
@@ -65,10 +69,10 @@ class Model:
             self.committers[commit_id] for commit_id in proposal_commits if commit_id in self.committers
         } | {self.openers.get(id, "")}
         approvers = {
-            name for proposal, tip, name in self.approved if (proposal, tip) == (id, merged_parents[0])
+            name for proposal, tip, name in self.approvals if (proposal, tip) == (id, merged_parents[0])
         }
         valid_approvers = {name for name in approvers if f"{name}@example.org" not in author_emails}
-        mergers = {name for proposal, name in self.merging if proposal == id}
+        mergers = {name for proposal, name in self.merge_attempts if proposal == id}
         for requirement in requirements:
             rule_approvers = {
                 name for name in valid_approvers if not requirement.approvers or name in requirement.approvers
@@ -83,8 +87,8 @@ class Model:
     def _list_requirements(self, parent: str, commit: str) -> Iterator[RuleRequirement]:
         """Yield the requirements of the rules at a parent for the changes of its child."""
         rules = tomllib.loads(self.repo.git("show", f"{parent}:docyard.toml")).get("protect", [])
-        names = self.repo.git("diff-tree", "-r", "--no-renames", "--name-only", "-z", parent, commit)
-        paths = [path for path in names.split("\0") if path]
+        diff = self.repo.git("diff-tree", "-r", "--no-renames", "--name-only", "-z", parent, commit)
+        paths = [path for path in diff.split("\0") if path]
         for rule in rules:
             types = set(rule.get("types", []))
             if any(

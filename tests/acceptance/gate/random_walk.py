@@ -32,7 +32,7 @@ AGENT = Author(NAME, "ada@example.org", IdentitySource.CLIENT, "an agent")
 
 
 class Walk(GateSetup):
-    """A walk of random actions of agents and people."""
+    """A walk of random actions by agents and people."""
 
     # Tools
 
@@ -77,7 +77,7 @@ class Walk(GateSetup):
     def write_with_other_tool(self) -> None:
         """Write with one of the tools other than edit_document."""
         file, proposal = self.choose_path(), self._choose_or_none(self.choose_proposal_id())
-        commits = self.repo.git("rev-list", "--all", "--not", f"{self.model.started}^@").split()
+        commits = self.repo.git("rev-list", "--all", "--not", f"{self.model.first_commit}^@").split()
         commit, number = self.rng.choice(commits), self.rng.randrange(10**6)
         folder = self.rng.choice(["specs", "notes", ".docyard/templates", "."])
         kind = self.rng.choice(["runbook", "document", "api_spec"])
@@ -117,13 +117,13 @@ class Walk(GateSetup):
         if tip is None:
             return
         if self.run("proposals", "approve", id, "--commit", tip, by=person_name) == 0:
-            self.model.approved.add((id, tip, person_name))
+            self.model.approvals.add((id, tip, person_name))
 
     def merge(self, id: str | None = None, person_name: str | None = None) -> int:
         """Merge a proposal, with or without a token."""
         id, person_name = id or self.choose_proposal_id(), person_name or self.rng.choice([*PEOPLE, None])
         if person_name:
-            self.model.merging.add((id, person_name))
+            self.model.merge_attempts.add((id, person_name))
         return self.run("proposals", "merge", id, by=person_name)
 
     def void_approvals(self) -> None:
@@ -131,15 +131,15 @@ class Walk(GateSetup):
         person_name, id = self.rng.choice(PEOPLE), self.choose_proposal_id()
         if self.rng.random() < 0.7:
             if self.run("proposals", "request-changes", id, "-m", "No.", by=person_name) == 0:
-                self.model.approved = {
+                self.model.approvals = {
                     approval
-                    for approval in self.model.approved
+                    for approval in self.model.approvals
                     if (approval[0], approval[2]) != (id, person_name)
                 }
             return
         self.tokens.revoke(person_name)
         self.secrets[person_name] = self.create_token(person_name)
-        self.model.approved = {approval for approval in self.model.approved if approval[2] != person_name}
+        self.model.approvals = {approval for approval in self.model.approvals if approval[2] != person_name}
 
     def run_proposal_command(self) -> None:
         """Run another command on a proposal, or create a proposal, with or without a token."""
@@ -164,7 +164,7 @@ class Walk(GateSetup):
         self.rng.choice(ATTEMPTS)(self, approver, merger)
 
     def commit_to_proposal(self) -> None:
-        """Commit to a proposal's branch with the git program: on its tip, or on main instead."""
+        """Commit to a proposal's branch with the git program, with its tip or the tip of main as parent."""
         path, text = self.rng.choice(
             [
                 (
@@ -189,7 +189,7 @@ class Walk(GateSetup):
         base: str | None = None,
         amends: bool = False,
     ) -> None:
-        """Commit a file on a proposal's tip, on `base`, or in place of the tip.
+        """Commit a file to a proposal's branch, on its tip or on `base`; replace the tip if `amends` is true.
 
         An amended commit has the author and the message of the old commit, with the trailers of Docyard.
         """
@@ -217,7 +217,7 @@ class Walk(GateSetup):
         self.model.committers[self.repo.git("rev-parse", branch).strip()] = f"{person_name}@example.org"
         self.model.log_step(f"{person_name} wrote {path} to {id} with git, on {base or branch}")
 
-    def forge(self) -> None:
+    def forge_event(self) -> None:
         """Append an event in another person's name, without a seal or with a copied seal."""
         proposal, other_proposal = (
             self.find_proposal(self.choose_proposal_id()),
@@ -259,7 +259,7 @@ class Walk(GateSetup):
             ],
             2,
         )
-        self.model.merging.add((id, person_name))
+        self.model.merge_attempts.add((id, person_name))
         errors: list[BaseException] = []
 
         def run_action(action: Callable[[], object]) -> None:
@@ -276,7 +276,7 @@ class Walk(GateSetup):
         for thread in threads:
             thread.join()
         assert not errors, errors
-        self.model.log_step(f"{person_name} and others at once on {id}")
+        self.model.log_step(f"race on {id} with {person_name}")
 
     def _build_actor(self, person: Person | None) -> Actor:
         return Actor(AGENT, "race", "race", person)
@@ -289,13 +289,13 @@ class Walk(GateSetup):
             return
         proposal_actions = Workspace.open(self.repo.path, durable=False).proposal_actions()
         proposal_actions.review(id, self._build_actor(person), ReviewDecision.APPROVE, commit=tip)
-        self.model.approved.add((id, tip, person.token))
+        self.model.approvals.add((id, tip, person.token))
 
     def _refresh(self, id: str) -> None:
         Workspace.open(self.repo.path, durable=False).proposal_actions().refresh(id, self._build_actor(None))
 
-    def _choose_or_none(self, value: str) -> str | None:
-        return self.rng.choice([value, None])
+    def _choose_or_none(self, id: str) -> str | None:
+        return self.rng.choice([id, None])
 
     def step(self) -> None:
         """Run a random action, and check the history."""
@@ -310,7 +310,7 @@ class Walk(GateSetup):
             self.void_approvals,
             self.run_proposal_command,
             self.commit_to_proposal,
-            self.forge,
+            self.forge_event,
             self.race,
             self.attempt,
         ]
@@ -319,11 +319,11 @@ class Walk(GateSetup):
         self.model.check()
 
     def approve_and_merge(self) -> None:
-        """Approve a proposal by all people, sometimes change it, and merge it."""
+        """Approve a proposal as each person, sometimes change it, and merge it."""
         id = self.choose_proposal_id()
         for person_name in PEOPLE:
             self.approve(id, person_name)
         if self.rng.random() < 0.5:
-            self.rng.choice([self.commit_to_proposal, self.forge, self.void_approvals, self.edit])()
+            self.rng.choice([self.commit_to_proposal, self.forge_event, self.void_approvals, self.edit])()
             self.model.check()
         self.merge(id, self.rng.choice(PEOPLE))

@@ -1,4 +1,4 @@
-"""Five proposals of two agents on ten documents, from the first write to a new clone."""
+"""Five proposals by two agents for ten documents, from the first write to a new clone."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class Person:
 
 
 class ProposalSetup(NamedTuple):
-    """A repository, two agents with separate servers, of which one has the older protocol, and a person."""
+    """A repository, two agents with separate servers, and a person.
+
+    The second agent uses the handshake protocol.
+    """
 
     repo: Repo
     first_agent: Server

@@ -1,4 +1,4 @@
-"""Pull requests with commands and a local test forge of each kind.
+"""Commands that open, update and merge pull requests on a local test forge of each kind.
 
 The forge implements the documented API on a real bare repository, in which Git itself merges.
 """
@@ -103,7 +103,7 @@ def test_merge_in_clone_merges_pull_request(setup: ForgeSetup, run: Run) -> None
     run("sync")
     assert setup.local.state.find_pull_request(number).state == "merged"
     assert setup.reload(proposal).state is ProposalState.MERGED
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_pull_request_and_proposal_close_each_other(setup: ForgeSetup, run: Run) -> None:

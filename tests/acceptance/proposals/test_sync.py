@@ -70,7 +70,7 @@ def test_fetch_only_reports_unpushed_commits(clone: Repo) -> None:
     clone.commit({"a.md": "# A\n"})
     process = run_sync(clone, "--fetch")
     assert process.returncode == 0
-    assert process.stdout.startswith("1 commit not pushed to origin, since ")
+    assert process.stdout.startswith("1 commit has not been pushed to origin since ")
     data = run_json(clone, "--fetch")
     assert (data["state"], data["unpushed"]["commits"], data["unpushed"]["more"]) == ("ahead", 1, False)
 
@@ -88,7 +88,7 @@ def conflicting_clone(clone: Repo, remote: Repo, tmp_path: Path) -> Repo:
     return clone
 
 
-def test_conflict_error_contains_commands(conflicting_clone: Repo) -> None:
+def test_conflict_output_contains_commands(conflicting_clone: Repo) -> None:
     local_commit = conflicting_clone.head()
     process = run_sync(conflicting_clone)
     assert process.returncode == 1
@@ -102,7 +102,7 @@ def test_conflict_error_contains_commands(conflicting_clone: Repo) -> None:
     assert conflicting_clone.head() == local_commit
 
 
-def test_conflicts_are_resolved_for_one_side(conflicting_clone: Repo, remote: Repo) -> None:
+def test_option_theirs_resolves_conflict_with_their_side(conflicting_clone: Repo, remote: Repo) -> None:
     local_commit, remote_commit = conflicting_clone.head(), remote.git("rev-parse", "main").strip()
     process = run_sync(conflicting_clone, "--theirs", "README.md")
     assert process.returncode == 0, process.stderr
@@ -118,7 +118,7 @@ def test_conflicts_are_resolved_for_one_side(conflicting_clone: Repo, remote: Re
     )
 
 
-def test_conflicts_are_resolved_by_file(conflicting_clone: Repo, tmp_path: Path) -> None:
+def test_conflict_is_resolved_with_a_resolution_file(conflicting_clone: Repo, tmp_path: Path) -> None:
     data = run_json(conflicting_clone)
     (conflict,) = data["conflicts"]
     assert conflict["file"] == "README.md"
@@ -187,7 +187,7 @@ def test_credential_file_readable_by_others_is_refused(clone: Repo, tmp_path: Pa
 
 
 def push_from_other_clone(remote: Repo, folder: Path, files: dict[str, str]) -> str:
-    """Push a commit from another clone."""
+    """Push a commit from another clone, and return its id."""
     remote.git("clone", "-q", str(remote.path), str(folder))
     other = Repo(folder)
     other.git("config", "user.name", "Bo")
@@ -220,12 +220,12 @@ def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_
     assert client.wait_for_exit() == (0, "")
 
 
-def test_server_with_no_sync_does_not_fetch(clone: Repo, remote: Repo, tmp_path: Path) -> None:
-    before = remote.git("rev-parse", "main").strip()
+def test_server_with_no_sync_option_does_not_push(clone: Repo, remote: Repo, tmp_path: Path) -> None:
+    remote_commit = remote.git("rev-parse", "main").strip()
     clone.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
     client = start_slow_lock_server(clone.path, tmp_path / "home", "--no-sync")
     status = client.call(1, "list_documents", {})["result"]["structuredContent"]
     assert status["unpushed"]["commits"] == 1
     client.close_input()
     assert client.wait_for_exit() == (0, "")
-    assert remote.git("rev-parse", "main").strip() == before
+    assert remote.git("rev-parse", "main").strip() == remote_commit

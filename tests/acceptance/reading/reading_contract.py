@@ -18,6 +18,7 @@ def _enum(*names: str) -> Schema:
 
 
 def _object(required: str, **properties: Schema) -> Schema:
+    """Return the schema of an object; `required` contains names of properties, separated by spaces."""
     return {"type": "object", "properties": properties, "required": required.split()}
 
 

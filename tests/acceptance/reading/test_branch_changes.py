@@ -39,7 +39,7 @@ def check_indexed_words(server: Server, repo: Repo, *, present: str, absent: str
     assert present in server.call("view_document", file="guide.md", slug="topic").data["content"]
 
 
-def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
+def test_search_returns_state_after_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
     check_indexed_words(server, repo, present="walrus", absent="otter")
     first = repo.head()
 
@@ -100,11 +100,13 @@ def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home
     assert repo.fsck() == repo.status() == ""
 
 
-def test_linked_work_tree_and_bare_repository_are_followed(repo: Repo, tmp_path: Path, home: Path) -> None:
-    tree = add_work_tree(repo, tmp_path / "tree", "side")
-    with serve_repository(tree.path, home) as server:
-        tree.commit({"guide.md": PAGE.format("otter")})
-        check_indexed_words(server, tree, present="otter", absent="walrus")
+def test_search_finds_new_commit_of_linked_work_tree_and_bare_repository(
+    repo: Repo, tmp_path: Path, home: Path
+) -> None:
+    work_tree = add_work_tree(repo, tmp_path / "tree", "side")
+    with serve_repository(work_tree.path, home) as server:
+        work_tree.commit({"guide.md": PAGE.format("otter")})
+        check_indexed_words(server, work_tree, present="otter", absent="walrus")
     bare_repo = create_bare_repository(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
     with serve_repository(bare_repo.path, home) as server:
         check_indexed_words(server, bare_repo, present="walrus", absent="otter")
@@ -125,7 +127,7 @@ def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
     assert (response.is_error, response.data["code"]) == (True, "CURSOR_STALE")
 
 
-def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) -> None:
+def test_create_document_makes_first_commit_on_unborn_branch(tmp_path: Path, home: Path) -> None:
     from tests.repositories import create_empty_repository
 
     repo = create_empty_repository(tmp_path / "new")

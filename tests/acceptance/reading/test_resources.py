@@ -13,7 +13,7 @@ from mcp_types import TextResourceContents
 
 from tests import fork_server
 from tests.acceptance.clients import (
-    LIST,
+    RESOURCE_LIST,
     EventRecorder,
     connect_to_server,
     start_slow_lock_server,
@@ -37,7 +37,7 @@ DOCUMENT, INSTALL, USE = (
     "doc:///guides/setup.md#install",
     "doc:///guides/setup.md#use",
 )
-SILENCE_S = 0.4
+SILENCE_S = 0.4  # seconds in which no notification may arrive
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def build_options(repo: Repo, *extra: str) -> list[str | Path]:
     return ["-C", repo.path, "--no-fsync", *extra]
 
 
-def get_text(part: object) -> tuple[str, dict[str, Any]]:
+def get_text_and_meta(part: object) -> tuple[str, dict[str, Any]]:
     assert isinstance(part, TextResourceContents)
     return part.text, part.meta or {}
 
@@ -73,7 +73,7 @@ async def test_documents_are_listed_and_read_exactly_as_stored(
             [part] = (await client.read_resource(resource.uri)).contents
             assert part.uri == resource.uri
             assert part.mime_type == "text/markdown"
-            text, meta = get_text(part)
+            text, meta = get_text_and_meta(part)
             assert text == FILES[resource.name]
             assert resource.size == len(text.encode())
             assert meta == {"commit": repo.head(), "address": resource.name}
@@ -89,19 +89,19 @@ async def test_sections_refs_and_moved_addresses_are_readable(
     first_commit = repo.head()
     async with connect_to_server(home, protocol, build_options(repo)) as client:
         [part] = (await client.read_resource(INSTALL)).contents
-        assert get_text(part) == (
+        assert get_text_and_meta(part) == (
             "## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n",
             {"commit": first_commit, "address": "guides/setup.md#install"},
         )
         repo.git("mv", "guides/setup.md", "guides/start.md")
         move_commit = repo.commit({})
         [part] = (await client.read_resource(f"{DOCUMENT}?ref={first_commit}#use")).contents
-        assert get_text(part) == (
+        assert get_text_and_meta(part) == (
             "## Use\n\nRun it.\n",
             {"commit": first_commit, "address": "guides/setup.md#use"},
         )
         [part] = (await client.read_resource(USE)).contents
-        text, meta = get_text(part)
+        text, meta = get_text_and_meta(part)
         assert text == "## Use\n\nRun it.\n"
         assert meta["address"] == "guides/start.md#use"
         assert meta["moved_to"] == {"file": "guides/start.md", "slug": "use", "commit": move_commit}
@@ -122,13 +122,13 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
         ]
         assert second_page.next_cursor is None
         source, note = (await client.read_resource("doc:///long.md")).contents
-        text, meta = get_text(source)
+        text, meta = get_text_and_meta(source)
         assert f"# Long\n\n{parts}".startswith(text)
         assert meta["truncated"] is True
-        assert meta["rest"][0] in get_text(note)[0]
+        assert meta["rest"][0] in get_text_and_meta(note)[0]
         assert note.mime_type == "text/plain"
         [next_part] = (await client.read_resource(meta["rest"][0])).contents
-        assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text(next_part)[0])
+        assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text_and_meta(next_part)[0])
         repo.commit({"more.md": "# More\n"})
         with pytest.raises(MCPError, match="have changed since the cursor") as error_info:
             await client.list_resources(cursor=first_page.next_cursor)
@@ -172,7 +172,7 @@ async def test_unreadable_uri_returns_error_with_fix(
         await client.read_resource(DOCUMENT)
 
 
-async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+async def test_subscribers_are_notified_of_changes(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, build_options(repo), recorder) as client:
         async with watch_resources(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as accepted_uris:
@@ -182,14 +182,14 @@ async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol:
             await client.call_tool("tag_document", {"file": "guides/setup.md", "tags": ["new"]})
             await recorder.wait_for_events(DOCUMENT)
             await client.call_tool("create_document", {"doc_type": "document", "title": "New"})
-            await recorder.wait_for_events(LIST)
+            await recorder.wait_for_events(RESOURCE_LIST)
             repo.git("rm", "-q", "guides/setup.md")
             repo.commit({})
-            await recorder.wait_for_events(DOCUMENT, INSTALL, USE, LIST)
+            await recorder.wait_for_events(DOCUMENT, INSTALL, USE, RESOURCE_LIST)
         repo.commit({"guides/setup.md": SETUP})
         await client.call_tool("list_documents", {})
         await anyio.sleep(SILENCE_S)
-        assert set(recorder.events) <= {LIST}
+        assert set(recorder.events) <= {RESOURCE_LIST}
 
 
 async def test_subscription_to_missing_resource_is_refused(
@@ -221,31 +221,39 @@ async def test_client_without_subscription_gets_no_notification(repo: Repo, home
         assert recorder.events == []
 
 
-async def test_replaced_artifact_is_announced(
+async def test_subscribers_are_notified_when_artifact_is_replaced(
     repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
 ) -> None:
-    out = tmp_path / "out"
+    artifact = tmp_path / "out"
     first_commit = repo.head()
-    build_artifact(repo, home, out)
+    build_artifact(repo, home, artifact)
     recorder = EventRecorder()
-    async with connect_to_server(home, protocol, ["--index", out, "--read-only"], recorder) as client:
+    async with connect_to_server(home, protocol, ["--index", artifact, "--read-only"], recorder) as client:
         [part] = (await client.read_resource(INSTALL)).contents
-        assert get_text(part)[1]["commit"] == first_commit
+        assert get_text_and_meta(part)[1]["commit"] == first_commit
         async with watch_resources(client, protocol, recorder, [INSTALL, USE]):
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
-            build_artifact(repo, home, out)
-            await recorder.wait_for_events(USE, LIST)
+            build_artifact(repo, home, artifact)
+            await recorder.wait_for_events(USE, RESOURCE_LIST)
             [part] = (await client.read_resource(USE)).contents
-            assert get_text(part)[0] == "## Use\n\nStart it.\n"
+            assert get_text_and_meta(part)[0] == "## Use\n\nStart it.\n"
 
 
-def build_artifact(repo: Repo, home: Path, out: Path) -> None:
-    command = [*fork_server.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+def build_artifact(repo: Repo, home: Path, artifact: Path) -> None:
+    command = [
+        *fork_server.python_command(),
+        "-m",
+        "docyard",
+        "build",
+        str(repo.path),
+        "--out",
+        str(artifact),
+    ]
     process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
 
 
-def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
+def test_malformed_resource_uri_returns_error(repo: Repo, home: Path) -> None:
     client = start_slow_lock_server(repo.path, home / "raw")
     invalid_uris: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
     for number, uri in enumerate(invalid_uris):

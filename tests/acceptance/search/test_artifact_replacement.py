@@ -15,11 +15,18 @@ from tests.acceptance.server import Server, serve_artifact
 BUILD_COUNT = 12
 
 
-def build_artifact(source: Path, out: Path, key: Path, number: int) -> None:
-    """Build an artifact whose number is in each of its documents and in its description."""
+def build_artifact(source: Path, artifact: Path, key_file: Path, edition: int) -> None:
+    """Build an artifact whose documents and description contain the number of the edition."""
     for name in ("one", "two", "three"):
-        (source / f"{name}.md").write_text(f"# Guide {name}\n\nEdition edition{number}.\n")
-    options = ["--out", str(out), "--key", str(key), "--description", f"guides of edition {number}"]
+        (source / f"{name}.md").write_text(f"# Guide {name}\n\nEdition edition{edition}.\n")
+    options = [
+        "--out",
+        str(artifact),
+        "--key",
+        str(key_file),
+        "--description",
+        f"guides of edition {edition}",
+    ]
     assert main(["build", str(source), *options]) == Exit.DONE
 
 
@@ -47,7 +54,7 @@ class Host(threading.Thread):
             return
         editions = {hit["snippet"].partition("edition")[2] for hit in search.data["hits"]}
         if len(editions) != 1:
-            self.failures.append(f"of several artifacts: {search.text}")
+            self.failures.append(f"hits of several editions: {search.text}")
         self.editions.append(int(editions.pop().strip(". ")))
         chunk = self._server.call("get_doc", chunk_id=search.data["hits"][0]["chunk_id"])
         if chunk.is_error or "Edition edition" not in chunk.text:
@@ -56,22 +63,24 @@ class Host(threading.Thread):
 
 @pytest.mark.parametrize("client_count", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, client_count: int) -> None:
-    source, out, key = tmp_path / "source", tmp_path / "out", tmp_path / "key"
+    source, artifact, key_file = tmp_path / "source", tmp_path / "out", tmp_path / "key"
     source.mkdir()
-    key.write_bytes(bytes(range(32)))
-    key.chmod(0o600)
-    build_artifact(source, out, key, 0)
+    key_file.write_bytes(bytes(range(32)))
+    key_file.chmod(0o600)
+    build_artifact(source, artifact, key_file, 0)
     stop_event = threading.Event()
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(serve_artifact(out, home, *(["--key", str(key)] if number % 2 else [])))
+            stack.enter_context(
+                serve_artifact(artifact, home, *(["--key", str(key_file)] if number % 2 else []))
+            )
             for number in range(client_count)
         ]
         hosts = [Host(server, stop_event) for server in servers]
         for host in hosts:
             host.start()
         for number in range(1, BUILD_COUNT + 1):
-            build_artifact(source, out, key, number)
+            build_artifact(source, artifact, key_file, number)
         stop_event.set()
         for host in hosts:
             host.join()

@@ -1,4 +1,4 @@
-"""Artifacts: a server returns the same responses as for the repository, or refuses the artifact."""
+"""Artifacts: a server returns the same responses as for the repository, and refuses a damaged artifact."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ MANIFEST = '[metadata]\narea = "core"\n[[override]]\nmatch = "c/*"\nmetadata = {
 SETTINGS = '[taxonomy.language]\ndescription = "Programming language"\n[taxonomy.area]\n'
 
 
-def build_pages(number: int) -> dict[str, str]:
+def build_pages(page_count: int) -> dict[str, str]:
     """Return documents of random words, some with front matter, in folders with manifests."""
-    rng = random.Random(number)
+    rng = random.Random(page_count)
     files = {
         "docyard.toml": SETTINGS,
         ".taxonomy.toml": MANIFEST,
         "b/.taxonomy.toml": '[metadata]\nlanguage = "go"\n',
     }
-    for page in range(number):
-        head = (
+    for page in range(page_count):
+        front_matter = (
             f"---\ntype: {rng.choice(['runbook', 'api_spec'])}\ntags: [t{page % 3}]\n---\n"
             if page % 2
             else ""
@@ -52,13 +52,14 @@ def build_pages(number: int) -> dict[str, str]:
             for section in range(rng.randrange(5))
         )
         files[f"{'abc'[page % 3]}/{page:02}.md"] = (
-            f"{head}# Page {page}\n\nOn {rng.choice(WORDS)}.\n{sections}"
+            f"{front_matter}# Page {page}\n\nOn {rng.choice(WORDS)}.\n{sections}"
         )
     return files
 
 
-def build_queries(number: int) -> list[dict[str, Any]]:
-    rng = random.Random(number)
+def build_queries(count: int) -> list[dict[str, Any]]:
+    """Return random queries with random filters, as arguments of `search_docs`."""
+    rng = random.Random(count)
     filters = [{}, {}, {"type": "guide"}, {"tags": "t1"}, {"language": "go"}, {"area": "core"}, {"path": "b"}]
     query_formats = ["{} {}", "{}", "{} -{}", '"{} {}"', "{} {} {}", "nothing {}x"]
     return [
@@ -67,7 +68,7 @@ def build_queries(number: int) -> list[dict[str, Any]]:
             "limit": 30,
             **rng.choice(filters),
         }
-        for _ in range(number)
+        for _ in range(count)
     ]
 
 
@@ -88,31 +89,33 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def key(home: Path) -> Path:
+def key_file(home: Path) -> Path:
     return home / "site.key"
 
 
 @pytest.fixture(scope="module")
-def out(repo: Repo, key: Path, home: Path) -> Path:
-    out = home / "out"
-    process = run_docyard(home, "build", repo.path, "--out", out, "--key", key)
+def artifact(repo: Repo, key_file: Path, home: Path) -> Path:
+    artifact = home / "out"
+    process = run_docyard(home, "build", repo.path, "--out", artifact, "--key", key_file)
     assert process.returncode == 0, process.stderr
-    return out
+    return artifact
 
 
 @pytest.fixture(scope="module")
-def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Server, Server, Server]]:
+def servers(
+    repo: Repo, artifact: Path, key_file: Path, home: Path
+) -> Iterator[tuple[Server, Server, Server]]:
     """Yield servers of the repository, of the artifact with its key, and of the artifact without the key."""
     with ExitStack() as stack:
         yield (
             stack.enter_context(serve_repository(repo.path, home, "--read-only")),
-            stack.enter_context(serve_artifact(out, home, "--key", str(key))),
-            stack.enter_context(serve_artifact(out, home)),
+            stack.enter_context(serve_artifact(artifact, home, "--key", str(key_file))),
+            stack.enter_context(serve_artifact(artifact, home)),
         )
 
 
 def read_all_pages(server: Server, query: dict[str, Any]) -> list[object]:
-    """Return the hits of all pages of a search, with their hints and commits."""
+    """Return the commit, the hint and the hits of each page of a search, in one list."""
     results: list[object] = []
     cursor: dict[str, str] = {}
     while True:
@@ -123,18 +126,18 @@ def read_all_pages(server: Server, query: dict[str, Any]) -> list[object]:
         cursor = {"cursor": data["next_cursor"]}
 
 
-@pytest.mark.parametrize("number", [50, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("query_count", [50, pytest.param(200, marks=pytest.mark.slow)])
 def test_artifact_returns_same_results_as_repository(
-    servers: tuple[Server, Server, Server], number: int
+    servers: tuple[Server, Server, Server], query_count: int
 ) -> None:
     repository_server, sealed_server, unsealed_server = servers
-    query_count = 0
-    for query in build_queries(number):
+    count_with_hits = 0
+    for query in build_queries(query_count):
         expected = read_all_pages(repository_server, query)
         assert read_all_pages(sealed_server, query) == expected, query
         assert read_all_pages(unsealed_server, query) == expected, query
-        query_count += len(expected) > 2
-    assert query_count > number // 2
+        count_with_hits += len(expected) > 2
+    assert count_with_hits > query_count // 2
 
 
 def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
@@ -156,7 +159,7 @@ def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Serv
         ("search_docs", {"query": ""}),
     ],
 )
-def test_artifact_returns_same_answers(
+def test_artifact_returns_same_responses_to_reads(
     servers: tuple[Server, Server, Server], tool: str, arguments: dict[str, Any]
 ) -> None:
     repository_response, sealed_response, unsealed_response = (
@@ -173,15 +176,15 @@ def test_cursor_of_repository_is_refused_by_artifact(servers: tuple[Server, Serv
     assert response.data["code"] == "CURSOR_STALE"
 
 
-def test_truncated_artifact_file_is_named_in_error(out: Path, key: Path, tmp_path: Path) -> None:
-    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+def test_truncated_artifact_file_is_named_in_error(artifact: Path, key_file: Path, tmp_path: Path) -> None:
+    names = sorted(path.relative_to(artifact).as_posix() for path in artifact.rglob("*") if path.is_file())
     assert len(names) == 5
     for number, name in enumerate(names):
         copy = tmp_path / str(number)
-        shutil.copytree(out, copy)
+        shutil.copytree(artifact, copy)
         with (copy / name).open("r+b") as file:
             file.truncate(file.seek(0, 2) // 2)
-        process = run_docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
+        process = run_docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key_file)
         assert (process.returncode, process.stdout) == (3, "")
         assert name in process.stderr or name.endswith(".manifest")
         assert "fix:" in process.stderr
@@ -196,10 +199,12 @@ def test_folder_that_is_not_an_artifact_is_refused(repo: Repo, tmp_path: Path) -
         assert process.stderr.startswith("error: ")
 
 
-def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
-    assert run_docyard(home, "metadata", out).returncode == 0
+def test_metadata_command_reports_damaged_pack(
+    artifact: Path, key_file: Path, tmp_path: Path, home: Path
+) -> None:
+    assert run_docyard(home, "metadata", artifact).returncode == 0
     copy = tmp_path / "copy"
-    shutil.copytree(out, copy)
+    shutil.copytree(artifact, copy)
     pack = next((copy / "objects" / "pack").glob("*.pack"))
     data = bytearray(pack.read_bytes())
     data[len(data) // 2] ^= 1

@@ -1,4 +1,4 @@
-"""Statements of the contract about artifacts, with the command line and a client."""
+"""The statements of the contract about artifacts, tested with the command line and a client."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def run_docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def build_artifact(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
+def build_artifact(home: Path, source: Path, artifact: Path, *options: str) -> dict[str, Any]:
     """Build an artifact and return its metadata.json."""
-    process = run_docyard(home, "build", str(source), "--out", str(out), *options)
+    process = run_docyard(home, "build", str(source), "--out", str(artifact), *options)
     assert process.returncode == 0, process.stderr
-    metadata: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
+    metadata: dict[str, Any] = json.loads((artifact / "metadata.json").read_bytes())
     return metadata
 
 
@@ -58,33 +58,33 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def out(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("built") / "out"
-    build_artifact(home, repo.path, out, "--description", "Acme handbook")
-    return out
+def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    artifact = tmp_path_factory.mktemp("built") / "out"
+    build_artifact(home, repo.path, artifact, "--description", "Acme handbook")
+    return artifact
 
 
 @pytest.fixture(scope="module")
-def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(artifact: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Yield a server of a copy of the artifact, without its repository."""
     copy = tmp_path_factory.mktemp("elsewhere") / "copy"
-    shutil.copytree(out, copy)
+    shutil.copytree(artifact, copy)
     with serve_artifact(copy, home) as server:
         server.call("search_docs", query="quagga")
         yield server
 
 
-def test_artifact_contains_index_sources_metadata_and_checksums(out: Path) -> None:
-    metadata = parse_metadata((out / "metadata.json").read_bytes())
+def test_artifact_contains_index_sources_metadata_and_checksums(artifact: Path) -> None:
+    metadata = parse_metadata((artifact / "metadata.json").read_bytes())
     assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
-    manifest = read_manifest(out, (out / "metadata.json").read_bytes())
+    manifest = read_manifest(artifact, (artifact / "metadata.json").read_bytes())
     assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
     for name, file_sum in manifest.files.items():
-        assert (out / name).stat().st_size == file_sum[0]
+        assert (artifact / name).stat().st_size == file_sum[0]
 
 
-def test_build_of_work_tree_uses_head(out: Path, repo: Repo, server: Server) -> None:
-    metadata = parse_metadata((out / "metadata.json").read_bytes())
+def test_build_of_work_tree_uses_head(artifact: Path, repo: Repo, server: Server) -> None:
+    metadata = parse_metadata((artifact / "metadata.json").read_bytes())
     assert metadata.stats.source_commit == repo.head()
     hits = server.call("search_docs", query="quagga").data["hits"]
     assert [hit["filepath"] for hit in hits] == ["guides/retries.md"]
@@ -137,14 +137,14 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
     repo.git("tag", "v1", before)
     metadata = build_artifact(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
     assert metadata["stats"]["source_commit"] == before
-    out = tmp_path / "out"
-    tree = read_manifest(out, (out / "metadata.json").read_bytes()).tree
-    assert list(Archive(out, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
+    artifact = tmp_path / "out"
+    tree = read_manifest(artifact, (artifact / "metadata.json").read_bytes()).tree
+    assert list(Archive(artifact, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
 
 
-def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
+def rewrite_metadata(artifact: Path, copy: Path, **fields: Any) -> Path:
     """Return an artifact with a changed metadata.json, as another program may write the file."""
-    shutil.copytree(out, copy)
+    shutil.copytree(artifact, copy)
     old_data = (copy / "metadata.json").read_bytes()
     new_data = json.dumps({**json.loads(old_data), **fields}).encode()
     write_manifest(copy, new_data, read_manifest(copy, old_data), None)
@@ -160,19 +160,19 @@ def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
         ({"corpus_description": None}, "corpus_description"),
     ],
 )
-def test_unknown_metadata_is_refused_at_start(
-    out: Path, tmp_path: Path, fields: dict[str, Any], expected: str
+def test_unsupported_metadata_prevent_server_start(
+    artifact: Path, tmp_path: Path, fields: dict[str, Any], expected: str
 ) -> None:
-    copy = rewrite_metadata(out, tmp_path / "copy", **fields)
+    copy = rewrite_metadata(artifact, tmp_path / "copy", **fields)
     process = run_docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
     assert (process.returncode, process.stdout) == (3, "")
     assert expected in process.stderr
 
 
-def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None:
+def test_unused_metadata_do_not_prevent_start(artifact: Path, tmp_path: Path) -> None:
     model = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
-    stats = json.loads((out / "metadata.json").read_bytes())["stats"] | {"source_commit": "ab" * 20}
-    copy = rewrite_metadata(out, tmp_path / "copy", embedding=model, stats=stats)
+    stats = json.loads((artifact / "metadata.json").read_bytes())["stats"] | {"source_commit": "ab" * 20}
+    copy = rewrite_metadata(artifact, tmp_path / "copy", embedding=model, stats=stats)
     with serve_artifact(copy, tmp_path / "home") as server:
         search = server.call("search_docs", query="exponential").data
         assert [hit["chunk_id"] for hit in search["hits"]] == ["guides/retries.md#backoff"]

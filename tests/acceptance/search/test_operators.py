@@ -1,4 +1,4 @@
-"""The operators of queries, which find the same sections with each interface.
+"""The query operators: every interface finds the same sections.
 
 The interfaces are both protocol versions, both tools, a ref, a proposal, an artifact, the shell and the web.
 """
@@ -98,28 +98,29 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
+def tool_callers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
     """Yield functions that call a tool on `FILES`, by interface; `repo` contains `FILES` only at the tag."""
-    tip = create_repository(repo.path.parent / "tip", FILES)
-    out, key = home / "operators-out", home / "operators.key"
+    files_repo = create_repository(repo.path.parent / "tip", FILES)
+    artifact, key_file = home / "operators-out", home / "operators.key"
+    build_arguments: list[str | Path] = ["build", files_repo.path, "--out", artifact, "--key", key_file]
     subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],
+        [*fork_server.python_command(), "-m", "docyard", *build_arguments],
         env=user_environment(home),
         check=True,
         capture_output=True,
     )
     with ExitStack() as stack:
-        newer_server: Server = stack.enter_context(serve_repository(tip.path, home))
-        older_server = stack.enter_context(serve_repository(tip.path, home, protocol="legacy"))
+        auto_server: Server = stack.enter_context(serve_repository(files_repo.path, home))
+        legacy_server = stack.enter_context(serve_repository(files_repo.path, home, protocol="legacy"))
         tag_server = stack.enter_context(
             serve_repository(repo.path, home, "--toolsets", "documents,search,history,proposals")
         )
-        sealed_server = stack.enter_context(serve_artifact(out, home, "--key", str(key)))
-        unsealed_server = stack.enter_context(serve_artifact(out, home, protocol="legacy"))
+        sealed_server = stack.enter_context(serve_artifact(artifact, home, "--key", str(key_file)))
+        unsealed_server = stack.enter_context(serve_artifact(artifact, home, protocol="legacy"))
         proposal = _create_proposal(tag_server)
         yield {
-            "auto": newer_server.call,
-            "legacy": older_server.call,
+            "auto": auto_server.call,
+            "legacy": legacy_server.call,
             "ref": lambda tool, **fields: tag_server.call(tool, ref="v1", **fields),
             "proposal": lambda tool, **fields: tag_server.call(tool, ref=proposal, **fields),
             "sealed": sealed_server.call,
@@ -140,13 +141,13 @@ def _create_proposal(server: Server) -> str:
 
 
 @pytest.mark.parametrize("interface", ["auto", "legacy", "ref", "proposal", "sealed", "unsealed"])
-def test_operators_find_the_same_sections_everywhere(
-    servers: dict[str, Callable[..., Any]], interface: str
+def test_operators_find_the_same_sections_with_each_interface(
+    tool_callers: dict[str, Callable[..., Any]], interface: str
 ) -> None:
-    call = servers[interface]
+    call = tool_callers[interface]
     for query, expected in EXPECTED_SECTIONS.items():
         if interface == "proposal" and "language" in query:
-            continue  # the settings of the proposal have another key
+            continue  # the settings of the proposal have another taxonomy key
         response = call("search_docs", query=query, limit=50)
         assert not response.is_error, (query, response.text)
         assert {hit["chunk_id"] for hit in response.data["hits"]} == expected, query
@@ -156,15 +157,15 @@ def test_operators_find_the_same_sections_everywhere(
         assert all(note.startswith(start) for note, start in zip(notes, NOTES.get(query, []), strict=True))
 
 
-def test_search_documents_finds_the_same_sections(servers: dict[str, Callable[..., Any]]) -> None:
+def test_search_documents_finds_the_same_sections(tool_callers: dict[str, Callable[..., Any]]) -> None:
     for interface in ("auto", "legacy", "ref"):
         for query, expected in EXPECTED_SECTIONS.items():
-            data = servers[interface]("search_documents", query=query, limit=50).data
+            data = tool_callers[interface]("search_documents", query=query, limit=50).data
             assert {f"{match['file']}#{match['slug']}" for match in data["matches"]} == expected, query
             assert len(data.get("query_notes", [])) == len(NOTES.get(query, []))
 
 
-def test_keys_and_dates_depend_on_the_commit(repo: Repo, home: Path) -> None:
+def test_taxonomy_keys_and_dates_in_queries_depend_on_the_commit(repo: Repo, home: Path) -> None:
     with serve_repository(repo.path, home) as server:
         notes = server.call("search_docs", query="language:go").data["query_notes"]
         assert "(title, heading, path, tag, level, type)" in notes[0]
@@ -176,9 +177,9 @@ def test_keys_and_dates_depend_on_the_commit(repo: Repo, home: Path) -> None:
 
 
 def test_pages_of_a_query_with_operators_contain_all_results(
-    servers: dict[str, Callable[..., Any]],
+    tool_callers: dict[str, Callable[..., Any]],
 ) -> None:
-    call = servers["auto"]
+    call = tool_callers["auto"]
     all_ids = [hit["chunk_id"] for hit in call("search_docs", query="limit OR retry OR 退避").data["hits"]]
     results: list[str] = []
     cursor: dict[str, str] = {}
@@ -201,21 +202,21 @@ def test_pages_of_a_query_with_operators_contain_all_results(
     ],
 )
 @pytest.mark.parametrize("interface", ["auto", "legacy", "ref", "sealed"])
-def test_exceeded_limit_is_an_error_with_its_part(
-    servers: dict[str, Callable[..., Any]], interface: str, query: str, part: str
+def test_query_over_a_limit_returns_error_that_names_its_part(
+    tool_callers: dict[str, Callable[..., Any]], interface: str, query: str, part: str
 ) -> None:
     for tool in ("search_docs", "search_documents") if interface != "sealed" else ("search_docs",):
-        response = servers[interface](tool, query=query)
+        response = tool_callers[interface](tool, query=query)
         assert response.is_error
         assert response.data["code"] == "QUERY_TOO_BROAD"
         assert response.data["part"].startswith(part)
         assert response.data["fix"]
 
 
-def test_field_without_sections_is_named_in_the_hint(servers: dict[str, Callable[..., Any]]) -> None:
-    hint = servers["auto"]("search_docs", query="retry tag:nothing").data["hint"]
+def test_condition_without_results_is_named_in_the_hint(tool_callers: dict[str, Callable[..., Any]]) -> None:
+    hint = tool_callers["auto"]("search_docs", query="retry tag:nothing").data["hint"]
     assert hint["message"].startswith("0 results found: no section satisfies 'tag:nothing'.")
-    hint = servers["auto"]("search_docs", query="limit AND jiter").data["hint"]
+    hint = tool_callers["auto"]("search_docs", query="limit AND jiter").data["hint"]
     assert hint["suggested_queries"] == ["limit AND jitter"]
 
 
@@ -230,8 +231,8 @@ def _run_docyard(home: Path, folder: Path, *arguments: str | Path) -> subprocess
     )
 
 
-def test_command_line_finds_and_reports_the_same(
-    repo: Repo, servers: dict[str, Callable[..., Any]], home: Path
+def test_command_line_returns_the_same_sections_and_notes(
+    repo: Repo, tool_callers: dict[str, Callable[..., Any]], home: Path
 ) -> None:
     options: list[list[str | Path]] = [
         ["-C", repo.path, "--ref", "v1"],

@@ -1,4 +1,4 @@
-"""CI workflows for pull requests: the steps of the workflow files, run as a CI runner does."""
+"""`docyard init --workflow`: the CI workflows that it writes, and their steps, run as by a CI runner."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Capture = pytest.CaptureFixture[str]
 
 ROOT = Path(__file__).resolve().parents[3]
 FORGES_WITH_ACTIONS = ("github", "gitea")
-GUIDE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
+GUIDE_TEMPLATE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
 
 
 def read_steps(kind: str) -> list[dict[str, Any]]:
-    """Return the steps of a workflow for Actions."""
-    step_list: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
-    return step_list
+    """Return the steps of the workflow for a forge with GitHub Actions or Gitea Actions."""
+    steps: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
+    return steps
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a CI runner's checkout, detached at the merge of a pull request with one broken link."""
     folder = tmp_path_factory.mktemp("runner")
-    remote = repositories.create_repository(folder / "remote", {"guide.md": GUIDE.format("begin")})
+    remote = repositories.create_repository(folder / "remote", {"guide.md": GUIDE_TEMPLATE.format("begin")})
     remote.git("switch", "-q", "-c", "topic")
-    remote.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
+    remote.commit({"guide.md": GUIDE_TEMPLATE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
     remote.git("switch", "-q", "main")
     remote.commit({"others.md": "# Others\n\n[Theirs](not-ours.md)\n"})
     remote.git("merge", "-q", "--no-edit", "topic")
@@ -100,7 +100,7 @@ def test_steps_write_summary_and_annotations(clone: Repo, tmp_path: Path) -> Non
 
 
 @pytest.mark.process
-def test_steps_of_gitlab_write_summary_and_findings(clone: Repo, tmp_path: Path) -> None:
+def test_gitlab_script_writes_summary_and_findings(clone: Repo, tmp_path: Path) -> None:
     job = yaml.safe_load(build_workflow("gitlab").text)["documents"]
     assert job["variables"]["GIT_DEPTH"] == "0"
     install, *script = job["script"]
@@ -184,7 +184,7 @@ def test_workflow_is_written_once_without_commit(
     ],
     ids=["range", "git", "quote", "lines", "option", "empty"],
 )
-def test_requirement_can_be_set_and_is_validated(
+def test_docyard_requirement_is_written_to_workflow_or_refused(
     tmp_path: Path, capsys: Capture, requirement: str, code: int
 ) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
@@ -195,9 +195,7 @@ def test_requirement_can_be_set_and_is_validated(
         assert workflow["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
 
 
-def test_folder_that_is_a_symbolic_link_out_of_the_repository_is_refused(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_workflow_folder_that_links_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
@@ -206,13 +204,13 @@ def test_folder_that_is_a_symbolic_link_out_of_the_repository_is_refused(
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
+def test_workflow_for_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.create_bare_repository(tmp_path / "docs.git")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
     assert "clone" in capsys.readouterr().err
 
 
-def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Capture) -> None:
+def test_long_markdown_diff_is_truncated_between_documents(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
     repo.commit({f"{number:02}.md": f"# {number}\n\n{'Words. ' * 60}\n" for number in range(30)})
     assert main(["diff", "--markdown", "--most", "3000", "-C", str(repo.path)]) == 0

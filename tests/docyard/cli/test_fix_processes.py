@@ -1,4 +1,4 @@
-"""Fixes of documents in several processes, compared with those of one process."""
+"""`fix_documents` in two processes, compared with its results in one process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.validate_sources import process_in_blocks
+from docyard.cli.checked_files import process_in_blocks
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import FileSet, FolderReader
 from workspace.validation.fixes.broken_link import RenamedDocuments
@@ -24,7 +24,7 @@ TEXTS = {
 }
 
 
-def test_two_processes_return_same_fixes_as_one(tmp_path: Path) -> None:
+def test_two_processes_return_same_fixes_as_one_process(tmp_path: Path) -> None:
     for path, text in TEXTS.items():
         (tmp_path / path).write_text(text)
     config = WorkspaceConfig()

@@ -30,8 +30,8 @@ def list_all_commands() -> Iterator[tuple[str, click.Command]]:
 
 
 ALL_COMMANDS = dict(list_all_commands())
-COMMANDS_WITHOUT_REPOSITORY = ("demo", "completion", "index", "tokens", "proposals")
-"""Commands without a repository option, and groups whose commands have it."""
+COMMANDS_WITHOUT_REPOSITORY_OPTION = ("demo", "completion", "index", "tokens", "proposals")
+"""Commands without a repository option, and groups: only their subcommands have the option."""
 
 
 @pytest.mark.smoke
@@ -46,7 +46,7 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert "Example:" in capsys.readouterr().out
 
 
-@loop_over("name", [name for name in ALL_COMMANDS if name not in COMMANDS_WITHOUT_REPOSITORY])
+@loop_over("name", [name for name in ALL_COMMANDS if name not in COMMANDS_WITHOUT_REPOSITORY_OPTION])
 def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
     options = {option for parameter in ALL_COMMANDS[name].params for option in parameter.opts}
     assert {"-C", "--repo"} <= options
@@ -55,7 +55,9 @@ def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["search"], ["search", "x", "--limit", "51"], ["init", "--nonsense"]]
 )
-def test_wrong_usage_ends_with_2_and_a_fix(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_exits_with_2_and_prints_fix(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -105,7 +107,7 @@ def test_search_at_ref_uses_that_commit(
     assert "nowhere" in capsys.readouterr().err
 
 
-def test_search_without_hits_ends_with_1(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_without_hits_exits_with_1(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "zeppelin", "-C", str(repo)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -158,16 +160,16 @@ def test_index_status_reports_state_and_commit(
     assert read_status()["state"] == "behind"
 
 
-LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
+DEFERRED_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
 
 
 @pytest.mark.process
 @loop_over(
-    ("statement", "late_modules"),
+    ("statement", "deferred_modules"),
     [
-        ("import docyard.cli.main", LATE_MODULES),
-        *((f"import docyard.commands.{name}", LATE_MODULES) for name in COMMANDS),
-        ("import docyard.cli.hosts", LATE_MODULES),
+        ("import docyard.cli.main", DEFERRED_MODULES),
+        *((f"import docyard.commands.{name}", DEFERRED_MODULES) for name in COMMANDS),
+        ("import docyard.cli.hosts", DEFERRED_MODULES),
         (
             "import workspace.edits.edit_operations",
             ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),
@@ -187,9 +189,9 @@ LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemm
     ],
 )
 def test_commands_import_no_heavy_modules_before_they_run(
-    statement: str, late_modules: tuple[str, ...]
+    statement: str, deferred_modules: tuple[str, ...]
 ) -> None:
-    code = f"{statement}; import sys; print([name for name in {late_modules!r} if name in sys.modules])"
+    code = f"{statement}; import sys; print([name for name in {deferred_modules!r} if name in sys.modules])"
     completed = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert completed.stdout.strip() == "[]"
 
@@ -218,14 +220,14 @@ def test_unknown_command_suggests_nearest(
     "command", [["search", "words"], ["init", "--hosts"], ["proposals", "list"], ["serve"]]
 )
 @pytest.mark.parametrize("option", ["-C", "--repo"])
-def test_second_repository_is_wrong_usage(
+def test_repository_option_given_twice_is_wrong_usage(
     repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], option: str
 ) -> None:
     assert main([*command, "-C", str(repo), option, str(tmp_path)]) == 2
     assert "is given 2 times" in capsys.readouterr().err
 
 
-def test_repository_in_environment_may_have_colon_and_yields_to_option(
+def test_repository_option_overrides_environment_and_path_may_have_colon(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo_with_colon = repo.rename(tmp_path / "a:b")

@@ -1,4 +1,4 @@
-"""Detection of a site generator, its report, and its settings in docyard.toml."""
+"""Detection of a site generator; `docyard init` reports the generator and writes settings for it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from workspace.validation.files import FolderReader, list_folder
 SPACED_ANCHORS_TEXT = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 
 
-def write_and_find_site(root: Path, **files: str) -> SiteSettings:
+def write_and_find_site(root: Path, files: dict[str, str]) -> SiteSettings:
     for name, text in files.items():
-        file = root / name.replace("__", "/").replace("_DOT_", ".")
+        file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     return find_site(list_folder(root, None))
@@ -64,13 +64,13 @@ def test_generator_is_detected_by_its_file(
 
 
 def test_generator_nearest_to_root_is_detected(tmp_path: Path) -> None:
-    site = write_and_find_site(tmp_path, **{"sub__docusaurus_DOT_config.js": "", "mkdocs.yml": "- attr_list"})
+    site = write_and_find_site(tmp_path, {"sub/docusaurus.config.js": "", "mkdocs.yml": "- attr_list"})
     assert site.generator == "MkDocs"
 
 
 def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
     site = write_and_find_site(
-        tmp_path, **{"a.md": SPACED_ANCHORS_TEXT, "b.md": "## D {#d}\n", "mkdocs.yml": ""}
+        tmp_path, {"a.md": SPACED_ANCHORS_TEXT, "b.md": "## D {#d}\n", "mkdocs.yml": ""}
     )
     assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
@@ -89,7 +89,7 @@ def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
     assert find_site(files_with_missing_one) == SiteSettings()
 
 
-def test_settings_of_each_site_are_valid() -> None:
+def test_settings_for_each_dialect_and_anchor_form_are_valid() -> None:
     for dialect in Dialect:
         for form in AnchorForm:
             text = SiteSettings(dialect=dialect, anchors=form).fill_in_settings(SETTINGS_TEMPLATE)

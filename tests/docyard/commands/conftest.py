@@ -1,4 +1,4 @@
-"""A repository with a history, and a function that runs commands in a terminal."""
+"""Fixtures: a repository with a history, and a function that runs docyard in a terminal."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ from workspace.workspace import Workspace
 Capture = pytest.CaptureFixture[str]
 
 
-def read_rows(capsys: Capture) -> list[list[str]]:
+def read_blame_rows(capsys: Capture) -> list[list[str]]:
     return [line.split("\t", 4) for line in capsys.readouterr().out.split("\n")[:-1]]
 
 
 def test_each_line_has_commit_and_author(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
     creation, change, rename, _, _, removal = (id[:8] for id in commit_ids)
-    blame_rows = read_rows(capsys)
+    blame_rows = read_blame_rows(capsys)
     assert [[row[0], row[1], *row[3:]] for row in blame_rows] == [
         [rename, "Ann Author", "5", "## How to retry"],
         [creation, "Ann Author", "6", ""],
@@ -41,7 +41,7 @@ def test_commits_equal_those_of_git_blame(
 ) -> None:
     assert main(["blame", "guides/setup.md", "-C", str(repo)]) == 0
     blame_ids = [line.split()[0][:8] for line in git("blame", "-s", "--root", "guides/setup.md").splitlines()]
-    assert [row[0] for row in read_rows(capsys)] == [id.lstrip("^") for id in blame_ids]
+    assert [row[0] for row in read_blame_rows(capsys)] == [id.lstrip("^") for id in blame_ids]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -49,7 +49,7 @@ def test_line_endings_are_not_shown(repo: Path, commit: CommitAll, ending: str, 
     (repo / "odd.md").write_bytes(ending.join(("# Odd", "", "One\ttab", "Last")).encode() + b"\xff")
     commit(2, "Odd")
     assert main(["blame", "odd.md", "-C", str(repo)]) == 0
-    assert [row[4] for row in read_rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
+    assert [row[4] for row in read_blame_rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
 
 
 def test_json_equals_response_of_tool(repo: Path, commit_ids: list[str], git: Git, capsys: Capture) -> None:
@@ -78,7 +78,7 @@ def test_long_document_is_printed_in_full(repo: Path, commit: CommitAll, capsys:
 
 def test_blame_at_ref_and_of_moved_section_works(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guide.md#retries", "--ref", commit_ids[0], "-C", str(repo)]) == 0
-    assert {row[0] for row in read_rows(capsys)} == {commit_ids[0][:8]}
+    assert {row[0] for row in read_blame_rows(capsys)} == {commit_ids[0][:8]}
     assert main(["blame", "guide.md#retries[0]", "-C", str(repo)]) == 0
     captured = capsys.readouterr()
     assert captured.err == "The address has moved to guides/setup.md#how-to-retry.\n"
@@ -98,7 +98,9 @@ def test_oldest_lines_of_shallow_clone_are_marked(
 ) -> None:
     git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
     assert main(["blame", "guides/setup.md#how", "-C", str(tmp_path / "shallow")]) == 0
-    assert [row[0] for row in read_rows(capsys)] == [f"^{commit_ids[4][:8]}"] * 3 + [commit_ids[5][:8]] * 3
+    assert [row[0] for row in read_blame_rows(capsys)] == [f"^{commit_ids[4][:8]}"] * 3 + [
+        commit_ids[5][:8]
+    ] * 3
 
 
 def test_empty_document_has_no_lines(repo: Path, commit: CommitAll, capsys: Capture) -> None:
@@ -119,7 +121,7 @@ def test_empty_document_has_no_lines(repo: Path, commit: CommitAll, capsys: Capt
         (["guides/setup.md", "--ref", "never"], 3, "never"),
     ],
 )
-def test_unknown_address_or_option_returns_error(
+def test_invalid_address_or_option_returns_error(
     repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     assert main(["blame", "-C", str(repo), *arguments]) == code

@@ -59,7 +59,9 @@ def test_build_reads_head_and_reports_uncommitted_files(
     assert report["warnings"] == ["uncommitted changes are not in the artifact: guide.md, new.md"]
 
 
-def test_folder_outside_git_has_no_commit(tmp_path: Path, output_folder: Path, capsys: Capture) -> None:
+def test_artifact_of_folder_outside_git_has_no_commit(
+    tmp_path: Path, output_folder: Path, capsys: Capture
+) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "page.md").write_text("# Page\n")
     assert run_build_json(capsys, tmp_path / "site", "--out", output_folder)["commit"] is None
@@ -106,8 +108,8 @@ def test_bare_repository_is_built(
 
 
 def test_options_are_written_to_metadata(repo: Path, output_folder: Path, capsys: Capture) -> None:
-    keys = ["--taxonomy", "type=Kind of page", "--taxonomy", "area", "--taxonomy", "tags = a = b"]
-    run_build_json(capsys, repo, "--out", output_folder, "--description", "Acme's guides", *keys)
+    taxonomy_options = ["--taxonomy", "type=Kind of page", "--taxonomy", "area", "--taxonomy", "tags = a = b"]
+    run_build_json(capsys, repo, "--out", output_folder, "--description", "Acme's guides", *taxonomy_options)
     assert read_metadata(output_folder)["corpus_description"] == "Acme's guides"
     assert read_metadata(output_folder)["taxonomy"] == {
         "type": {"description": "Kind of page", "values": ["runbook"]},
@@ -124,18 +126,18 @@ def test_summary_is_one_line(repo: Path, output_folder: Path, capsys: Capture) -
     assert captured.err == ""
 
 
-def test_key_is_created_once_and_private(
+def test_key_file_is_created_once_and_is_private(
     repo: Path, output_folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     key = tmp_path / "keys" / "site.key"
     assert run_build(repo, "--out", output_folder, "--key", key) == 0
     assert "Created a new key" in capsys.readouterr().err
-    data = key.read_bytes()
-    assert len(data) == 32
+    key_bytes = key.read_bytes()
+    assert len(key_bytes) == 32
     assert key.stat().st_mode & 0o077 == 0
     report = run_build_json(capsys, repo, "--out", output_folder, "--key", key)
     assert (report["sealed"], report["indexed"]) == (True, 0)
-    assert key.read_bytes() == data
+    assert key.read_bytes() == key_bytes
 
 
 def test_key_in_artifact_folder_is_refused(repo: Path, output_folder: Path, capsys: Capture) -> None:
@@ -225,7 +227,7 @@ def test_invalid_source_settings_are_refused(
         (["--exclude", ""], "--exclude"),
     ],
 )
-def test_wrong_usage_ends_with_2(
+def test_wrong_usage_exits_with_2(
     repo: Path, output_folder: Path, arguments: list[str], expected: str, capsys: Capture
 ) -> None:
     assert run_build(repo, "--out", output_folder, *arguments) == 2
@@ -233,7 +235,7 @@ def test_wrong_usage_ends_with_2(
     assert not output_folder.exists()
 
 
-def test_missing_out_or_folder_ends_with_2(
+def test_missing_out_option_or_folder_exits_with_2(
     repo: Path, output_folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     assert run_build(repo) == 2

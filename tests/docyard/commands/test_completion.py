@@ -1,4 +1,4 @@
-"""Completion in real shells: a test starts a shell, types a line, and reads the completed line."""
+"""Shell completion: some tests type lines into real shells, others list candidates in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# The keys for which the shell writes the current line to a file.
+# When these keys are pressed, the shell writes the current line to a file.
 RECORD_KEYS = b"\x18r"
 BASH_SETUP = """\
 record() {{ printf '%s' "$READLINE_LINE" > {out}; }}
@@ -38,7 +38,7 @@ SHELL_COMMANDS = {
 
 
 @pytest.fixture
-def documents(repo: Path, git: Git) -> Path:
+def document_repo(repo: Path, git: Git) -> Path:
     """Return a repository with file names that contain special characters of shells."""
     (repo / "guide.md").write_text(
         "# Guide\n\n## Retries\n\n### Back: off {#retries/backoff}\n\n- [ ] One\n\n## Limits\n\nText.\n"
@@ -53,7 +53,7 @@ def documents(repo: Path, git: Git) -> Path:
 
 
 @pytest.fixture
-def shell_environment(tmp_path: Path, documents: Path, home: Path) -> dict[str, str]:
+def shell_environment(tmp_path: Path, document_repo: Path, home: Path) -> dict[str, str]:
     """Return the environment of a user whose shell finds this docyard."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -73,7 +73,7 @@ def shell_environment(tmp_path: Path, documents: Path, home: Path) -> dict[str, 
 def type_lines(
     shell: str, setup: str, lines: list[str], folder: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> list[str]:
-    """Type each line and a Tab, and return the line after completion."""
+    """Type each line and a Tab in a new shell, and return the completed lines."""
     line_file, setup_file = tmp_path / "line", tmp_path / f"start.{shell}"
     script = tmp_path / f"docyard.{shell}"
     script.write_bytes(
@@ -140,17 +140,19 @@ COMPLETED_LINES = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("shell", "setup"), [("bash", BASH_SETUP), ("zsh", ZSH_SETUP)])
 def test_line_is_completed_in_shell(
-    shell: str, setup: str, documents: Path, shell_environment: dict[str, str], tmp_path: Path
+    shell: str, setup: str, document_repo: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    completed_lines = type_lines(shell, setup, list(COMPLETED_LINES), documents, shell_environment, tmp_path)
+    completed_lines = type_lines(
+        shell, setup, list(COMPLETED_LINES), document_repo, shell_environment, tmp_path
+    )
     unescaped_lines = [line.replace(r"\#", "#") for line in completed_lines]
     assert dict(zip(COMPLETED_LINES, unescaped_lines, strict=True)) == COMPLETED_LINES
 
 
 @pytest.mark.process
-def test_bash_function_returns_candidates(documents: Path, shell_environment: dict[str, str]) -> None:
+def test_bash_function_returns_candidates(document_repo: Path, shell_environment: dict[str, str]) -> None:
     script = """source <(docyard completion bash)
 for COMP_LINE in "$@"; do
     COMP_WORDS=($COMP_LINE) COMP_POINT=${#COMP_LINE} COMP_CWORD=2 COMPREPLY=()
@@ -161,7 +163,7 @@ done
     lines = ["docyard read guide.md#retries", "docyard read nothing.md#", r"docyard read my\ docs/"]
     completed = subprocess.run(
         ["bash", "--norc", "-c", script, "bash", *lines],
-        cwd=documents,
+        cwd=document_repo,
         env=shell_environment,
         capture_output=True,
         text=True,
@@ -177,7 +179,7 @@ done
 
 @pytest.mark.process
 def test_fish_returns_candidates_with_titles(
-    documents: Path, shell_environment: dict[str, str], tmp_path: Path
+    document_repo: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> None:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
@@ -185,7 +187,7 @@ def test_fish_returns_candidates_with_titles(
     lines = ["docyard read guide.md#li", r"docyard read my\ docs/B", "docyard read --ref=v"]
     completed = subprocess.run(
         ["fish", "--no-config", "-c", script, *lines],
-        cwd=documents,
+        cwd=document_repo,
         env=shell_environment,
         capture_output=True,
         text=True,
@@ -201,7 +203,7 @@ def test_fish_returns_candidates_with_titles(
 def list_candidates(
     line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], word: str = ""
 ) -> list[str]:
-    """Return the candidates for bash, computed in this process."""
+    """Return the candidates for bash, computed in this process: lines `part<TAB>text` or `plain<TAB>text`."""
     monkeypatch.setenv("_DOCYARD_COMPLETE", "bash_complete")
     monkeypatch.setenv("_DOCYARD_LINE", line)
     monkeypatch.setenv("_DOCYARD_WORD", word or line.rpartition(" ")[2])
@@ -213,9 +215,9 @@ def list_candidates(
 
 
 def test_paths_are_completed_from_current_folder(
-    documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    document_repo: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(documents / "my docs")
+    monkeypatch.chdir(document_repo / "my docs")
     assert list_candidates("docyard read ", monkeypatch, capfd) == ["part\tBig\\ Plan.md"]
     assert list_candidates("docyard read ../gu", monkeypatch, capfd) == ["part\t../guide.md"]
     assert list_candidates("docyard read ../guide.md#li", monkeypatch, capfd) == ["plain\t../guide.md#limits"]
@@ -223,49 +225,49 @@ def test_paths_are_completed_from_current_folder(
 
 
 def test_paths_at_ref_of_other_repository_are_completed(
-    documents: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    document_repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     git("mv", "guide.md", "handbook.md")
     git("commit", "--quiet", "--message", "Rename")
-    line = f"docyard read -C {documents} "
+    line = f"docyard read -C {document_repo} "
     assert list_candidates(line + "gu", monkeypatch, capfd) == []
     assert list_candidates(line + "--ref v1.0 gu", monkeypatch, capfd) == ["part\tguide.md"]
     assert list_candidates(line + "--ref never gu", monkeypatch, capfd) == []
 
 
 def test_path_in_quotes_is_completed(
-    documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    document_repo: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(documents)
+    monkeypatch.chdir(document_repo)
     assert list_candidates('docyard read "my docs/Big ', monkeypatch, capfd, "my docs/Big ") == [
         "part\tmy docs/Big Plan.md"
     ]
 
 
 def test_path_split_at_colon_is_completed(
-    documents: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    document_repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (documents / "a: b.md").write_text("# A\n\n## One\n")
+    (document_repo / "a: b.md").write_text("# A\n\n## One\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Colon")
-    monkeypatch.chdir(documents)
+    monkeypatch.chdir(document_repo)
     assert list_candidates(r"docyard read a:\ b.md#o", monkeypatch, capfd, r"\ b.md#o") == [
         "plain\t\\ b.md#one"
     ]
 
 
 @pytest.fixture
-def indexed_documents(documents: Path, git: Git, capfd: pytest.CaptureFixture[str]) -> Path:
-    """Return documents with values of keys, after a search that wrote the metadata of the index."""
-    (documents / "docyard.toml").write_text("[taxonomy.language]\n[taxonomy.level]\n")
-    (documents / "go.md").write_text(
+def indexed_repo(document_repo: Path, git: Git, capfd: pytest.CaptureFixture[str]) -> Path:
+    """Return a repository with taxonomy values, after a search that wrote the metadata of the index."""
+    (document_repo / "docyard.toml").write_text("[taxonomy.language]\n[taxonomy.level]\n")
+    (document_repo / "go.md").write_text(
         "---\ntype: api_spec\ntags: [sdk, 'rate limit', 'security', 'a \"b']\nlanguage: go\n---\n# Go\n"
     )
     git("add", ".")
     git("commit", "--quiet", "--message", "Values")
-    assert main(["search", "go", "-C", str(documents)]) == 0
+    assert main(["search", "go", "-C", str(document_repo)]) == 0
     capfd.readouterr()
-    return documents
+    return document_repo
 
 
 @pytest.mark.parametrize(
@@ -290,18 +292,18 @@ def indexed_documents(documents: Path, git: Git, capfd: pytest.CaptureFixture[st
 def test_query_word_completes_to_fields_and_values(
     word: str,
     expected: list[str],
-    indexed_documents: Path,
+    indexed_repo: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(indexed_documents)
+    monkeypatch.chdir(indexed_repo)
     assert list_candidates(f"docyard search retries {word}", monkeypatch, capfd) == expected
 
 
 def test_fields_and_values_complete_within_brackets_and_quotes(
-    indexed_documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    indexed_repo: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(indexed_documents)
+    monkeypatch.chdir(indexed_repo)
     assert list_candidates("docyard search '(ty", monkeypatch, capfd, "(ty") == ["part\t(type:"]
     assert list_candidates("docyard search '((type:a", monkeypatch, capfd, "((type:a") == [
         "plain\t((type:api_spec"
@@ -310,30 +312,30 @@ def test_fields_and_values_complete_within_brackets_and_quotes(
     assert candidates == ['plain\ttag:"rate limit"']
 
 
-def test_keys_at_a_ref_are_those_of_the_ref(
-    indexed_documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_query_fields_and_values_at_ref_are_those_of_its_commit(
+    indexed_repo: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(indexed_documents)
+    monkeypatch.chdir(indexed_repo)
     assert list_candidates("docyard search --ref v1.0 l", monkeypatch, capfd) == []
     assert list_candidates("docyard search --ref v1.0 type:a", monkeypatch, capfd) == ["plain\ttype:api_spec"]
     assert list_candidates("docyard search --ref v1.0 path:go", monkeypatch, capfd) == []
 
 
 def test_query_without_an_index_completes_to_default_fields(
-    documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    document_repo: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(documents)
+    monkeypatch.chdir(document_repo)
     assert list_candidates("docyard search ty", monkeypatch, capfd) == ["part\ttype:"]
     assert list_candidates("docyard search type:", monkeypatch, capfd) == []
 
 
 def test_query_of_an_artifact_completes_to_its_fields_and_values(
-    indexed_documents: Path,
+    indexed_repo: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["build", str(indexed_documents), "--out", str(tmp_path / "site")]) == 0
+    assert main(["build", str(indexed_repo), "--out", str(tmp_path / "site")]) == 0
     capfd.readouterr()
     monkeypatch.chdir(tmp_path)
     assert list_candidates("docyard search --index site lang", monkeypatch, capfd) == ["part\tlanguage:"]
@@ -342,12 +344,12 @@ def test_query_of_an_artifact_completes_to_its_fields_and_values(
 
 
 def test_at_most_300_candidates_are_returned(
-    documents: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    document_repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (documents / "long.md").write_text("# Long\n\n" + "".join(f"## Part {n}\n\n" for n in range(1_000)))
+    (document_repo / "long.md").write_text("# Long\n\n" + "".join(f"## Part {n}\n\n" for n in range(1_000)))
     git("add", ".")
     git("commit", "--quiet", "--message", "Long")
-    monkeypatch.chdir(documents)
+    monkeypatch.chdir(document_repo)
     assert len(list_candidates("docyard read long.md#part", monkeypatch, capfd)) == 300
     assert len(list_candidates("docyard read long.md#part-99", monkeypatch, capfd)) == 11
 

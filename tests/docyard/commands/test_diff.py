@@ -132,7 +132,7 @@ def test_path_option_limits_changes(run_diff: RunDiff) -> None:
         (("--json", "--markdown"), 2, "choose one"),
         (("v1....main",), 3, "names no branch"),
     ],
-    ids=["unknown", "unknown-side", "unrelated", "three", "range-and-more", "two-forms", "four-dots"],
+    ids=["unknown", "unknown-side", "unrelated", "three", "range-and-more", "two-formats", "four-dots"],
 )
 def test_invalid_refs_or_options_return_error(
     run_diff: RunDiff, arguments: tuple[str, ...], code: int, expected: str

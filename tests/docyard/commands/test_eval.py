@@ -101,7 +101,7 @@ def test_runs_are_saved_compared_reported_and_plotted(
     assert json.loads(capsys.readouterr().out)["earlier"]["summary"]["page"]["mrr"] == 1
 
 
-def test_missing_address_is_warning_and_strict_ends_with_1(
+def test_missing_address_is_warning_and_strict_exits_with_1(
     repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "c.jsonl"
@@ -111,7 +111,9 @@ def test_missing_address_is_warning_and_strict_ends_with_1(
     assert main(["eval", str(file), "-C", str(repo), "--strict"]) == 1
 
 
-def test_missed_gate_ends_with_1(repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measure_below_threshold_exits_with_1(
+    repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = ["eval", str(case_file), "-C", str(repo), "--fail-under", "ndcg@10=.9"]
     assert main(arguments) == 0
     case_file.write_text("- {query: zeppelin, expected: guide.md}\n")
@@ -124,7 +126,7 @@ def test_limit_runs_first_cases(repo: Path, case_file: Path, capsys: pytest.Capt
     assert len(json.loads(capsys.readouterr().out)["cases"]) == 1
 
 
-def test_invalid_cases_end_with_2(repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_cases_exit_with_2(repo: Path, case_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case_file.write_text("- {query: '', expected: guide.md}\n- {query: x}\n")
     assert main(["eval", str(case_file), "-C", str(repo)]) == 2
     captured = capsys.readouterr()
@@ -140,14 +142,14 @@ def test_invalid_cases_end_with_2(repo: Path, case_file: Path, capsys: pytest.Ca
     "options",
     [["--plot", "a.svg"], ["--plot", "a.pdf", "--runs", "r"], ["--fail-under", "map=1"], ["--top", "3"]],
 )
-def test_wrong_usage_ends_with_2_and_a_fix(
+def test_wrong_usage_exits_with_2_and_prints_fix(
     case_file: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["eval", str(case_file), *options]) == 2
     assert "\n  fix: " in capsys.readouterr().err
 
 
-def test_unusable_files_end_with_3(
+def test_unusable_files_exit_with_3(
     repo: Path, case_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["eval", str(case_file), "-C", str(repo)]

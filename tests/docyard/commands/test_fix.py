@@ -220,13 +220,13 @@ def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
         ["--rule", "several-h1"],
     ],
 )
-def test_exclusive_options_end_with_2(
+def test_exclusive_options_exit_with_2(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert run_fix(capsys, repo, *arguments)[0] == 2
 
 
-def test_folder_without_repository_is_refused_with_fix(
+def test_folder_without_repository_is_refused_with_git_init_as_fix(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "plain").mkdir()
@@ -237,7 +237,7 @@ def test_folder_without_repository_is_refused_with_fix(
     assert (tmp_path / "plain" / "a.md").read_text() == "## A\n"
 
 
-def test_bare_repository_is_fixed_only_by_commit(
+def test_bare_repository_is_fixed_by_commit_but_not_by_write_option(
     repo: Path, git: Git, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit_files(repo, git, doc=FIXABLE_TEXT)

@@ -1,4 +1,4 @@
-"""`docyard init`: a workspace in any folder, existing files, and configurations for hosts."""
+"""`docyard init`: it creates a workspace, keeps existing files, and prints configurations of hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 
-COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
+SERVE_COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
 
 
 def test_init_creates_missing_repository(
@@ -52,7 +52,7 @@ def test_chosen_anchor_form_is_written_to_settings(tmp_path: Path, git: Git, for
 
 
 @loop_over("options", [["--anchors", "round"], ["--anchors", "angle", "--hosts"]])
-def test_invalid_anchor_form_ends_with_2(tmp_path: Path, options: list[str]) -> None:
+def test_invalid_anchor_form_exits_with_2(tmp_path: Path, options: list[str]) -> None:
     assert main(["init", str(tmp_path / "specs"), *options]) == 2
     assert not (tmp_path / "specs").exists()
 
@@ -115,8 +115,8 @@ def test_hosts_option_changes_no_file(repo: Path, git: Git, capsys: pytest.Captu
     assert git("status", "--porcelain") == ""
 
 
-def test_every_host_starts_the_same_command() -> None:
-    for host in build_host_configurations(COMMAND):
+def test_configuration_of_every_host_contains_same_command() -> None:
+    for host in build_host_configurations(SERVE_COMMAND):
         match host.language:
             case "json":
                 ((_, servers),) = json.loads(host.text).items()
@@ -127,7 +127,7 @@ def test_every_host_starts_the_same_command() -> None:
                 words = shlex.split(host.text)
                 command = words[words.index("--") + 1 :]
                 server = {"command": command[0], "args": command[1:]}
-        assert (server["command"], *server["args"]) == COMMAND, host.host
+        assert (server["command"], *server["args"]) == SERVE_COMMAND, host.host
 
 
 def test_settings_file_documents_every_default() -> None:

@@ -37,7 +37,7 @@ def test_outgoing_links_and_backlinks_are_listed(repo_with_links: Path, capsys: 
     ]
 
 
-def test_backlinks_of_section_are_json(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+def test_backlinks_of_section_are_printed_as_json(repo_with_links: Path, git: Git, capsys: Capture) -> None:
     assert main(["links", "guide.md#retries", "--backlinks", "--json", "-C", str(repo_with_links)]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "commit": git("rev-parse", "HEAD"),
@@ -80,7 +80,9 @@ def test_links_at_ref_are_those_of_its_commit(repo_with_links: Path, git: Git, c
     assert json.loads(capsys.readouterr().out)["backlinks_total"] == 1
 
 
-def test_links_of_older_commit_need_no_graph(repo_with_links: Path, git: Git, capsys: Capture) -> None:
+def test_backlinks_at_ref_are_read_without_link_graph(
+    repo_with_links: Path, git: Git, capsys: Capture
+) -> None:
     older_commit = git("rev-parse", "HEAD~1")
     assert (
         main(
@@ -154,7 +156,7 @@ def test_task_address_lists_links_of_its_section(repo_with_links: Path, git: Git
         (["guide.md", "--sideways"], 2, "--sideways"),
     ],
 )
-def test_unknown_address_or_option_returns_error(
+def test_invalid_address_or_option_returns_error(
     repo_with_links: Path, capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     assert main(["links", "-C", str(repo_with_links), *arguments]) == code

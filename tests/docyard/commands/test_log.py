@@ -22,17 +22,17 @@ from workspace.workspace import Workspace
 Capture = pytest.CaptureFixture[str]
 
 
-def read_rows(capsys: Capture) -> list[list[str]]:
+def read_log_rows(capsys: Capture) -> list[list[str]]:
     return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
 
 
 def read_actions(capsys: Capture) -> list[str]:
-    return [" ".join(filter(None, row[4:7])) for row in read_rows(capsys)]
+    return [" ".join(filter(None, row[4:7])) for row in read_log_rows(capsys)]
 
 
 def test_section_is_followed_across_renames(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
-    assert read_rows(capsys) == [
+    assert read_log_rows(capsys) == [
         [
             commit_ids[5][:8],
             "2026-01-06T07:30:00Z",
@@ -146,7 +146,7 @@ def test_log_of_ref_begins_at_its_commit(repo: Path, commit_ids: list[str], caps
 
 def test_log_without_file_lists_all_documents(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
     assert main(["log", "-C", str(repo)]) == 0
-    assert [(row[0], *row[4:7]) for row in read_rows(capsys)] == [
+    assert [(row[0], *row[4:7]) for row in read_log_rows(capsys)] == [
         (commit_ids[5][:8], "removed", "docs/b.md", ""),
         (commit_ids[5][:8], "changed", "guides/setup.md", ""),
         (commit_ids[4][:8], "created", "docs/b.md", ""),
@@ -157,7 +157,9 @@ def test_log_without_file_lists_all_documents(repo: Path, commit_ids: list[str],
     ]
 
 
-def test_limited_log_reports_more_commits(repo: Path, commit_ids: list[str], capsys: Capture) -> None:
+def test_limited_log_reports_that_more_commits_exist(
+    repo: Path, commit_ids: list[str], capsys: Capture
+) -> None:
     for arguments in ([], ["guides/setup.md"]):
         assert main(["log", *arguments, "--limit", "2", "-C", str(repo)]) == 0
         captured = capsys.readouterr()
@@ -268,7 +270,7 @@ def test_json_of_all_documents_has_their_changes(repo: Path, commit_ids: list[st
         (["--limit", "-1"], 2, "--limit"),
     ],
 )
-def test_unknown_address_or_option_returns_error(
+def test_invalid_address_or_option_returns_error(
     repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     (repo / "new.md").write_text("# New\n")
@@ -364,7 +366,7 @@ def test_control_characters_are_escaped(
 
 @loop_over("seed", range(6))
 def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
-    """On random histories with merges, `git log -c` lists the expected paths of each commit."""
+    """Compare with the paths that `git log -c` lists, on random histories with merges."""
     random = Random(seed)
     names = ["a.md", "b/c.md", "b/d.md", "e.txt"]
     commits: list[PlannedCommit] = []

@@ -28,7 +28,7 @@ def metadata_file(tmp_path: Path) -> Path:
     return tmp_path / "metadata.json"
 
 
-def test_metadata_of_repository_index_are_printed(repo: Path, git: Git, capsys: Capture) -> None:
+def test_metadata_of_repository_index_is_printed(repo: Path, git: Git, capsys: Capture) -> None:
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     capsys.readouterr()
     assert main(["metadata", "-C", str(repo), "--json"]) == 0
@@ -122,7 +122,7 @@ def test_key_option_requires_artifact(metadata_file: Path, capsys: Capture) -> N
     assert "--key" in capsys.readouterr().err
 
 
-def test_all_files_of_artifact_are_checked(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_damaged_pack_of_artifact_is_reported_as_problem(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     artifact, key = tmp_path / "out", tmp_path / "key"
     assert main(["build", "-C", str(repo), "--out", str(artifact), "--key", str(key)]) == 0
     capsys.readouterr()
@@ -130,10 +130,10 @@ def test_all_files_of_artifact_are_checked(repo: Path, tmp_path: Path, capsys: C
     report = json.loads(capsys.readouterr().out)
     assert report["metadata"]["stats"]["total_files"] == 1
     [pack] = (artifact / "objects" / "pack").glob("*.pack")
-    data = bytearray(pack.read_bytes())
-    data[-1] ^= 1
+    pack_bytes = bytearray(pack.read_bytes())
+    pack_bytes[-1] ^= 1
     pack.chmod(0o600)
-    pack.write_bytes(data)
+    pack.write_bytes(pack_bytes)
     assert main(["metadata", str(artifact)]) == 1
     assert "\nartifact\t" in capsys.readouterr().out
     assert main(["metadata", str(artifact), "--json"]) == 1

@@ -19,9 +19,9 @@ from workspace.policy.tokens import Tokens
 
 Capture = pytest.CaptureFixture[str]
 RunCommand = Callable[..., str]
-ReadData = Callable[..., dict[str, Any]]
+RunJson = Callable[..., dict[str, Any]]
 
-RULES = '[[protect]]\npaths = ["guide.md"]\napprovers = ["ben"]\n'
+POLICY_SETTINGS = '[[protect]]\npaths = ["guide.md"]\napprovers = ["ben"]\n'
 
 
 @pytest.fixture
@@ -37,19 +37,19 @@ def run_command(repo: Path, capsys: Capture) -> RunCommand:
 
 
 @pytest.fixture
-def read_data(run_command: RunCommand) -> ReadData:
-    """Return a function like `run` that adds --json and returns the data."""
+def run_json(run_command: RunCommand) -> RunJson:
+    """Return a function that runs a command with --json, and returns the parsed output."""
 
-    def read_data(*arguments: str, code: int = 0) -> dict[str, Any]:
+    def run_json(*arguments: str, code: int = 0) -> dict[str, Any]:
         output: dict[str, Any] = json.loads(run_command(*arguments, "--json", code=code))
         return output
 
-    return read_data
+    return run_json
 
 
 @pytest.fixture
 def ben_token_file(repo: Path, tmp_path: Path) -> Path:
-    """Return a file with the token of Ben, who is an approver in the rules."""
+    """Return a file with the token of Ben, an approver in `POLICY_SETTINGS`."""
     file = tmp_path / "token"
     file.touch(mode=0o600)
     file.write_text(Tokens(repo / ".git").add("ben", "Ben", "ben@example.org"))
@@ -57,9 +57,9 @@ def ben_token_file(repo: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def proposal_id(repo: Path, git: Git, read_data: ReadData) -> str:
+def proposal_id(repo: Path, git: Git, run_json: RunJson) -> str:
     """Return the id of a proposal that changes a sentence, and adds a document and another file."""
-    new_proposal = read_data("create", "Describe the retry backoff", "-d", "They *need* a bound.")
+    new_proposal = run_json("create", "Describe the retry backoff", "-d", "They *need* a bound.")
     git("switch", "--quiet", new_proposal["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A backoff that doubles."))
@@ -72,7 +72,7 @@ def proposal_id(repo: Path, git: Git, read_data: ReadData) -> str:
 
 
 @loop_over("name", COMMANDS)
-def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str, capsys: Capture) -> None:
+def test_each_subcommand_has_help_with_example_and_repository_option(name: str, capsys: Capture) -> None:
     assert main(["proposals", name, "--help"]) == 0
     output = capsys.readouterr().out
     assert f"Example:\n      docyard proposals {name}" in output
@@ -81,17 +81,17 @@ def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str,
 
 
 def test_draft_is_submitted_reviewed_and_merged(
-    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, run_command: RunCommand, read_data: ReadData
+    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
     git("branch", "keep")
-    (repo / "docyard.toml").write_text(RULES)
+    (repo / "docyard.toml").write_text(POLICY_SETTINGS)
     git("add", ".")
     git("commit", "--quiet", "--message", "Rules")
     tip = git("rev-parse", f"proposals/{proposal_id}-describe-the-retry-backoff")
     assert f"next: docyard proposals submit {proposal_id}\n" in run_command("show", proposal_id)
     assert f"Submitted {proposal_id} at {tip[:8]}" in run_command("submit", proposal_id)
     run_command("request-changes", proposal_id, "-m", "State by how much.")
-    view = read_data("show", proposal_id)
+    view = run_json("show", proposal_id)
     assert view["state"] == "changes_requested"
     assert [requirement["code"] for requirement in view["missing"]] == ["CHANGES_REQUESTED", "NEEDS_APPROVAL"]
     assert "may not be merged" in run_command("merge", proposal_id, code=3)
@@ -100,7 +100,7 @@ def test_draft_is_submitted_reviewed_and_merged(
     git("commit", "--quiet", "--all", "--message", "By how much")
     git("switch", "--quiet", "main")
     run_command("submit", proposal_id)
-    view = read_data("show", proposal_id)
+    view = run_json("show", proposal_id)
     assert [(review["verdict"], review["holds"]) for review in view["reviews"]] == [
         ("request_changes", False)
     ]
@@ -120,11 +120,11 @@ def test_draft_is_submitted_reviewed_and_merged(
         "approve", proposal_id, "--commit", tip[:8], *token_options, code=3
     )
     run_command("approve", proposal_id, "--commit", view["tip"][:8], "-m", "Reads well.", *token_options)
-    assert read_data("show", proposal_id)["missing"] == []
+    assert run_json("show", proposal_id)["missing"] == []
     error = run_command("merge", proposal_id, code=3)
     assert "only a person with a token can merge" in error
     assert "--token-file" in error
-    merge_result = read_data("merge", proposal_id, *token_options)
+    merge_result = run_json("merge", proposal_id, *token_options)
     assert merge_result["new"]
     assert merge_result["commit"] == git("rev-parse", "main")
     assert "doubles each time" in (repo / "guide.md").read_text()
@@ -152,7 +152,7 @@ def test_approval_of_own_proposal_or_without_token_is_refused(
 
 
 def test_diff_marks_changed_sections_and_words(
-    proposal_id: str, run_command: RunCommand, read_data: ReadData
+    proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
     output = run_command("diff", proposal_id)
     assert "    ~ A backoff [-with jitter.-]{+that doubles.+}\n" in output
@@ -168,7 +168,7 @@ def test_diff_marks_changed_sections_and_words(
     assert "> A backoff ~~with jitter.~~ **that doubles.**\n" in markdown
     assert markdown.count("### `new.md`") == 1
     assert "+More.\n" in markdown
-    changes = read_data("diff", proposal_id, "guide.md")
+    changes = run_json("diff", proposal_id, "guide.md")
     assert [document["path"] for document in changes["documents"]] == ["guide.md"]
     assert changes["files"] == []
     error = run_command("diff", proposal_id, "guide.md#_preamble", code=3)
@@ -177,11 +177,11 @@ def test_diff_marks_changed_sections_and_words(
 
 
 def test_comments_follow_their_text(
-    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, read_data: ReadData
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
     run_command("comment", proposal_id, "guide.md#retries", "-m", "By how much?", "--quote", "that doubles")
     run_command("comment", proposal_id, "new.md", "-m", "\x1b[31mGood\x1b[0m\u202e.")
-    [first_thread, _] = read_data("show", proposal_id)["threads"]
+    [first_thread, _] = run_json("show", proposal_id)["threads"]
     run_command("comment", proposal_id, "--reply-to", first_thread["id"], "-m", "By two.")
     page = run_command("show", proposal_id, "--no-diff")
     assert "\x1b" not in page
@@ -189,7 +189,7 @@ def test_comments_follow_their_text(
     assert "  guide.md#retries  " + first_thread["id"] in page
     assert "    > that doubles\n    By how much?\n" in page
     assert "        By two.\n" in page
-    git("switch", "--quiet", read_data("list")["proposals"][0]["branch"])
+    git("switch", "--quiet", run_json("list")["proposals"][0]["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text := text.replace("## R", "## The r"))
     git("commit", "--quiet", "--all", "--message", "Another heading")
@@ -201,7 +201,7 @@ def test_comments_follow_their_text(
     page = run_command("show", proposal_id, "--no-diff")
     assert "guide.md#the-retries (was guide.md#retries; its text has changed)" in page
     assert "new.md (deleted)" in page
-    [thread] = read_data("show", proposal_id, "guide.md#the-retries")["threads"]
+    [thread] = run_json("show", proposal_id, "guide.md#the-retries")["threads"]
     assert thread["now"]["state"] == "outdated"
     assert [reply["text"] for reply in thread["replies"]] == ["By two."]
     error = run_command("comment", proposal_id, "--reply-to", "0" * 16, "-m", "x", code=3)
@@ -209,11 +209,11 @@ def test_comments_follow_their_text(
 
 
 @pytest.mark.process
-def test_text_is_read_from_pipe_or_editor(
+def test_comment_is_read_from_pipe_or_editor(
     tmp_path: Path,
     proposal_id: str,
     run_command: RunCommand,
-    read_data: ReadData,
+    run_json: RunJson,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def pipe(data: bytes) -> None:
@@ -233,23 +233,23 @@ def test_text_is_read_from_pipe_or_editor(
     monkeypatch.setenv("GIT_EDITOR", str(editor))
     monkeypatch.setattr("docyard.cli.proposals.actions.is_terminal", lambda stream: True)
     run_command("comment", proposal_id)
-    texts = [thread["text"] for thread in read_data("show", proposal_id)["threads"]]
+    texts = [thread["text"] for thread in run_json("show", proposal_id)["threads"]]
     assert texts == ["Two lines,\nthe second: ü.", "# Heading\n\nTyped."]
 
 
-def test_lists_report_omitted_proposals(
-    proposal_id: str, run_command: RunCommand, read_data: ReadData
+def test_list_reports_omitted_proposals_and_other_states(
+    proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
-    second_id = read_data("create", "Describe the retry backoff", "--submit")["proposal"]
+    second_id = run_json("create", "Describe the retry backoff", "--submit")["proposal"]
     page = run_command("show", second_id)
     assert "it has no commit of its own yet" in page
     assert "There are no changes yet." in page
     assert f"next: git switch proposals/{second_id}-" in page
     assert "has no commit of its own" in run_command("merge", second_id, code=3)
-    third_id = read_data("create", "Closed soon")["proposal"]
+    third_id = run_json("create", "Closed soon")["proposal"]
     close_output = run_command("close", third_id, "-m", "Done elsewhere.")
     assert f"next: docyard proposals reopen {third_id} reopens it\n" in close_output
-    listing = read_data("list")
+    listing = run_json("list")
     assert {proposal["proposal"] for proposal in listing["proposals"]} == {proposal_id, second_id}
     assert listing["complete"]
     output = run_command("list", "--limit", "1")
@@ -262,16 +262,16 @@ def test_lists_report_omitted_proposals(
     )
     run_command("reopen", third_id)
     assert f"{third_id} is open already" in run_command("reopen", third_id)
-    assert read_data("list", "--state", "all")["total"] == 3
+    assert run_json("list", "--state", "all")["total"] == 3
 
 
 def test_title_and_description_are_edited_within_limits(
-    repo: Path, tmp_path: Path, proposal_id: str, run_command: RunCommand, read_data: ReadData
+    repo: Path, tmp_path: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
     description = tmp_path / "description.md"
     description.write_text("# Why\n\nBecause.\n")
     run_command("edit", proposal_id, "--title", "Retries  🦆\n back off", "-F", str(description))
-    view = read_data("show", proposal_id)
+    view = run_json("show", proposal_id)
     assert (view["title"], view["description"]) == ("Retries 🦆 back off", "# Why\n\nBecause.")
     assert "already" in run_command("edit", proposal_id, "--title", "Retries 🦆 back off")
     error = run_command("create", "x" * 10_000, code=3)
@@ -280,7 +280,7 @@ def test_title_and_description_are_edited_within_limits(
     run_command("create", " ", code=3)
     run_command("edit", proposal_id, code=2)
     run_command("edit", proposal_id, "-d", "x", "-F", "y", code=2)
-    assert read_data("list", "--state", "all")["total"] == 1
+    assert run_json("list", "--state", "all")["total"] == 1
 
 
 def test_unknown_id_suggests_nearest(proposal_id: str, run_command: RunCommand) -> None:
@@ -291,10 +291,10 @@ def test_unknown_id_suggests_nearest(proposal_id: str, run_command: RunCommand) 
 
 
 def test_deleted_branch_is_reported_with_fix(
-    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, read_data: ReadData
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
     run_command("submit", proposal_id)
-    branch = read_data("show", proposal_id)["branch"]
+    branch = run_json("show", proposal_id)["branch"]
     tip = git("rev-parse", branch)
     git("branch", "-D", branch)
     page = run_command("show", proposal_id)
@@ -303,15 +303,15 @@ def test_deleted_branch_is_reported_with_fix(
     assert "does not exist" in run_command("conflicts", proposal_id, code=3)
     assert "No proposal is open; in other states: 1 gone." in run_command("list")
     git("branch", branch, tip)
-    assert read_data("show", proposal_id)["state"] == "open"
+    assert run_json("show", proposal_id)["state"] == "open"
     git("branch", "-f", branch, "main")
     assert "the branch was rewritten" in run_command("show", proposal_id)
 
 
 def test_overlap_with_other_proposal_is_reported(
-    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, read_data: ReadData
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
-    other_proposal = read_data("create", "The same section")
+    other_proposal = run_json("create", "The same section")
     git("switch", "--quiet", other_proposal["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A jitter."))
@@ -322,12 +322,12 @@ def test_overlap_with_other_proposal_is_reported(
     assert "            guide.md#retries\n" in page
 
 
-def test_ids_and_addresses_are_completed(repo: Path, proposal_id: str, read_data: ReadData) -> None:
+def test_ids_and_addresses_are_completed(repo: Path, proposal_id: str, run_json: RunJson) -> None:
     from click.shell_completion import ShellComplete
 
     from docyard.cli.main import docyard
 
-    closed_id = read_data("create", "Closed")["proposal"]
+    closed_id = run_json("create", "Closed")["proposal"]
     assert main(["proposals", "close", closed_id, "-C", str(repo)]) == 0
     shell = ShellComplete(docyard, {}, "docyard", "_X")
 

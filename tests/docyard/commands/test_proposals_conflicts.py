@@ -1,4 +1,4 @@
-"""Conflicts at the command line: their output, and decisions by name and by file."""
+"""`docyard proposals`: how it prints conflicts, and how decisions are given by name or in a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ THEIRS = (
 
 @pytest.fixture
 def proposal_id(repo: Path, git: Git) -> str:
-    """Return the id of a proposal with conflicts in three units of a document."""
+    """Return the id of a proposal that has a conflict with main in each of three units of a document."""
     (repo / "plan.md").write_text(TEXT)
     git("add", ".")
     git("commit", "--quiet", "--message", "Plan")
@@ -70,7 +70,9 @@ def read_merged_plan(repo: Path, git: Git) -> str:
     return git("show", f"{git('branch', '--list', 'proposals/*').strip(' *+')}:plan.md") + "\n"
 
 
-def test_conflict_changes_no_branch(repo: Path, git: Git, proposal_id: str, run_command: RunCommand) -> None:
+def test_unresolved_conflict_changes_no_branch(
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand
+) -> None:
     refs_before = git("for-each-ref")
     output = run_command("conflicts", proposal_id, code=1)
     assert output.startswith(f"3 conflicts of proposal {proposal_id} with main; nothing was merged.\n")
@@ -135,7 +137,7 @@ def test_conflict_with_removed_document_is_resolved(
 
 
 @pytest.mark.parametrize("file_format", ["json", "toml"])
-def test_file_resolves_conflicts_with_new_content(
+def test_decision_file_resolves_conflicts_with_new_content(
     file_format: str, repo: Path, git: Git, tmp_path: Path, proposal_id: str, run_command: RunCommand
 ) -> None:
     data = json.loads(run_command("conflicts", proposal_id, "--json", code=1))
@@ -202,7 +204,7 @@ unit_strategy = st.builds(
     UnitId, st.sampled_from([*UnitKind]), name_strategy, st.sampled_from(["", "0", "1"])
 )
 version_strategy = st.none() | st.binary(max_size=5)
-conflict_lists = st.lists(
+conflict_lists_strategy = st.lists(
     st.builds(
         FileConflict,
         name_strategy.filter(bool),
@@ -213,8 +215,8 @@ conflict_lists = st.lists(
 )
 
 
-@given(conflict_lists)
-def test_printed_name_resolves_only_its_conflict(file_conflicts: list[FileConflict]) -> None:
+@given(conflict_lists_strategy)
+def test_printed_conflict_name_resolves_only_its_conflict(file_conflicts: list[FileConflict]) -> None:
     for path, conflict in file_conflicts:
         entry = json.loads(json.dumps(conflict_to_data(FileConflict(path, conflict))))
         assert parse_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
@@ -223,12 +225,12 @@ def test_printed_name_resolves_only_its_conflict(file_conflicts: list[FileConfli
         decisions = resolve_choices(file_conflicts, {}, [entry["name"]], [])
         assert decisions[path][conflict.unit] == Resolution(ResolutionChoice.OURS)
         for path_of_decision, units in decisions.items():
-            assert all({*_list_names(path_of_decision, unit)} & {entry["name"]} for unit in units)
+            assert all({*_list_accepted_names(path_of_decision, unit)} & {entry["name"]} for unit in units)
     with pytest.raises(click.UsageError):
         resolve_choices(file_conflicts, {}, ["no such name"], [])
 
 
-def _list_names(path: str, unit: UnitId) -> tuple[str, ...]:
+def _list_accepted_names(path: str, unit: UnitId) -> tuple[str, ...]:
     return (
         path,
         f"{path}#{unit.where}",
@@ -237,7 +239,7 @@ def _list_names(path: str, unit: UnitId) -> tuple[str, ...]:
     )
 
 
-def test_shown_command_resolves_rest_and_repeats_decisions(
+def test_printed_command_resolves_remaining_conflicts_and_repeats_decisions(
     proposal_id: str, run_command: RunCommand, repo: Path, git: Git
 ) -> None:
     output = run_command("refresh", proposal_id, "--theirs", "text:plan.md#steps", code=1)
@@ -265,13 +267,13 @@ def test_decisions_for_older_commits_are_refused(
     assert "has changed since" in output
     assert f"docyard proposals conflicts {proposal_id}" in output
     assert git("for-each-ref") == refs_before
-    # A decision by name is for the current versions, and the output lists it.
+    # A decision by name applies to the current versions, and the output lists it.
     assert "text:plan.md#steps was resolved with theirs" in run_command(
         "refresh", proposal_id, "--theirs", "plan.md"
     )
 
 
-def test_decision_on_changed_version_is_refused() -> None:
+def test_decision_for_changed_version_is_refused() -> None:
     unit = UnitId(UnitKind.TEXT, "steps")
     old_conflict = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", None))
     new_conflict = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", b"Never seen."))

@@ -1,4 +1,4 @@
-"""`docyard read`: the source in a pipe, a rendered page in a terminal."""
+"""`docyard read`: it writes the source to a pipe, and a rendered page to a terminal."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_path_may_be_relative_to_current_folder(
     assert capfdbinary.readouterr().out == LIMITS_SOURCE
 
 
-def test_text_at_ref_is_read(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
+def test_source_at_ref_is_read(guide_repo: Path, git: Git, capfdbinary: Capture) -> None:
     (guide_repo / "guide.md").write_text("# Guide\n")
     git("commit", "--quiet", "--all", "--message", "Less")
     assert main(["read", "guide.md", "-C", str(guide_repo)]) == 0
@@ -195,7 +195,7 @@ def test_unreadable_address_returns_error(
 
 @pytest.fixture
 def terminal_output(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Return the output of a terminal of 80 columns."""
+    """Replace the terminal by one of 80 columns, and return its output."""
     from rich.console import Console
 
     output = io.StringIO()
@@ -254,7 +254,7 @@ def test_anchors_and_front_matter_are_omitted(source: str, expected: str) -> Non
     assert [line.rstrip() for line in text.splitlines()] == [line.rstrip() for line in expected.splitlines()]
 
 
-def test_every_kind_of_markdown_is_rendered(terminal_output: io.StringIO) -> None:
+def test_alerts_images_lists_and_tables_are_rendered(terminal_output: io.StringIO) -> None:
     source = (
         b"> [!NOTE]\n> [![image](a.png)](b.md)\n\n1. *a* `b`\n   - c\n\n| [x](y) |\n|---|\n| z |\n\n* * *\n"
     )

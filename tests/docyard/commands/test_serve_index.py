@@ -82,7 +82,7 @@ def test_missing_or_wrong_key_is_reported(artifact: Path, key_file: Path, run_se
         (["--index", "OUT", "--read-only", "--toolsets", "nope"], "unknown toolset 'nope'"),
     ],
 )
-def test_exclusive_options_end_with_2(
+def test_exclusive_or_invalid_options_exit_with_2(
     artifact: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
 ) -> None:
     code = main(["serve", *(str(artifact) if option == "OUT" else option for option in options)])
@@ -99,7 +99,8 @@ def test_environment_variables_for_repository_are_ignored(
     assert run_server("--index", str(artifact), "--key", str(key_file)) == (Exit.DONE, "")
 
 
-def check_refusal(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+def run_refused_server(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """Start a server, which must refuse to start, and return its error with a fix."""
     assert main(["serve", "--read-only", *options]) == Exit.CANNOT_RUN
     output = capsys.readouterr().err
     assert "Traceback" not in output
@@ -111,7 +112,7 @@ def test_folder_that_is_not_an_artifact_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
-        assert "metadata.json is missing" in check_refusal(capsys, "--index", str(folder))
+        assert "metadata.json is missing" in run_refused_server(capsys, "--index", str(folder))
 
 
 @pytest.mark.parametrize(
@@ -131,24 +132,24 @@ def test_folder_that_is_not_an_artifact_is_refused(
         ("taxonomy.type.values", lambda metadata: metadata | {"taxonomy": {"type": {"values": ["x" * 200]}}}),
     ],
 )
-def test_invalid_metadata_are_refused(
+def test_invalid_metadata_is_refused(
     artifact: Path,
     capsys: pytest.CaptureFixture[str],
     field: str,
     change: Callable[[dict[str, object]], dict[str, object]],
 ) -> None:
     file = artifact / "metadata.json"
-    old = file.read_bytes()
-    new = json.dumps(change(json.loads(old))).encode()
-    (artifact / make_manifest_name(old)).rename(artifact / make_manifest_name(new))
-    file.write_bytes(new)
-    assert f"metadata.json is invalid at {field}" in check_refusal(capsys, "--index", str(artifact))
+    old_bytes = file.read_bytes()
+    new_bytes = json.dumps(change(json.loads(old_bytes))).encode()
+    (artifact / make_manifest_name(old_bytes)).rename(artifact / make_manifest_name(new_bytes))
+    file.write_bytes(new_bytes)
+    assert f"metadata.json is invalid at {field}" in run_refused_server(capsys, "--index", str(artifact))
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("is_sealed", [True, False])
 @pytest.mark.parametrize("commit", ["abc", "A" * 40, "z" * 40, 7, [], ""])
-def test_malformed_source_commit_is_reported_and_served(
+def test_artifact_with_malformed_source_commit_is_served_with_warning(
     artifact: Path, key_file: Path, run_server: RunServer, commit: object, is_sealed: bool
 ) -> None:
     file = artifact / "metadata.json"
@@ -161,7 +162,7 @@ def test_malformed_source_commit_is_reported_and_served(
 
 
 @pytest.mark.process
-def test_malformed_source_commit_is_served_after_a_second_build(
+def test_artifact_with_malformed_source_commit_is_served_after_second_build(
     repo: Path, artifact: Path, git: Git, run_server: RunServer
 ) -> None:
     (repo / "more.md").write_text("# More\n\nA further document.\n")
@@ -184,7 +185,9 @@ def test_malformed_source_commit_does_not_hide_other_error(
     file.write_text(
         json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": 7, "total_files": -1}})
     )
-    assert "metadata.json is invalid at stats.total_files" in check_refusal(capsys, "--index", str(artifact))
+    assert "metadata.json is invalid at stats.total_files" in run_refused_server(
+        capsys, "--index", str(artifact)
+    )
 
 
 def test_damaged_file_is_named_in_error(
@@ -194,7 +197,7 @@ def test_damaged_file_is_named_in_error(
         data = file.read_bytes()
         file.write_bytes(data[:-7])
         for options in ((), ("--key", str(key_file))):
-            output = check_refusal(capsys, "--index", str(artifact), *options)
+            output = run_refused_server(capsys, "--index", str(artifact), *options)
             assert file.relative_to(artifact).as_posix() in output
             assert str(artifact) not in output
         file.write_bytes(data)
@@ -204,20 +207,20 @@ def test_missing_or_newer_manifest_is_refused(artifact: Path, capsys: pytest.Cap
     [manifest] = artifact.glob("*.manifest")
     values = json.loads(manifest.read_bytes())
     manifest.write_text(json.dumps(values | {"format": 9}))
-    assert "format 9" in check_refusal(capsys, "--index", str(artifact))
+    assert "format 9" in run_refused_server(capsys, "--index", str(artifact))
     manifest.unlink()
-    assert f"is missing ({manifest.name})" in check_refusal(capsys, "--index", str(artifact))
+    assert f"is missing ({manifest.name})" in run_refused_server(capsys, "--index", str(artifact))
 
 
 def test_unusable_key_is_refused(artifact: Path, key_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--index", str(artifact), "--key", str(key_file))
     key_file.chmod(0o644)
-    assert "only its owner" in check_refusal(capsys, *options)
+    assert "only its owner" in run_refused_server(capsys, *options)
     key_file.chmod(0o600)
     key_file.write_bytes(bytes(31))
-    assert "exactly 32 bytes" in check_refusal(capsys, *options)
+    assert "exactly 32 bytes" in run_refused_server(capsys, *options)
     key_file.unlink()
-    assert "does not exist" in check_refusal(capsys, *options)
+    assert "does not exist" in run_refused_server(capsys, *options)
 
 
 def test_invalid_settings_are_refused_at_start(

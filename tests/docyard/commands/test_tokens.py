@@ -1,4 +1,4 @@
-"""`docyard tokens`: create, list, trust and revoke tokens; a secret is printed only once."""
+"""`docyard tokens`: tokens are created, listed, trusted and revoked; a secret is printed only once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture
     }
 
 
-def test_second_token_of_one_address_is_reported_as_same_person(repo: Path, capsys: Capture) -> None:
+def test_second_token_of_same_email_is_reported_as_same_person(repo: Path, capsys: Capture) -> None:
     add_token(repo, capsys, "ann")
     assert main(["tokens", "add", "laptop", "--email", "ANN@example.com", "-C", str(repo)]) == 0
     assert "This person also has ann; together they count as one approval." in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`docyard validate`: its sources, its output, and its exit codes."""
+"""`docyard validate`: the texts that it checks, its output, and its exit codes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from docyard.cli.checked_files import collect_findings
 from docyard.cli.main import main
-from docyard.cli.validate_sources import collect_findings
 from docyard.commands.validate import FORMATS
 from tests import fork_server
 from tests.docyard.conftest import Git
@@ -29,7 +29,7 @@ def write_documents(folder: Path, **texts: str) -> None:
 
 
 def run_json(capsys: Capture, *arguments: str) -> tuple[int, Any]:
-    """Run the command with --json; return its exit code and its data."""
+    """Run the command with --json; return its exit code and the parsed report."""
     capsys.readouterr()
     code = main(["validate", "--json", *arguments])
     return code, json.loads(capsys.readouterr().out)
@@ -39,12 +39,12 @@ def list_positions(report: Any) -> list[tuple[str, int, str]]:
     return [(finding["path"], finding["line"], finding["rule"]) for finding in report["findings"]]
 
 
-def test_valid_workspace_ends_with_0(repo: Path, capsys: Capture) -> None:
+def test_valid_workspace_exits_with_0(repo: Path, capsys: Capture) -> None:
     assert main(["validate", "-C", str(repo), "--off", "type-structure"]) == 0
     assert capsys.readouterr().out == "Nothing is wrong in 1 document of the work tree.\n"
 
 
-def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture) -> None:
+def test_findings_are_grouped_by_file_and_exit_with_1(repo: Path, capsys: Capture) -> None:
     write_documents(repo, a="# A\n\n[x](gone.md)\n", b="# B\n\n### C \n")
     assert main(["validate", "-C", str(repo), "--off", "type-structure"]) == 1
     assert capsys.readouterr().out == (
@@ -62,7 +62,7 @@ def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture
     )
 
 
-def test_notes_alone_end_with_0(repo: Path, capsys: Capture) -> None:
+def test_notes_alone_exit_with_0(repo: Path, capsys: Capture) -> None:
     write_documents(repo, guide="---\ntype: essay\n---\n\n# Guide\n")
     code, report = run_json(capsys, "-C", str(repo))
     assert (code, report["valid"], report["counts"]) == (0, True, {"error": 0, "warning": 0, "note": 1})
@@ -139,7 +139,7 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
 
 
 @pytest.mark.process
-def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
+def test_exit_code_is_1_even_if_reader_closes_pipe(repo: Path) -> None:
     write_documents(repo, a="[x](gone.md)\n" * 5_000)
     command = (*fork_server.python_command(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -154,7 +154,7 @@ def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
-def test_full_output_device_ends_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
+def test_full_output_device_exits_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full_device:
         command = (*fork_server.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
         completed = subprocess.run(
@@ -247,11 +247,11 @@ def test_unknown_ref_returns_error(repo: Path, capsys: Capture) -> None:
         ("--max-findings", "-1"),
     ],
 )
-def test_wrong_usage_ends_with_2(repo: Path, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_exits_with_2(repo: Path, arguments: tuple[str, ...]) -> None:
     assert main(["validate", "-C", str(repo), *arguments]) == 2
 
 
-def test_invalid_settings_end_with_3(repo: Path, capsys: Capture) -> None:
+def test_invalid_settings_exit_with_3(repo: Path, capsys: Capture) -> None:
     (repo / "docyard.toml").write_text('[validate.rules]\nbroken-link = "of"\n')
     assert main(["validate", "-C", str(repo)]) == 3
     assert (

@@ -34,21 +34,21 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
 @loop_over(
     ("free_bytes", "expected"),
     [
-        (0, "error: the disk of it is full: 0 kB are free"),
-        (FULL_DISK_BYTES - 1, "error: the disk of it is full: 999 kB are free"),
-        (FULL_DISK_BYTES, "warning: the disk of it is nearly full: 1 MB are free"),
-        (NEARLY_FULL_DISK_BYTES - 1, "warning: the disk of it is nearly full: 50 MB are free"),
+        (0, "error: the disk of the index is full: 0 kB are free"),
+        (FULL_DISK_BYTES - 1, "error: the disk of the index is full: 999 kB are free"),
+        (FULL_DISK_BYTES, "warning: the disk of the index is nearly full: 1 MB are free"),
+        (NEARLY_FULL_DISK_BYTES - 1, "warning: the disk of the index is nearly full: 50 MB are free"),
         (NEARLY_FULL_DISK_BYTES, ""),
     ],
 )
-def test_free_space_decides_severity(free_bytes: int, expected: str) -> None:
+def test_low_free_space_is_warning_or_error(free_bytes: int, expected: str) -> None:
     assert (
-        "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free_bytes, "it"))
+        "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free_bytes, "the index"))
         == expected
     )
 
 
-def test_missing_folder_is_skipped(tmp_path: Path) -> None:
+def test_disk_check_skips_missing_folder(tmp_path: Path) -> None:
     assert list(check_disks([(tmp_path / "none", "nothing")])) == []
 
 

@@ -1,4 +1,4 @@
-"""`docyard doctor`: a test causes each problem, and the report contains its fix."""
+"""`docyard doctor`: each test causes a problem, and expects its message and its fix in the report."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def create_old_lock_of_work_tree(repo: Path, git: Git) -> None:
     os.utime(lock, (time.time() - 3600 * 24 * 3,) * 2)
 
 
-LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 
 PROBLEMS: list[tuple[Callable[[Path, Git], None], str]] = [
     (remove_identity, "warning | repository | Git's user.name and user.email are not set"),
@@ -296,7 +296,7 @@ PROBLEMS: list[tuple[Callable[[Path, Git], None], str]] = [
     (leave_interrupted_commit, "error | repository | a docyard process died during a commit, and its locks"),
     (
         replace_lock_by_folder,
-        "error | index | the index's own folder cannot be used: lock in it cannot be written",
+        "error | index | docyard cannot write lock in the index's own folder",
     ),
     (check_out_branch_twice, "error | repository | 2 work trees have the branch checked out"),
     (leave_unmerged_file, "error | repository | files are unmerged"),
@@ -327,7 +327,7 @@ PROBLEMS: list[tuple[Callable[[Path, Git], None], str]] = [
         include_settings,
         "note | repository | settings in the repository refer to other files or folders: include.path",
     ),
-    (commit_file("large.md", LFS), "note | repository | 1 path is a pointer of Git LFS"),
+    (commit_file("large.md", LFS_POINTER), "note | repository | 1 path is a pointer of Git LFS"),
     (create_empty_object, "error | repository | 1 object is empty or truncated"),
     (truncate_branch, "error | repository | the branch other is damaged"),
     (delete_tree, "error | repository | the served commit is incomplete"),
@@ -337,7 +337,7 @@ PROBLEMS: list[tuple[Callable[[Path, Git], None], str]] = [
     ),
     (set_sha256_format, "error | repository | this Git repository is not supported"),
     (damage_search_index, "error | index | the index is damaged"),
-    (create_unused_index, "warning | index | 1 index folder of earlier versions or of deleted branches"),
+    (create_unused_index, "warning | index | 1 index folder is not used any more"),
 ]
 
 
@@ -356,14 +356,14 @@ def test_problem_is_reported_with_fix(
     assert not line.endswith("| "), "the problem has no fix"
 
 
-def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
+def test_symbolic_link_named_like_document_is_reported(repo: Path, git: Git) -> None:
     (repo / "link.md").symlink_to("guide.md")
     git("add", ".")
     git("commit", "--quiet", "--message", "Link")
     assert (
-        "note | repository | 1 path is named like documents, but symbolic links or submodules"
-        in format_findings(repo)
-    )
+        "note | repository | docyard does not read symbolic links and submodules, but 1 of them has the "
+        "suffix of a document: link.md"
+    ) in format_findings(repo)
 
 
 def test_files_with_invalid_names_are_listed(repo: Path, git: Git) -> None:
@@ -377,7 +377,7 @@ def test_files_with_invalid_names_are_listed(repo: Path, git: Git) -> None:
     )
 
 
-def test_obstacle_to_commits_is_reported(repo: Path) -> None:
+def test_file_in_place_of_docyard_folder_is_reported(repo: Path) -> None:
     (repo / ".git" / "docyard").write_text("")
     assert "docyard in the repository's Git folder is not a folder" in format_findings(repo)
 
@@ -388,17 +388,17 @@ def test_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> 
     assert find_problems(tmp_path / "apart.git") == []
 
 
-def test_private_folder_without_lock_is_only_a_note(repo: Path, git: Git) -> None:
+def test_leftover_staging_folder_without_lock_is_only_a_note(repo: Path, git: Git) -> None:
     leave_interrupted_commit(repo, git)
     (repo / ".git" / "index.lock").unlink()
     assert find_problems(repo) == []
     assert (
-        "note | repository | a docyard process died during a commit and left one private folder"
+        "note | repository | a docyard process died during a commit and left one folder of staged files"
         in format_findings(repo)
     )
 
 
-def test_fresh_lock_is_no_problem(repo: Path) -> None:
+def test_new_git_lock_is_not_reported(repo: Path) -> None:
     (repo / ".git" / "index.lock").touch()
     assert find_problems(repo) == []
 

@@ -22,7 +22,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def run_fix(repo: Path, capsys: Capture) -> tuple[int, dict[str, list[str]]]:
-    """Run the command; return its exit code and its data."""
+    """Run `docyard doctor --fix --json`; return its exit code and its report."""
     capsys.readouterr()
     code = main(["doctor", "-C", str(repo), "--fix", "--json"])
     return code, json.loads(capsys.readouterr().out)
@@ -32,7 +32,7 @@ def format_findings(report: dict[str, list[dict[str, str]]]) -> str:
     return "\n".join(f"{finding['severity']} {finding['message']}" for finding in report["findings"])
 
 
-def run_command(repo: Path, line: str) -> None:
+def run_suggested_command(repo: Path, line: str) -> None:
     """Run the command that a finding suggests."""
     subprocess.run(line, shell=True, cwd=repo, check=True, capture_output=True)
 
@@ -62,7 +62,7 @@ def copy_other_object(path: Path) -> None:
     path.write_bytes(next(other for other in path.parent.parent.glob("??/*") if other != path).read_bytes())
 
 
-DAMAGES = [truncate_to_zero, truncate_to_half, write_junk, copy_other_object]
+DAMAGE_FUNCTIONS = [truncate_to_zero, truncate_to_half, write_junk, copy_other_object]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def second_commit(repo: Path, git: Git) -> str:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("call", "number", "expected"),
+    ("system_call", "call_number", "expected"),
     [
         ("link", 3, "recovered from a crash: 1 commit was rolled back"),
         ("rename", 3, "recovered from a crash: 1 commit was rolled back"),
@@ -85,14 +85,14 @@ def second_commit(repo: Path, git: Git) -> str:
     ],
 )
 def test_interrupted_commit_is_recovered(
-    repo: Path, git: Git, capsys: Capture, call: str, number: int, expected: str
+    repo: Path, git: Git, capsys: Capture, system_call: str, call_number: int, expected: str
 ) -> None:
     (repo / "README.md").write_text("# Read me\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
     base = git("rev-parse", "HEAD")
     process = subprocess.run(
-        (sys.executable, "-c", DYING_WRITER_SCRIPT, str(repo), base, call, str(number)),
+        (sys.executable, "-c", DYING_WRITER_SCRIPT, str(repo), base, system_call, str(call_number)),
         cwd=Path(__file__).parents[3],
         check=False,
     )
@@ -106,7 +106,7 @@ def test_interrupted_commit_is_recovered(
     assert list((repo / ".git" / "docyard" / "pending").iterdir()) == []
 
 
-def test_private_folder_with_lock_is_removed(repo: Path, capsys: Capture) -> None:
+def test_leftover_staging_folder_with_lock_is_removed(repo: Path, capsys: Capture) -> None:
     pending = repo / ".git" / "docyard" / "pending" / "0123456789abcdef"
     pending.mkdir(parents=True)
     (pending / "claim").touch()
@@ -117,7 +117,7 @@ def test_private_folder_with_lock_is_removed(repo: Path, capsys: Capture) -> Non
     assert not pending.exists()
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", DAMAGE_FUNCTIONS)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_broken_text_is_restored_from_work_tree(
     repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None], ending: str
@@ -137,7 +137,7 @@ def test_broken_text_is_restored_from_work_tree(
         assert run_fix(repo, capsys)[1]["fixed"] == []
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", DAMAGE_FUNCTIONS)
 def test_broken_object_with_packed_copy_is_set_aside(
     repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None]
 ) -> None:
@@ -154,7 +154,7 @@ def test_broken_object_with_packed_copy_is_set_aside(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", DAMAGE_FUNCTIONS)
 @pytest.mark.parametrize("revision", ["HEAD", "HEAD^{tree}"])
 def test_broken_object_without_copy_is_set_aside_and_reported(
     repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None], revision: str
@@ -163,7 +163,7 @@ def test_broken_object_without_copy_is_set_aside_and_reported(
     backup = repo.with_name("backup.git")
     git("clone", "--quiet", "--bare", "--no-hardlinks", ".", str(backup))
     damage(find_loose_object(repo, git, revision))
-    # Git's index contains the tree of the commit.
+    # Otherwise the tree could be restored from Git's index.
     (repo / ".git" / "index").unlink()
     code, report = run_fix(repo, capsys)
     assert code == 1
@@ -171,7 +171,7 @@ def test_broken_object_without_copy_is_set_aside_and_reported(
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
     assert "the served commit is incomplete" in finding["message"]
     assert f"git update-ref refs/heads/main {first[:12]}" in finding["fix"]
-    run_command(repo, finding["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
+    run_suggested_command(repo, finding["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
     git("reset", "--quiet")
     assert run_fix(repo, capsys)[0] == 0
     assert git("fsck", "--strict", "--no-dangling", "--no-progress") == ""
@@ -223,7 +223,7 @@ def test_damaged_branch_without_reflog_is_reported(
     assert (code, report["fixed"]) == (1, [])
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
     assert "no reflog has an intact commit" in finding["message"]
-    run_command(repo, finding["fix"].rpartition("; then ")[2].replace("COMMIT", second_commit))
+    run_suggested_command(repo, finding["fix"].rpartition("; then ")[2].replace("COMMIT", second_commit))
     assert git("status", "--porcelain") == ""
 
 
@@ -257,7 +257,7 @@ def test_lock_of_other_program_is_not_removed(
     assert (repo / ".git" / "refs" / "heads" / "main").read_bytes() == b""
 
 
-def test_settings_and_files_of_person_are_unchanged(repo: Path, git: Git, capsys: Capture) -> None:
+def test_settings_and_files_of_user_are_unchanged(repo: Path, git: Git, capsys: Capture) -> None:
     git("config", "core.fsmonitor", "/nowhere/program")
     git("config", "core.sparseCheckout", "true")
     (repo / "guide.md").write_text("# Mine\n")
@@ -284,9 +284,9 @@ def test_applied_fixes_are_printed(repo: Path, git: Git, second_commit: str, cap
     assert main(["doctor", "-C", str(repo)]) == 1
     assert "fix: docyard doctor --fix\n" in capsys.readouterr().out
     assert main(["doctor", "-C", str(repo), "--fix"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("fixed: restored the branch main to ")
-    assert out.endswith("Nothing is wrong.\n")
+    output = capsys.readouterr().out
+    assert output.startswith("fixed: restored the branch main to ")
+    assert output.endswith("Nothing is wrong.\n")
 
 
 def test_folder_without_repository_exits_with_3(tmp_path: Path, capsys: Capture) -> None:

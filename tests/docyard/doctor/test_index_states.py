@@ -1,4 +1,4 @@
-"""The states of the index in `docyard index` and `docyard doctor`, and their fixes."""
+"""The states of the index that `docyard index` and `docyard doctor` report, and their fixes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RunJson = Callable[..., dict[str, object]]
 
 
 @pytest.fixture(autouse=True)
-def reset_user_key() -> None:
+def clear_cached_user_key() -> None:
     load_user_key.cache_clear()
 
 
 @pytest.fixture
 def run_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> RunJson:
-    """Return a function that runs a command with --json, checks its exit code, and returns its data."""
+    """Return a function that runs a command with --json, checks its exit code, and parses its output."""
 
     def run(*command: str, code: int = 0) -> dict[str, object]:
         capsys.readouterr()
@@ -67,7 +67,7 @@ def test_damaged_index_is_reported_and_rebuilt(repo: Path, run_json: RunJson) ->
     assert list_findings(repo) == []
 
 
-def test_leftovers_are_reported_and_removed(repo: Path, run_json: RunJson) -> None:
+def test_leftover_index_files_are_reported_and_removed(repo: Path, run_json: RunJson) -> None:
     run_json("index", "rebuild")
     (find_index_folder(repo) / "0123456789abcdef").mkdir()
     (find_current_index(repo) / "MAIN_9.flat").write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""The commands for an installation, which depend on the files that each installer creates."""
+"""Commands that add a package to an installation; they depend on the files that its installer created."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_plain_environment_uses_its_own_pip(prefix: Path) -> None:
     assert build_repair_command(prefix) == f"{prefix}/bin/python -m pip install 'click>=8.2'"
 
 
-def test_active_environment_is_named_python(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_for_active_environment_starts_with_python(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (prefix / "bin" / "python").write_text("#!/bin/sh\n")
     (prefix / "bin" / "python").chmod(0o755)
     monkeypatch.setenv("PATH", str(prefix / "bin"))
@@ -137,7 +139,7 @@ def test_uvx_environment_uses_uvx_with_package(tmp_path: Path, folder: str) -> N
     )
 
 
-def test_extras_equal_the_extras_of_the_project() -> None:
+def test_extras_equal_those_in_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert set(EXTRAS) == set(project["optional-dependencies"])
     lines = [

@@ -1,4 +1,4 @@
-"""`docyard doctor --fix` after the removal of commits, which `git prune` can cause during a write."""
+"""`docyard doctor --fix` restores commits that are missing, e.g. because `git prune` ran during a write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workspace.git.loose import unpack_loose
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]
-DISCUSSION = "docyard/discussion"
+DISCUSSION_BRANCH = "docyard/discussion"
 
 
 def run_fix(repo: Repo, capsys: Capture) -> tuple[int, list[str], str]:
@@ -32,7 +32,7 @@ def run_fix(repo: Repo, capsys: Capture) -> tuple[int, list[str], str]:
 
 
 def list_new_objects(repo: Repo, revision: str) -> list[str]:
-    """Return the ids of the objects that are in a commit and not in its parent."""
+    """Return the ids of the objects that are in a commit but not in its parent; the commit is the first."""
     return repo.git("rev-list", "--objects", "--no-object-names", revision, f"^{revision}^").split()
 
 
@@ -42,7 +42,7 @@ def remove_objects(repo: Repo, ids: list[str]) -> None:
         (git_dir / "objects" / id[:2] / id[2:]).unlink()
 
 
-def delete_copies(repo: Repo) -> None:
+def delete_commit_copies(repo: Repo) -> None:
     shutil.rmtree(Path(repo.git("rev-parse", "--absolute-git-dir").strip()) / "docyard" / "recent")
 
 
@@ -97,7 +97,7 @@ def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: 
     tip, parent, tree = repo.git("log", "-1", "--format=%H %P %T").split()
     subject = repo.git("log", "-1", "--format=%s").strip()
     remove_objects(repo, list_new_objects(repo, "main"))
-    delete_copies(repo)
+    delete_commit_copies(repo)
     code, fixes, errors = run_fix(repo, capsys)
     assert (code, errors) == (0, "")
     [message] = fixes
@@ -116,7 +116,7 @@ def test_lost_trees_without_copy_are_rebuilt_from_index(setup: ProposalSetup, ca
     commit, *other_ids = list_new_objects(repo, "main")
     assert commit == before["main"]
     remove_objects(repo, other_ids)
-    delete_copies(repo)
+    delete_commit_copies(repo)
     assert run_fix(repo, capsys)[0] == 0
     assert read_branches(repo) == before
     assert repo.fsck() == ""
@@ -126,14 +126,15 @@ def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(
     setup: ProposalSetup, capsys: Capture
 ) -> None:
     repo, before = setup.repo, read_branches(setup.repo)
-    parent = repo.git("rev-parse", f"{DISCUSSION}^").strip()
-    remove_objects(repo, list_new_objects(repo, DISCUSSION))
-    delete_copies(repo)
+    parent = repo.git("rev-parse", f"{DISCUSSION_BRANCH}^").strip()
+    remove_objects(repo, list_new_objects(repo, DISCUSSION_BRANCH))
+    delete_commit_copies(repo)
     code, fixes, errors = run_fix(repo, capsys)
     assert (code, fixes) == (1, [])
-    assert f"the branch {DISCUSSION} is incomplete: the commit {before[DISCUSSION][:12]} is missing" in errors
+    tip = before[DISCUSSION_BRANCH][:12]
+    assert f"the branch {DISCUSSION_BRANCH} is incomplete: the commit {tip} is missing" in errors
     assert "git unpack-objects" in errors
-    assert f"git update-ref refs/heads/{DISCUSSION} {parent[:12]}" in errors
+    assert f"git update-ref refs/heads/{DISCUSSION_BRANCH} {parent[:12]}" in errors
     assert read_branches(repo) == before
 
 

@@ -1,4 +1,4 @@
-"""`docyard doctor`: findings about proposals, tokens and the remote."""
+"""Findings of `docyard doctor` about proposals, tokens and the remote."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def test_unreadable_events_and_branches_without_events_are_reported(
     assert main(["proposals", "create", "Say more", "-d", "Why not.", "-C", str(repo)]) == 0
     assert "proposal" not in format_findings(repo)
     git("branch", "proposals/k7m2q9xa-unsaid")
-    assert "warning | 1 branch is named like a proposal's branch, but without events: proposals/k7m2q9xa" in (
-        format_findings(repo)
+    assert (
+        "1 branch has the name of a proposal's branch, but no events in the discussion: proposals/k7m2q9xa"
+        in (format_findings(repo))
     )
     assert "docyard sync fetches the events; " in format_findings(repo)
     assert "git branch -D proposals/k7m2q9xa-unsaid" in format_findings(repo)
@@ -59,7 +60,7 @@ def test_unsynchronised_branch_is_reported_with_reason(repo: Path, git: Git, tmp
     git("fetch", "-q", "origin")
     assert "remote" not in format_findings(repo)
     git("commit", "-q", "--allow-empty", "-m", "One")
-    assert "note | 1 commit was not pushed to 'origin' yet, since " in format_findings(repo)
+    assert "note | 1 commit has not been pushed to 'origin' since " in format_findings(repo)
     diverged_commit = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
     git("update-ref", "refs/remotes/origin/main", diverged_commit)
     assert (

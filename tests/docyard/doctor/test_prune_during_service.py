@@ -1,4 +1,4 @@
-"""Objects of the last commit that `git prune` removes while a server runs."""
+"""A server restores objects of the last commit that `git prune` removed while the server ran."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workspace.git.loose import build_loose_path
 pytestmark = pytest.mark.process
 
 REVISION_SUFFIXES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
-EDIT = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content": "next"}
+EDIT_ARGUMENTS = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content": "next"}
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def server(repo: Repo) -> Iterator[RawClient]:
     client.close()
 
 
-def prune(repo: Repo, commit: str, *names: str) -> None:
+def delete_objects(repo: Repo, commit: str, *names: str) -> None:
     ids = [repo.git("rev-parse", f"{commit}{REVISION_SUFFIXES[name]}").strip() for name in names]
     for id in ids:
         build_loose_path(repo.path / ".git", id).unlink()
@@ -40,33 +40,33 @@ def prune(repo: Repo, commit: str, *names: str) -> None:
 @pytest.mark.parametrize(
     "names", [(name,) for name in REVISION_SUFFIXES] + [tuple(REVISION_SUFFIXES)], ids="-".join
 )
-def test_pruned_objects_are_restored_by_the_next_call(
+def test_pruned_objects_are_restored_by_next_call(
     repo: Repo, server: RawClient, names: tuple[str, ...]
 ) -> None:
     calls = [
-        ("edit_document", EDIT),
+        ("edit_document", EDIT_ARGUMENTS),
         ("view_document", {"file": "d/a.md"}),
         ("view_document", {"operations": [{"file": "d/a.md"}, {"file": "README.md"}]}),
-        ("edit_document", {**EDIT, "dry_run": True}),
-        ("edit_document", {"operations": [EDIT, EDIT]}),
+        ("edit_document", {**EDIT_ARGUMENTS, "dry_run": True}),
+        ("edit_document", {"operations": [EDIT_ARGUMENTS, EDIT_ARGUMENTS]}),
     ]
     for number, (tool, arguments) in enumerate(calls):
-        edit_result = server.call(2 * number + 1, "edit_document", EDIT)["result"]
-        prune(repo, edit_result["structuredContent"]["commit"], *names)
+        edit_result = server.call(2 * number + 1, "edit_document", EDIT_ARGUMENTS)["result"]
+        delete_objects(repo, edit_result["structuredContent"]["commit"], *names)
         response = server.call(2 * number + 2, tool, arguments)["result"]
         assert "DAMAGED_REPO" not in str(response)
         assert not response["isError"]
-    server.call(90, "edit_document", EDIT)
+    server.call(90, "edit_document", EDIT_ARGUMENTS)
     assert repo.fsck() == ""
 
 
 @pytest.mark.parametrize("branch", ["proposal", "discussion"])
-def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
+def test_pruned_commit_of_proposal_is_restored_by_next_call(
     repo: Repo, server: RawClient, branch: str
 ) -> None:
     result = server.call(1, "create_proposal", {"title": "P", "description": "x"})["result"]
     id = result["structuredContent"]["proposal"]
-    server.call(2, "edit_document", {**EDIT, "proposal": id})
+    server.call(2, "edit_document", {**EDIT_ARGUMENTS, "proposal": id})
     server.call(3, "update_proposal", {"proposal": id, "action": "comment", "text": "hm"})
     refs = repo.git("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads").splitlines()
     [tip] = [
@@ -74,7 +74,7 @@ def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
     ]
     build_loose_path(repo.path / ".git", tip).unlink()
     comment = {"proposal": id, "action": "comment", "text": "again"}
-    calls = [("edit_document", {**EDIT, "proposal": id}), ("update_proposal", comment)]
+    calls = [("edit_document", {**EDIT_ARGUMENTS, "proposal": id}), ("update_proposal", comment)]
     for number, (tool, arguments) in enumerate(calls):
         response = server.call(10 + number, tool, arguments)["result"]
         assert not response["isError"], response

@@ -60,7 +60,7 @@ def test_yaml_cases_are_read(tmp_path: Path) -> None:
     assert (second_case.filters, second_case.path) == ({"type": "runbook"}, "docs/")
 
 
-def test_yaml_cases_are_read_below_key(tmp_path: Path) -> None:
+def test_yaml_cases_are_read_below_key_cases(tmp_path: Path) -> None:
     (case,) = write_and_read_cases(
         tmp_path, "cases.yml", "about: x\ncases:\n- {query: a, expected: [x.md, y.md]}\n"
     )
@@ -83,7 +83,7 @@ def test_cases_without_id_get_ids_with_filters(tmp_path: Path) -> None:
     ]
 
 
-def test_digest_depends_only_on_question_and_expected_addresses(tmp_path: Path) -> None:
+def test_case_digest_depends_only_on_search_and_expected_grades(tmp_path: Path) -> None:
     def compute_digest(text: str) -> str:
         return write_and_read_cases(tmp_path, "c.yaml", f"- {{query: a, {text}}}")[0].digest
 
@@ -249,7 +249,7 @@ def test_repeated_id_in_two_files_is_refused(tmp_path: Path) -> None:
     ]
 
 
-def test_error_message_omits_folder(tmp_path: Path) -> None:
+def test_error_for_invalid_case_omits_folder(tmp_path: Path) -> None:
     with pytest.raises(InvalidCases) as error_info:
         write_and_read_cases(tmp_path, "c.jsonl", "no\n")
     assert str(tmp_path) not in error_info.value.message
@@ -258,7 +258,7 @@ def test_error_message_omits_folder(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scale_examples(60))
 @given(data=st.binary(max_size=60) | st.text(alphabet='-{}[]:", \nquery*&!', max_size=60).map(str.encode))
 @pytest.mark.parametrize("name", ["c.yaml", "c.jsonl", "qrels"])
-def test_any_bytes_return_cases_or_error(tmp_path: Path, name: str, data: bytes) -> None:
+def test_arbitrary_bytes_return_cases_or_error(tmp_path: Path, name: str, data: bytes) -> None:
     file, queries_file = tmp_path / name, tmp_path / "queries.tsv"
     file.write_bytes(data)
     queries_file.write_bytes(data)

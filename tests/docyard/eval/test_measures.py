@@ -1,4 +1,4 @@
-"""The measures, compared with computed values, and with trec_eval on random lists."""
+"""Measures of search results, compared with their formulas, and with trec_eval on random lists."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_measures_equal_values_computed_by_formula() -> None:
     assert compute_recall(["x", "a"], grades, 2) == 0.5
 
 
-def test_empty_results_or_no_relevant_address_measure_zero() -> None:
+def test_measures_are_zero_without_results_or_relevant_addresses() -> None:
     assert set(compute_measures([], {"a": 1}).values()) == {0.0}
     assert set(compute_measures(["a"], {"a": 0}).values()) == {0.0}
 

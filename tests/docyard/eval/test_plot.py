@@ -14,9 +14,9 @@ from docyard.terminal.exits import CommandError
 from tests.docyard.eval.test_runs import make_outcome, make_run
 
 RUNS = [
-    make_run(make_outcome("a", 2, chunk=1), make_outcome("b", 1), at="2026-01-01T00:00:00Z"),
+    make_run(make_outcome("a", 2, chunk_rank=1), make_outcome("b", 1), at="2026-01-01T00:00:00Z"),
     make_run(make_outcome("a", None, ms=None), at="2026-01-02T00:00:00Z"),
-    make_run(make_outcome("a", 1, chunk=3), at="2026-01-03T00:00:00Z", commit=None),
+    make_run(make_outcome("a", 1, chunk_rank=3), at="2026-01-03T00:00:00Z", commit=None),
 ]
 
 

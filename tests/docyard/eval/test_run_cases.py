@@ -1,4 +1,4 @@
-"""Runs of cases on an index: measures by page and section, missing addresses, and refused cases."""
+"""`run_cases` on an index: measures by page and section, missing addresses, and refused cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: means, comparison of two runs, report, files, and gates."""
+"""Runs of `docyard eval`: means, comparison of two runs, report, files, and required minimums."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from docyard.eval.report import (
-    Gate,
+    RequiredMinimum,
     build_rows,
     compare_runs,
     compute_latency,
     count_cases_without_hits,
     format_measure_cells,
     format_time_cells,
-    read_gate,
+    parse_minimum,
     render_report,
     summarize_run,
 )
@@ -37,17 +37,17 @@ from tests.loops import loop_over
 PARAMETERS = Parameters(top=50, limit=None)
 
 
-def make_scored(rank: int | None) -> ListMeasures:
+def make_list_measures(rank: int | None) -> ListMeasures:
     grades = {"right.md": 1}
-    ranked = [] if rank is None else ["wrong.md"] * (rank - 1) + ["right.md"]
-    return ListMeasures(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))
+    ranking = [] if rank is None else ["wrong.md"] * (rank - 1) + ["right.md"]
+    return ListMeasures(measures=compute_measures(ranking, grades), ranks=find_ranks(ranking, grades))
 
 
 def make_outcome(
     name: str,
     rank: int | None,
     *,
-    chunk: int | None = None,
+    chunk_rank: int | None = None,
     category: str = "",
     ms: float | None = 1.0,
     digest: str = "same",
@@ -60,8 +60,8 @@ def make_outcome(
         ms=ms,
         hits=0 if rank is None else 10,
         found=() if rank is None else ("right.md#a|b",),
-        page=make_scored(rank),
-        chunk=None if chunk is None else make_scored(chunk),
+        page=make_list_measures(rank),
+        chunk=None if chunk_rank is None else make_list_measures(chunk_rank),
     )
 
 
@@ -83,7 +83,7 @@ def make_run(
 
 def test_means_are_computed_by_level_and_category() -> None:
     cases = [
-        make_outcome("a", 1, category="x", chunk=2),
+        make_outcome("a", 1, category="x", chunk_rank=2),
         make_outcome("b", 2, category="y"),
         make_outcome("c", None),
     ]
@@ -112,7 +112,7 @@ def test_latency_uses_nearest_rank_and_skips_refused_cases() -> None:
     assert compute_latency([make_outcome("x", None, ms=None)]) is None
 
 
-def test_summary_is_json_data() -> None:
+def test_run_summary_can_be_encoded_as_json() -> None:
     summary = json.loads(
         json.dumps(summarize_run(make_run(make_outcome("a", 1, category="x"), make_outcome("b", None))))
     )
@@ -181,19 +181,19 @@ def test_first_report_has_no_difference() -> None:
     assert "- commit: `none yet`" in text
 
 
-def test_every_row_has_as_many_cells_as_headings() -> None:
+def test_each_report_row_has_one_cell_per_heading() -> None:
     from docyard.eval.report import HEADINGS
 
     difference = compare_runs(
-        make_run(make_outcome("a", 2, chunk=1)), make_run(make_outcome("a", 1, chunk=3))
+        make_run(make_outcome("a", 2, chunk_rank=1)), make_run(make_outcome("a", 1, chunk_rank=3))
     )
-    lines = format_measure_cells(make_run(make_outcome("a", 1, chunk=3)), difference)
+    lines = format_measure_cells(make_run(make_outcome("a", 1, chunk_rank=3)), difference)
     assert {len(line) for line in lines} == {len(HEADINGS)}
     assert format_time_cells(make_run(make_outcome("a", 1, ms=None))) == [["cases without hits", "0"]]
 
 
 def test_saved_run_is_read_unchanged(tmp_path: Path) -> None:
-    run = make_run(make_outcome("a", 1, chunk=2, category="x"), make_outcome("é", None, ms=None))
+    run = make_run(make_outcome("a", 1, chunk_rank=2, category="x"), make_outcome("é", None, ms=None))
     file = save_run(tmp_path / "new" / "runs", run)
     assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
     assert read_run(file) == run
@@ -231,31 +231,34 @@ def test_file_that_is_not_a_run_raises_error(tmp_path: Path, text: str) -> None:
 
 
 @loop_over(
-    ("text", "gate"),
+    ("text", "minimum"),
     [
-        ("ndcg@10=.45", Gate("page", "ndcg@10", 0.45)),
-        (" chunk.MRR=1 ", Gate("chunk", "mrr", 1)),
-        ("page.recall@50=0", Gate("page", "recall@50", 0)),
+        ("ndcg@10=.45", RequiredMinimum("page", "ndcg@10", 0.45)),
+        (" chunk.MRR=1 ", RequiredMinimum("chunk", "mrr", 1)),
+        ("page.recall@50=0", RequiredMinimum("page", "recall@50", 0)),
     ],
 )
-def test_valid_gate_is_parsed(text: str, gate: Gate) -> None:
-    assert read_gate(text) == gate
+def test_valid_minimum_is_parsed(text: str, minimum: RequiredMinimum) -> None:
+    assert parse_minimum(text) == minimum
 
 
 @loop_over(
     "text",
     ["", "ndcg@10", "ndcg@10=", "ndcg@10=x", "ndcg@10=1.5", "mrr=-1", "mrr=nan", "map=.5", "line.mrr=.5"],
 )
-def test_invalid_gate_is_refused(text: str) -> None:
+def test_invalid_minimum_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^\w"):
-        read_gate(text)
+        parse_minimum(text)
 
 
-def test_gate_reports_missed_minimum() -> None:
+def test_missed_minimum_is_described() -> None:
     run = make_run(make_outcome("a", 2))
-    assert Gate("page", "mrr", 0.5).describe_miss(run) is None
-    assert Gate("page", "mrr", 0.51).describe_miss(run) == "mrr by page must be at least 0.51 (got 0.5000)"
+    assert RequiredMinimum("page", "mrr", 0.5).describe_miss(run) is None
     assert (
-        Gate("chunk", "mrr", 0).describe_miss(run)
+        RequiredMinimum("page", "mrr", 0.51).describe_miss(run)
+        == "mrr by page must be at least 0.51 (got 0.5000)"
+    )
+    assert (
+        RequiredMinimum("chunk", "mrr", 0).describe_miss(run)
         == "mrr by chunk was not measured: no case expects a section"
     )

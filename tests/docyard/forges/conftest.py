@@ -1,4 +1,4 @@
-"""Fixtures: a started forge of each kind over its own bare repository, and its adapter."""
+"""Fixtures: for each kind of forge, a local forge with a bare repository, and its adapter."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SHORT_LIMITS = LONG_LIMITS._replace(connect_s=1, read_s=0.2, total_s=0.5)
 
 
 @dataclass
-class ForgeSetup:
-    """A forge, its bare repository, and its adapter."""
+class AdapterSetup:
+    """A local forge, its bare repository, and its adapter `forge`."""
 
     local: LocalForge
     bare: repositories.Repo
     forge: Forge
-    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    branch_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def create_adapter(self, token: str = PASSWORD, limits: TransportLimits = LONG_LIMITS) -> Forge:
         """Create another adapter for the same repository."""
@@ -48,12 +48,12 @@ class ForgeSetup:
 
     def create_branch(self, text: str = "New text.\n", file: str = "README.md") -> str:
         """Create a branch with one commit, and return its name."""
-        name = f"docyard/k7m2q9x{next(self.numbers)}-words"
+        name = f"docyard/k7m2q9x{next(self.branch_numbers)}-words"
         self.commit(name, text, file, parent="main")
         return name
 
     def commit(self, branch: str, text: str, file: str = "README.md", parent: str | None = None) -> str:
-        """Commit a new text of a file in the root folder to a branch, and return the commit."""
+        """Write a file in the root folder of a branch, and return the id of the new commit."""
         repo = pygit2.Repository(str(self.bare.path))
         parent_commit = repo.branches.local[parent or branch].peel(pygit2.Commit)
         tree = repo.TreeBuilder(parent_commit.tree)
@@ -64,7 +64,7 @@ class ForgeSetup:
         return str(commit)
 
     def open_pull_request(self, branch: str | None = None) -> PullRequest:
-        """Open a pull request, by default of a new branch."""
+        """Open a pull request for a branch, by default a new one."""
         branch = branch or self.create_branch()
         return self.forge.open(NewPullRequest("Rewrite the text", "Because.\n\n- [x] done", branch, "main"))
 
@@ -72,18 +72,18 @@ class ForgeSetup:
 @pytest.fixture(scope="module", params=KINDS)
 def shared_forge_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForgeSetup]:
+) -> Iterator[AdapterSetup]:
     bare = repositories.create_bare_repository(tmp_path_factory.mktemp(request.param) / "docs.git")
     with start_local_forge(request.param, bare.path) as local:
-        forge_setup = ForgeSetup(local, bare, None)  # type: ignore[arg-type]
+        forge_setup = AdapterSetup(local, bare, None)  # type: ignore[arg-type]
         forge_setup.forge = forge_setup.create_adapter()
         yield forge_setup
         forge_setup.forge.close_connections()
 
 
 @pytest.fixture
-def forge_setup(shared_forge_setup: ForgeSetup) -> ForgeSetup:
-    """Return the forge after removing the pull requests and recorded requests of earlier tests."""
+def forge_setup(shared_forge_setup: AdapterSetup) -> AdapterSetup:
+    """Return the setup after removing the pull requests and recorded requests of earlier tests."""
     local = shared_forge_setup.local
     local.state.pull_requests.clear()
     local.faults.clear()

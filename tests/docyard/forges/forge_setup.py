@@ -1,4 +1,4 @@
-"""A workspace whose remote is on a started forge, so that its proposals have pull requests."""
+"""A workspace whose remote is on a running local forge, so that its proposals can have pull requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAGE_COUNT = 40
 
 
 class ForgeSetup(ProposalSetup):
-    """A setup with a bare repository, `remote`, on a forge. Each proposal changes a separate page."""
+    """A proposal setup whose remote is on a local forge; each proposal changes another page."""
 
     def __init__(self, path: Path, local: LocalForge, remote: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
@@ -52,7 +52,7 @@ class ForgeSetup(ProposalSetup):
         return self._forge
 
     def create_pull_request(self) -> tuple[Proposal, int]:
-        """Create a submitted proposal on its own page; return it with the number of its pull request."""
+        """Submit a proposal for a new page and open its pull request; return the proposal and the number."""
         proposal = self.submit_proposal("More.", self.choose_page())
         self.push(proposal)
         request = self.forge.open(
@@ -65,11 +65,11 @@ class ForgeSetup(ProposalSetup):
         return open_pull_request(self.workspace, proposal, self.forge, Access())
 
     def choose_page(self) -> str:
-        """Return a page that no proposal changes yet."""
+        """Return the path of the next page that no proposal changes yet."""
         return f"page-{next(self._numbers)}.md"
 
     def find_page(self, proposal: Proposal) -> str:
-        """Return the page that an open proposal changes."""
+        """Return the path of the page that an open proposal changes."""
         return self.workspace.proposal_reviews().changes(self.reload(proposal)).documents[0].path
 
     def push(self, proposal: Proposal) -> None:
@@ -82,7 +82,7 @@ class ForgeSetup(ProposalSetup):
         return self.proposal_actions.find(proposal.id)
 
     def check_pull_request(self, proposal: Proposal, *, was_pushed: bool = False) -> PullRequestOutcome:
-        """Check one proposal's pull request."""
+        """Import the changes of one proposal's pull request, and return the outcome."""
         report = self.run_round(branches=[proposal.content.branch], was_pushed=was_pushed)
         assert report.error is None, report.error
         (pull_request,) = report.pull_requests
@@ -102,7 +102,7 @@ class ForgeSetup(ProposalSetup):
 
 @contextmanager
 def open_forge_setup(kind: str, folder: Path, settings: str = "") -> Iterator[ForgeSetup]:
-    """Start a forge of a kind, and yield a setup in a folder whose remote is on that forge."""
+    """Start a local forge of a kind, and yield a setup in `folder` whose remote is on that forge."""
     remote = Repo(folder / "docs.git")
     remote.path.mkdir(parents=True)
     remote.git("init", "-q", "--bare", "-b", "main")

@@ -1,4 +1,4 @@
-"""The description of a pull request: its content, its limits, and the escaping of executed texts."""
+"""The description of a pull request: its content, its limits, and the escaping of commands for a forge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of a forge: each raises its own error, in limited time, without the token."""
+"""Failures of a forge: each raises its own error in limited time, and no error contains the token."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repositor
 from docyard.forges.open_forge import create_forge
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import TransportLimits, _describe_error
-from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, ForgeSetup
+from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, AdapterSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from workspace.git.remotes.url import parse_remote_url
 
-NEW = NewPullRequest("Rewrite", "Because.", "docyard/k7m2q9xa-words", "main")
+NEW_PULL_REQUEST = NewPullRequest("Rewrite", "Because.", "docyard/k7m2q9xa-words", "main")
 RETRY_LATER = {"retry-after": "3600"}
 NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
 
@@ -50,7 +50,7 @@ NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
         (503, ForgeFailed),
     ],
 )
-def test_each_status_raises_its_error(forge_setup: ForgeSetup, status: int, kind: type[ForgeError]) -> None:
+def test_each_status_raises_its_error(forge_setup: AdapterSetup, status: int, kind: type[ForgeError]) -> None:
     body = {
         "message": f"The token \x1b[1m{PASSWORD} is invalid",
         "errors": [{"field": "head", "code": "odd"}],
@@ -69,17 +69,17 @@ def test_each_status_raises_its_error(forge_setup: ForgeSetup, status: int, kind
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_temporary_failure_is_retried(forge_setup: ForgeSetup, status: int) -> None:
+def test_temporary_failure_is_retried(forge_setup: AdapterSetup, status: int) -> None:
     pull_request = forge_setup.open_pull_request()
     forge_setup.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
     assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
 
 @pytest.mark.parametrize("status", [429, 502, 503])
-def test_post_is_not_retried(forge_setup: ForgeSetup, status: int) -> None:
+def test_failed_post_is_not_retried(forge_setup: AdapterSetup, status: int) -> None:
     forge_setup.local.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
-        forge_setup.forge.open(NEW)
+        forge_setup.forge.open(NEW_PULL_REQUEST)
     assert sum(item.method == "POST" for item in forge_setup.local.requests) == 1
 
 
@@ -89,7 +89,7 @@ def test_post_is_not_retried(forge_setup: ForgeSetup, status: int) -> None:
     ids=["429", "403-secondary", "403-primary", "429-reset"],
 )
 def test_long_rate_limit_is_reported_at_once(
-    forge_setup: ForgeSetup, status: int, headers: dict[str, str]
+    forge_setup: AdapterSetup, status: int, headers: dict[str, str]
 ) -> None:
     forge_setup.local.faults.append(Fault(status=status, headers=headers, times=1))
     with pytest.raises(ForgeLimited) as error:
@@ -101,14 +101,14 @@ def test_long_rate_limit_is_reported_at_once(
 
 
 @pytest.mark.parametrize("text", ["soon", "Thu, 01 Jan 2099 00:00:00 GMT", "-5", "9" * 40])
-def test_any_retry_after_value_is_accepted(forge_setup: ForgeSetup, text: str) -> None:
+def test_any_retry_after_value_is_accepted(forge_setup: AdapterSetup, text: str) -> None:
     forge_setup.local.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
     with pytest.raises(ForgeLimited):
         forge_setup.forge.get(1)
 
 
 @pytest.mark.parametrize("kind", ["incomplete", "not_json", "wrong_fields", "redirect"])
-def test_unusable_response_is_unreachable(forge_setup: ForgeSetup, kind: str) -> None:
+def test_unusable_response_raises_unreachable(forge_setup: AdapterSetup, kind: str) -> None:
     forge_setup.local.faults.append(Fault(kind=kind, times=5))
     with pytest.raises(ForgeUnreachable) as error:
         forge_setup.forge.get(1)
@@ -118,10 +118,10 @@ def test_unusable_response_is_unreachable(forge_setup: ForgeSetup, kind: str) ->
     assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
 
-# These tests are slow, and all kinds use the same transport.
+# These tests are slow. All kinds of forges use the same transport, so one kind is enough.
 @pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
 @pytest.mark.parametrize("kind", ["silent", "slow", "huge"])
-def test_slow_or_large_response_is_unreachable(forge_setup: ForgeSetup, kind: str) -> None:
+def test_slow_or_large_response_raises_unreachable(forge_setup: AdapterSetup, kind: str) -> None:
     forge_setup.local.faults.append(Fault(kind=kind, times=9))
     forge = forge_setup.create_adapter(limits=SHORT_LIMITS)
     with pytest.raises(ForgeUnreachable):
@@ -131,7 +131,7 @@ def test_slow_or_large_response_is_unreachable(forge_setup: ForgeSetup, kind: st
 
 
 @pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
-def test_list_stops_at_the_page_limit(forge_setup: ForgeSetup) -> None:
+def test_list_stops_at_the_page_limit(forge_setup: AdapterSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     for number in range(5):
         forge_setup.local.state.comment(pull_request.number, "bea", f"{number}")
@@ -141,14 +141,14 @@ def test_list_stops_at_the_page_limit(forge_setup: ForgeSetup) -> None:
     forge.close_connections()
 
 
-def test_next_page_on_another_host_is_not_requested(forge_setup: ForgeSetup) -> None:
+def test_next_page_on_another_host_is_not_requested(forge_setup: AdapterSetup) -> None:
     link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
     forge_setup.local.faults.append(Fault(status=200, body=[], headers=link))
     with pytest.raises(ForgeUnreachable, match="another host, which may not receive the token"):
         forge_setup.forge.list_comments(1)
 
 
-def test_lost_response_may_have_opened_a_pull_request(forge_setup: ForgeSetup) -> None:
+def test_pull_request_opened_before_lost_response_is_found(forge_setup: AdapterSetup) -> None:
     branch = forge_setup.create_branch()
     forge_setup.local.faults.append(Fault(kind="after_request", status=500, method="POST"))
     with pytest.raises(ForgeFailed):
@@ -156,7 +156,7 @@ def test_lost_response_may_have_opened_a_pull_request(forge_setup: ForgeSetup) -
     assert forge_setup.forge.find(branch, "main") is not None
 
 
-def test_closed_port_is_unreachable() -> None:
+def test_closed_port_raises_unreachable() -> None:
     with socket.socket() as probe:
         # A socket that binds but does not listen reserves the port.
         probe.bind(("127.0.0.1", 0))
@@ -171,7 +171,7 @@ def test_slow_headers_end_at_the_total_timeout() -> None:
         _create_adapter(port, limits).get(1)
 
 
-def test_invalid_certificate_is_the_reported_reason() -> None:
+def test_invalid_certificate_is_reported_as_reason() -> None:
     error = httpx2.ConnectError("an unspecific message")
     assert _describe_error(error) == "no connection"
     error.__cause__ = OSError()
@@ -179,7 +179,7 @@ def test_invalid_certificate_is_the_reported_reason() -> None:
     assert _describe_error(error) == "its certificate is invalid"
 
 
-def test_server_without_tls_is_unreachable() -> None:
+def test_server_without_tls_raises_unreachable() -> None:
     with serve_slow_headers() as port:
         repository = resolve_forge_repository(
             parse_remote_url("https://127.0.0.1/ana/docs"),

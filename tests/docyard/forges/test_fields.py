@@ -24,7 +24,7 @@ from tests.loops import loop_over
         "https://[forge/1",
     ],
 )
-def test_unsafe_link_is_empty(url: str) -> None:
+def test_unsafe_url_is_replaced_by_empty_text(url: str) -> None:
     assert Fields("GitHub", {"html_url": url}).url("html_url") == ""
 
 

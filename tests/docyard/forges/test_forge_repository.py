@@ -1,4 +1,4 @@
-"""The forge of a remote, and the host that receives its token; documents affect neither."""
+"""The URL of a forge's API is derived from the remote; no document decides which host gets the token."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_invalid_token_is_refused(token: str) -> None:
         ),
     ],
 )
-def test_environment_url_overrides_the_forge(
+def test_environment_url_overrides_api_url_of_remote(
     url: str, remote: str, api: str, segments: tuple[str, ...]
 ) -> None:
     repository = resolve_forge_repository(parse_remote_url(remote), "gitea", make_access(url, "tok-1"))
@@ -122,7 +122,7 @@ def test_unsafe_environment_url_is_refused(url: str) -> None:
         )
 
 
-def test_settings_contain_only_the_kind() -> None:
+def test_forge_settings_contain_only_the_kind() -> None:
     assert WorkspaceConfig.read(b"").forge is None
     empty_settings = WorkspaceConfig.read(b"[forge]\n").forge
     assert empty_settings is not None
@@ -143,6 +143,6 @@ def test_settings_contain_only_the_kind() -> None:
         ("other = 1", "no setting 'forge.other'"),
     ],
 )
-def test_settings_with_a_token_or_url_are_refused(line: str, message: str) -> None:
+def test_forge_settings_with_token_or_url_are_refused(line: str, message: str) -> None:
     with pytest.raises(InvalidConfig, match=message):
         WorkspaceConfig.read(f"[forge]\n{line}\n".encode())

@@ -32,7 +32,7 @@ from workspace.proposals.events import (
     Commented,
     IdentitySource,
     ReviewDecision,
-    Unreadable,
+    UnreadableEvent,
     decode_event,
     encode_event,
 )
@@ -70,7 +70,7 @@ def test_server_imports_after_fetch_and_reports_failure(setup: ForgeSetup) -> No
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
 
 
-def test_unchanged_pull_request_costs_one_call(setup: ForgeSetup) -> None:
+def test_round_with_unchanged_pull_request_needs_one_call(setup: ForgeSetup) -> None:
     proposal, _ = setup.create_pull_request()
     draft = setup.open()
     setup.run_round()
@@ -95,12 +95,12 @@ def test_many_pull_requests_are_listed_by_one_call(
     unopened = setup.submit_proposal("More.", setup.choose_page())
     setup.run_round()
 
-    def calls() -> list[str]:
+    def list_calls() -> list[str]:
         return [
             request.query.get("head", request.path.partition("/docs/")[2]) for request in setup.local.requests
         ]
 
-    def outcome(proposal: Proposal) -> PullRequestOutcome:
+    def run_round_for(proposal: Proposal) -> PullRequestOutcome:
         return next(
             pull_request
             for pull_request in setup.run_round().pull_requests
@@ -108,23 +108,23 @@ def test_many_pull_requests_are_listed_by_one_call(
         )
 
     setup.local.requests.clear()
-    assert outcome(first).wrote_events is False
-    assert calls() == ["pulls"]  # also for the proposal without a pull request
+    assert run_round_for(first).wrote_events is False
+    assert list_calls() == ["pulls"]  # also for the proposal without a pull request
     setup.local.state.review(number, "ana", "approved")
     setup.local.requests.clear()
-    assert outcome(first).reviews == 1
-    assert calls() == [
+    assert run_round_for(first).reviews == 1
+    assert list_calls() == [
         "pulls",
         f"pulls/{number}",
         f"pulls/{number}/reviews",
         f"issues/{number}/comments",
     ]
     setup.forge.close(second_number)
-    assert outcome(second).done == ("closed",)
+    assert run_round_for(second).done == ("closed",)
     setup.forge.update(second_number, state="open")
-    assert outcome(second).done == ("reopened",)
+    assert run_round_for(second).done == ("reopened",)
     setup.forge.close(second_number)
-    assert outcome(second).done == ("closed",)
+    assert run_round_for(second).done == ("closed",)
     assert setup.reload(unopened).is_open
 
 
@@ -294,7 +294,7 @@ def test_update_of_closed_pull_request_leaves_proposal_open(setup: ForgeSetup) -
     assert setup.reload(proposal).state is ProposalState.OPEN
 
 
-def test_token_that_cannot_close_adds_no_comments(setup: ForgeSetup) -> None:
+def test_token_that_cannot_close_pull_request_adds_no_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.proposal_actions.close(proposal.id, ADA, "Not now.")
     setup.local.faults.append(Fault(status=403, method="PATCH", times=2))
@@ -341,7 +341,7 @@ def test_client_named_like_a_forge_is_not_trusted(setup: ForgeSetup) -> None:
     assert relay.find_pull_request_url(setup.proposal_actions.list_events(proposal)) is None
 
 
-def test_link_is_read_from_field_or_old_comment(setup: ForgeSetup) -> None:
+def test_pull_request_url_is_read_from_event_field_or_old_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     request = setup.forge.get(number)
     setup.proposal_actions.relay(proposal.id, [relay.build_opened_event("github", request, proposal)])
@@ -355,7 +355,7 @@ def test_link_is_read_from_field_or_old_comment(setup: ForgeSetup) -> None:
     assert relay.find_pull_request_url([opened_event._replace(body=reworded_body)]) == link
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
         assert relay.find_pull_request_url([opened_event._replace(body=replace(old_body, text=text))]) is None
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         encode_event(
             proposal.id,
             replace(old_body, pull_request="javascript:0"),
@@ -367,7 +367,7 @@ def test_link_is_read_from_field_or_old_comment(setup: ForgeSetup) -> None:
         assert relay.find_pull_request_url([decode_event(proposal.id, file, data)]) == link
 
 
-def test_caller_cannot_use_the_key_of_a_forge_comment(setup: ForgeSetup) -> None:
+def test_caller_cannot_use_idempotency_key_of_forge_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
     (events,) = relay.comments_to_events("github", setup.forge.list_comments(number), proposal)
@@ -386,7 +386,7 @@ def test_review_without_commit_applies_to_last_submission(setup: ForgeSetup) -> 
     for time, commit in ((between, proposal.tip), (after, resubmitted_proposal.tip)):
         review = ForgeReview("1", "ana", "approved", "", None, time, "")
         (outcome,) = relay.reviews_to_events("gitlab", [review], request, resubmitted_proposal, events)
-        assert outcome.words.commit == commit  # type: ignore[union-attr]
+        assert outcome.body.commit == commit  # type: ignore[union-attr]
 
 
 def test_closed_proposal_closes_pull_request_with_one_comment(setup: ForgeSetup) -> None:
@@ -395,7 +395,7 @@ def test_closed_proposal_closes_pull_request_with_one_comment(setup: ForgeSetup)
     assert setup.check_pull_request(proposal).done == ("closed_there",)
     pull_request = setup.local.state.find_pull_request(number)
     assert pull_request.state == "closed"
-    assert "Closed where it was proposed." in pull_request.comments[-1].text
+    assert "The proposal was closed in Docyard." in pull_request.comments[-1].text
     assert setup.check_pull_request(proposal).comments == 0
     assert setup.reload(proposal).content.threads == ()
 
@@ -406,7 +406,7 @@ def test_merged_proposal_closes_pull_request_after_push(setup: ForgeSetup) -> No
     merged = setup.proposal_actions.merge(proposal.id, setup.person("cleo"))
     assert setup.check_pull_request(proposal).done == ()
     assert setup.local.state.find_pull_request(number).state == "open"
-    # A forge that does not detect the pushed merge: its pull request is closed later.
+    # This forge does not detect the pushed merge, so docyard closes the pull request later.
     pull_request = setup.local.state.pull_requests[number - 1]
     target, pull_request.target = pull_request.target, "elsewhere"
     setup.repo.git("push", "-q", "origin", "main")
@@ -418,7 +418,7 @@ def test_merged_proposal_closes_pull_request_after_push(setup: ForgeSetup) -> No
         assert setup.check_pull_request(proposal).done == ("closed_there",)
     finally:
         del state._contains
-    assert f"Merged here as {merged.commit}." in pull_request.comments[-1].text
+    assert f"Docyard merged the proposal as {merged.commit}." in pull_request.comments[-1].text
 
 
 def test_conflict_on_forge_is_reported(setup: ForgeSetup) -> None:
@@ -435,7 +435,7 @@ def test_conflict_on_forge_is_reported(setup: ForgeSetup) -> None:
     ]
 
 
-def test_number_selects_its_proposal_and_issue_selects_none(setup: ForgeSetup) -> None:
+def test_round_for_numbers_checks_only_their_proposals(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     report = setup.run_round(numbers=[number, 999_999])
     assert [pull_request.proposal for pull_request in report.pull_requests] == [proposal.id]
@@ -458,26 +458,26 @@ class ForgeFailure(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "failure",
     [
         ForgeFailure(429, {"retry-after": "90"}, "FORGE_LIMITED"),
         ForgeFailure(401, {}, "FORGE_DENIED"),
         ForgeFailure(500, {}, "FORGE_FAILED"),
     ],
-    ids=lambda fault: str(fault.status),
+    ids=lambda failure: str(failure.status),
 )
-def test_forge_failure_is_reported_and_changes_nothing(setup: ForgeSetup, fault: ForgeFailure) -> None:
+def test_forge_failure_is_reported_and_changes_nothing(setup: ForgeSetup, failure: ForgeFailure) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.review(number, "ana", "approved")
-    forge_fault = Fault(status=fault.status, headers=fault.headers, times=3, path="reviews")
+    forge_fault = Fault(status=failure.status, headers=failure.headers, times=3, path="reviews")
     setup.local.faults.append(forge_fault)
     report = setup.run_round(branches=[proposal.content.branch])
     assert report.error is not None
-    assert report.error.code == fault.code
+    assert report.error.code == failure.code
     assert setup.reload(proposal).content.reviews == ()
     data = round_to_data(report)
     assert data is not None
-    assert data["error"]["code"] == fault.code  # type: ignore[index]
+    assert data["error"]["code"] == failure.code  # type: ignore[index]
     assert "was not checked completely" in format_round(report)[0]
     setup.local.faults.clear()
     assert setup.check_pull_request(proposal).reviews == 1

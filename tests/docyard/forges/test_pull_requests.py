@@ -1,4 +1,4 @@
-"""Submission of a proposal opens one pull request, by command, tool or page."""
+"""The submission of a proposal opens or updates its pull request, by command or by tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from docyard.forges.pull_request_report import build_announcer
 from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
-from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, ForgeSetup
+from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, AdapterSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
@@ -39,7 +39,7 @@ ON_GITHUB_AND_SLOW_KINDS = pytest.mark.parametrize("shared_forge_setup", GITHUB_
 
 
 @pytest.fixture(scope="module")
-def shared_clone(shared_forge_setup: ForgeSetup, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+def shared_clone(shared_forge_setup: AdapterSetup, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """Return a clone whose remote URL is that of the forge; `insteadOf` maps it to the bare repository."""
     path = tmp_path_factory.mktemp("clone") / "docs"
     shared_forge_setup.bare.git("clone", "-q", ".", str(path))
@@ -55,7 +55,7 @@ def shared_clone(shared_forge_setup: ForgeSetup, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def clone(forge_setup: ForgeSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
+def clone(forge_setup: AdapterSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
     monkeypatch.setenv("DOCYARD_FORGE_URL", forge_setup.local.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
@@ -85,17 +85,17 @@ def create_proposal(clone: Clone, workspace: Workspace, title: str = "Rewrite th
     return workspace.proposal_actions().submit(proposal.id, ACTOR).proposal
 
 
-def submit(forge_setup: ForgeSetup, workspace: Workspace, proposal: Proposal) -> OpenedPullRequest:
+def submit_to_forge(forge_setup: AdapterSetup, workspace: Workspace, proposal: Proposal) -> OpenedPullRequest:
     return open_pull_request(workspace, proposal, forge_setup.forge, Access())
 
 
 @ON_GITHUB
 def test_submission_pushes_branch_and_opens_pull_request(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     remote_main = forge_setup.bare.git("rev-parse", "main")
-    result = submit(forge_setup, workspace, proposal)
+    result = submit_to_forge(forge_setup, workspace, proposal)
     pull_request = result.pull_request
     assert result.is_new
     assert result.send_error is None
@@ -116,18 +116,18 @@ def test_submission_pushes_branch_and_opens_pull_request(
 
 @ON_GITHUB_AND_SLOW_KINDS
 def test_second_submission_updates_only_changed_fields(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    number = submit(forge_setup, workspace, proposal).pull_request.number
+    number = submit_to_forge(forge_setup, workspace, proposal).pull_request.number
     forge_setup.local.requests.clear()
-    second_result = submit(forge_setup, workspace, proposal)
+    second_result = submit_to_forge(forge_setup, workspace, proposal)
     assert (second_result.is_new, second_result.pull_request.number) == (False, number)
     assert {request.method for request in forge_setup.local.requests} == {"GET"}
     workspace.proposal_actions().edit(
         proposal.id, ACTOR, title="Rewrite the whole text", description="Shorter."
     )
-    renamed_request = submit(
+    renamed_request = submit_to_forge(
         forge_setup, workspace, workspace.proposal_actions().find(proposal.id)
     ).pull_request
     assert (renamed_request.number, renamed_request.title) == (number, "Rewrite the whole text")
@@ -136,28 +136,28 @@ def test_second_submission_updates_only_changed_fields(
 
 
 @ON_GITHUB
-def test_slower_call_does_not_restore_older_text(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+def test_submission_of_older_state_does_not_overwrite_newer_text(
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     """Submit an older state of a proposal after another caller submitted a newer one."""
     older_proposal = create_proposal(clone, workspace)
     workspace.proposal_actions().edit(
         older_proposal.id, ACTOR, title="Rewrite the whole text", description="Shorter."
     )
-    submit(forge_setup, workspace, workspace.proposal_actions().find(older_proposal.id))
-    older_result = submit(forge_setup, workspace, older_proposal).pull_request
+    submit_to_forge(forge_setup, workspace, workspace.proposal_actions().find(older_proposal.id))
+    older_result = submit_to_forge(forge_setup, workspace, older_proposal).pull_request
     for item in (older_result, forge_setup.forge.get(older_result.number)):
         assert (item.title, item.body.partition("\n")[0]) == ("Rewrite the whole text", "Shorter.")
 
 
 @ON_GITHUB_AND_SLOW_KINDS
 def test_submission_reopens_closed_pull_request(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    number = submit(forge_setup, workspace, proposal).pull_request.number
+    number = submit_to_forge(forge_setup, workspace, proposal).pull_request.number
     forge_setup.forge.close(number)
-    second_result = submit(forge_setup, workspace, proposal)
+    second_result = submit_to_forge(forge_setup, workspace, proposal)
     assert (second_result.pull_request.number, second_result.pull_request.state, second_result.is_new) == (
         number,
         "open",
@@ -168,20 +168,20 @@ def test_submission_reopens_closed_pull_request(
 @ON_GITHUB
 @pytest.mark.slow
 def test_submission_restores_branch_deleted_on_forge(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    submit(forge_setup, workspace, proposal)
+    submit_to_forge(forge_setup, workspace, proposal)
     forge_setup.local.state.delete_branch(proposal.content.branch)
-    assert submit(forge_setup, workspace, proposal).pull_request.head_sha == proposal.tip
+    assert submit_to_forge(forge_setup, workspace, proposal).pull_request.head_sha == proposal.tip
 
 
 @ON_GITHUB
 @pytest.mark.slow
 def test_remote_discussion_is_merged_before_push(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, tmp_path: Path
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, tmp_path: Path
 ) -> None:
-    submit(forge_setup, workspace, create_proposal(clone, workspace))
+    submit_to_forge(forge_setup, workspace, create_proposal(clone, workspace))
     forge_setup.bare.git("clone", "-q", ".", str(tmp_path / "other"))
     other = Clone(tmp_path / "other")
     other.git("config", "user.name", "Bea")
@@ -190,7 +190,7 @@ def test_remote_discussion_is_merged_before_push(
     Workspace.open(other.path, durable=False).proposal_actions().open("Rewrite another page", "", ACTOR)
     other.git("push", "-q", "origin", "docyard/discussion")
     remote_commit = forge_setup.bare.git("rev-parse", "docyard/discussion").strip()
-    result = submit(forge_setup, workspace, create_proposal(clone, workspace, "Rewrite more"))
+    result = submit_to_forge(forge_setup, workspace, create_proposal(clone, workspace, "Rewrite more"))
     assert result.send_error is None
     assert forge_setup.bare.git("rev-parse", "docyard/discussion") == clone.git(
         "rev-parse", "docyard/discussion"
@@ -200,12 +200,12 @@ def test_remote_discussion_is_merged_before_push(
 
 @ON_GITHUB
 def test_remote_commits_of_others_are_not_overwritten(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    submit(forge_setup, workspace, proposal)
+    submit_to_forge(forge_setup, workspace, proposal)
     other_commit = forge_setup.commit(proposal.content.branch, "# Another\n", "other.md")
-    assert submit(forge_setup, workspace, proposal).pull_request.head_sha == other_commit
+    assert submit_to_forge(forge_setup, workspace, proposal).pull_request.head_sha == other_commit
     clone.git("switch", "-q", proposal.content.branch)
     clone.commit({"own.md": "# Text\n"})
     clone.git("switch", "-q", "main")
@@ -220,13 +220,13 @@ def test_remote_commits_of_others_are_not_overwritten(
 
 @ON_GITHUB
 def test_missing_link_is_added_by_next_submission(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     push_proposal(workspace, Access(), proposal.content.branch)
     pull_request = forge_setup.open_pull_request(proposal.content.branch)
     for _ in range(2):
-        result = submit(forge_setup, workspace, proposal)
+        result = submit_to_forge(forge_setup, workspace, proposal)
         assert (result.is_new, result.send_error) == (False, None)
     (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
     assert thread.comment.text == f"Opened as pull request [{pull_request.number}]({pull_request.url})."
@@ -237,11 +237,11 @@ def test_missing_link_is_added_by_next_submission(
 
 @ON_GITHUB
 def test_concurrent_submissions_open_one_pull_request(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     with ThreadPoolExecutor(2) as pool:
-        result = list(pool.map(lambda _: submit(forge_setup, workspace, proposal), range(2)))
+        result = list(pool.map(lambda _: submit_to_forge(forge_setup, workspace, proposal), range(2)))
     assert {item.pull_request.number for item in result} == {1}
     assert sorted(item.is_new for item in result) == [False, True]
 
@@ -249,33 +249,33 @@ def test_concurrent_submissions_open_one_pull_request(
 @ON_GITHUB
 @pytest.mark.parametrize("kind", ["after_request", pytest.param("incomplete", marks=pytest.mark.slow)])
 def test_lost_response_opens_no_second_pull_request(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, kind: str
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, kind: str
 ) -> None:
     proposal = create_proposal(clone, workspace)
     forge_setup.local.faults.append(Fault(kind=kind, status=409, method="POST"))
-    if kind == "incomplete":  # the forge opened none and reports an error; the next submission opens one
+    if kind == "incomplete":  # the forge opened no pull request, so the next submission opens one
         announcement = build_announcer(workspace, lambda: make_access(forge_setup), Access)(proposal)
         assert announcement is not None
         assert announcement.error is not None
-    assert submit(forge_setup, workspace, proposal).pull_request.number == 1
+    assert submit_to_forge(forge_setup, workspace, proposal).pull_request.number == 1
     assert len(forge_setup.local.state.pull_requests) == 1
 
 
 @ON_GITHUB
-def test_read_only_token_is_denied(forge_setup: ForgeSetup, clone: Clone, workspace: Workspace) -> None:
+def test_read_only_token_is_denied(forge_setup: AdapterSetup, clone: Clone, workspace: Workspace) -> None:
     reader = forge_setup.create_adapter(forge_setup.local.read_only_token)
     with pytest.raises(ForgeDenied):
         open_pull_request(workspace, create_proposal(clone, workspace), reader, Access())
     reader.close_connections()
 
 
-def make_access(forge_setup: ForgeSetup, token: str | None = PASSWORD) -> ForgeAccess:
+def make_access(forge_setup: AdapterSetup, token: str | None = PASSWORD) -> ForgeAccess:
     return ForgeAccess(forge_setup.local.url, token)
 
 
 @ON_GITHUB_AND_SLOW_KINDS
 def test_command_opens_and_prints_pull_request(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, capsys: Capture
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path)]) == 0
@@ -286,8 +286,8 @@ def test_command_opens_and_prints_pull_request(
 
 
 @ON_GITHUB
-def test_command_with_no_forge_opens_none(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, capsys: Capture
+def test_command_with_no_forge_option_opens_no_pull_request(
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--no-forge", "--json"]) == 0
@@ -310,7 +310,7 @@ def test_command_with_no_forge_opens_none(
     ids=["401", "403", "404", "422", "429", "500", "not_json"],
 )
 def test_forge_failure_leaves_proposal_submitted(
-    forge_setup: ForgeSetup,
+    forge_setup: AdapterSetup,
     clone: Clone,
     submitted_proposal: Proposal,
     capsys: Capture,
@@ -328,7 +328,7 @@ def test_forge_failure_leaves_proposal_submitted(
 
 @ON_GITHUB
 def test_tool_opens_pull_request_or_reports_failure(
-    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
 ) -> None:
     workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup), Access)
     dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)

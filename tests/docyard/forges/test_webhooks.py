@@ -1,4 +1,4 @@
-"""Webhooks: their signatures, their responses, and the exchanges that they share."""
+"""Webhooks of forges: their signatures, their responses, and the exchanges with a remote that they start."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from workspace.workspace import Workspace
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "hook-51c0ffee"
 NOW = 1_760_000_000.0
-TIMEOUT_S = 60.0  # seconds, on a busy machine too
+TIMEOUT_S = 60.0  # long enough for a busy machine
 REPOSITORIES = {"github": "ana/docs", "gitea": "ana/docs", "gitlab": "ana/teams/docs"}
 
 Headers = dict[str, str]
@@ -58,8 +58,10 @@ def compute_digest(body: bytes, secret: str = SECRET) -> str:
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def sign(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECRET) -> Headers:
-    """Return the headers of a forge's webhook."""
+def build_signed_headers(
+    kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECRET
+) -> Headers:
+    """Return the headers of a webhook, as a forge of this kind sends them."""
     match kind:
         case "github":
             return {
@@ -77,8 +79,8 @@ def sign(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECR
             return {"X-Gitlab-Event": event, "Idempotency-Key": id, "X-Gitlab-Token": secret}
 
 
-def sign_standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Headers:
-    """Return the headers of GitLab's signing token (Standard Webhooks)."""
+def build_standard_webhook_headers(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Headers:
+    """Return the headers that GitLab sends if it has a signing token (Standard Webhooks)."""
     signed_text = f"{id}.{int(time)}.".encode() + body
     signature = base64.b64encode(hmac.new(key, signed_text, hashlib.sha256).digest()).decode()
     return {
@@ -107,7 +109,7 @@ def get_event_name(kind: str, name: str) -> str:
 
 
 class StubExchanges(ExchangeQueue):
-    """Exchanges that wait until the test sets `release`."""
+    """A queue whose exchanges wait until `release` is set, and then return `result`."""
 
     def __init__(self, result: ExchangeResult) -> None:
         workspace: Workspace | None = None
@@ -145,8 +147,8 @@ def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield setup
 
 
-class Hooks:
-    """A client of a workspace's webhooks."""
+class WebhookClient:
+    """A client that sends webhooks to the routes of a workspace."""
 
     def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = setup.local.kind
@@ -160,7 +162,7 @@ class Hooks:
 
     def send_event(self, name: str, body: bytes, id: str = "d-1") -> Any:
         """Send a signed event as the forge does."""
-        return self.post(body, sign(self.kind, body, get_event_name(self.kind, name), id))
+        return self.post(body, build_signed_headers(self.kind, body, get_event_name(self.kind, name), id))
 
 
 @pytest.fixture
@@ -169,31 +171,35 @@ def stub_exchanges() -> StubExchanges:
 
 
 @pytest.fixture
-def hooks(setup: ForgeSetup, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
-    new_hooks = Hooks(setup, stub_exchanges)
+def hooks(setup: ForgeSetup, stub_exchanges: StubExchanges) -> Iterator[WebhookClient]:
+    new_hooks = WebhookClient(setup, stub_exchanges)
     with new_hooks.client:
         yield new_hooks
 
 
-def test_push_is_fetched_and_pull_request_is_checked(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+def test_push_is_fetched_and_pull_request_is_checked(
+    hooks: WebhookClient, stub_exchanges: StubExchanges
+) -> None:
     response = hooks.send_event("push", build_payload(hooks.kind))
     assert (response.status_code, response.json()) == (200, {"commit": "c" * 40, "followed": None})
     assert hooks.send_event("pull_request", build_payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
     assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
 
-@pytest.mark.parametrize("defect", ["none", "other", "body", "sha1"])
-def test_invalid_signature_is_refused(hooks: Hooks, stub_exchanges: StubExchanges, defect: str) -> None:
+@pytest.mark.parametrize("defect", ["no signature", "other secret", "other body", "sha1"])
+def test_invalid_signature_is_refused(
+    hooks: WebhookClient, stub_exchanges: StubExchanges, defect: str
+) -> None:
     body = build_payload(hooks.kind)
-    headers = sign(hooks.kind, body, get_event_name(hooks.kind, "push"))
+    headers = build_signed_headers(hooks.kind, body, get_event_name(hooks.kind, "push"))
     match defect:
-        case "none":
+        case "no signature":
             headers = {
                 name: value for name, value in headers.items() if not name.endswith(("256", "ature", "Token"))
             }
-        case "other":
-            headers = sign(hooks.kind, body, "push", secret="another")
-        case "body" if hooks.kind != "gitlab":  # the token of GitLab does not sign the body
+        case "other secret":
+            headers = build_signed_headers(hooks.kind, body, "push", secret="another")
+        case "other body" if hooks.kind != "gitlab":  # the token of GitLab does not sign the body
             body = build_payload(hooks.kind, more=1)
         case _:
             headers = {"X-Hub-Signature": f"sha1={hmac.new(SECRET.encode(), body, 'sha1').hexdigest()}"}
@@ -202,7 +208,7 @@ def test_invalid_signature_is_refused(hooks: Hooks, stub_exchanges: StubExchange
     assert SECRET not in response.text
 
 
-def test_replayed_webhook_starts_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+def test_replayed_webhook_starts_no_exchange(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
     body = build_payload(hooks.kind)
     assert hooks.send_event("push", body).status_code == 200
     assert hooks.send_event("push", body).json() == {"message": "seen"}
@@ -211,7 +217,7 @@ def test_replayed_webhook_starts_no_exchange(hooks: Hooks, stub_exchanges: StubE
     assert len(stub_exchanges.scopes) == 1
 
 
-def test_failed_webhook_can_be_sent_again(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+def test_failed_webhook_can_be_sent_again(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
     body = build_payload(hooks.kind)
     stub_exchanges.result = ExchangeResult(build_sync_result(SyncState.DIVERGED))
     response = hooks.send_event("push", body)
@@ -228,13 +234,15 @@ def test_failed_webhook_can_be_sent_again(hooks: Hooks, stub_exchanges: StubExch
     ids=["text", "list", "empty", "deep", "long"],
 )
 def test_invalid_body_is_refused(
-    hooks: Hooks, stub_exchanges: StubExchanges, body: bytes, status: int
+    hooks: WebhookClient, stub_exchanges: StubExchanges, body: bytes, status: int
 ) -> None:
     assert hooks.send_event("push", body).status_code == status
     assert stub_exchanges.scopes == []
 
 
-def test_webhook_of_another_repository_is_refused(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+def test_webhook_of_another_repository_is_refused(
+    hooks: WebhookClient, stub_exchanges: StubExchanges
+) -> None:
     other = {"repository": {"full_name": "mallory/docs"}, "project": {"path_with_namespace": "mallory/docs"}}
     for body in (json.dumps(other).encode(), b"{}", b'{"repository": 7, "project": 7}'):
         response = hooks.send_event("push", body)
@@ -243,13 +251,17 @@ def test_webhook_of_another_repository_is_refused(hooks: Hooks, stub_exchanges: 
     assert stub_exchanges.scopes == []
 
 
-def test_other_event_is_ignored(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+def test_unsupported_event_is_ignored(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
     assert hooks.send_event("star", build_payload(hooks.kind)).status_code == 202
     assert stub_exchanges.scopes == []
 
 
-@pytest.mark.parametrize("setup", ["github", "gitea"], indirect=True)  # GitLab sends neither
-def test_ping_and_issue_comment_start_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+@pytest.mark.parametrize(
+    "setup", ["github", "gitea"], indirect=True
+)  # GitLab sends no ping and no issue_comment
+def test_ping_and_issue_comment_start_no_exchange(
+    hooks: WebhookClient, stub_exchanges: StubExchanges
+) -> None:
     assert hooks.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
     issue = build_payload(hooks.kind, issue={"number": 3})
     assert hooks.send_event("issue_comment", issue, "d-3").status_code == 202
@@ -257,20 +269,23 @@ def test_ping_and_issue_comment_start_no_exchange(hooks: Hooks, stub_exchanges: 
 
 
 def test_other_forge_or_missing_secret_returns_404(
-    setup: ForgeSetup, hooks: Hooks, stub_exchanges: StubExchanges
+    setup: ForgeSetup, hooks: WebhookClient, stub_exchanges: StubExchanges
 ) -> None:
     other = "gitlab" if hooks.kind != "gitlab" else "gitea"
     body = build_payload(other)
-    assert hooks.post(body, sign(other, body, get_event_name(other, "push")), other).status_code == 404
+    assert (
+        hooks.post(body, build_signed_headers(other, body, get_event_name(other, "push")), other).status_code
+        == 404
+    )
     assert hooks.post(body, {}, "bitbucket").status_code == 404
     assert hooks.client.get(f"/hooks/{hooks.kind}").status_code == 405
-    with (disabled_hooks := Hooks(setup, stub_exchanges, None)).client:
+    with (disabled_hooks := WebhookClient(setup, stub_exchanges, None)).client:
         assert disabled_hooks.send_event("push", build_payload(hooks.kind)).status_code == 404
     assert stub_exchanges.scopes == []
 
 
 @ON_GITHUB
-def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+def test_concurrent_webhooks_share_two_exchanges(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
     stub_exchanges.release.clear()
     with ThreadPoolExecutor(8) as pool:
         futures = [_send_in_pool(pool, hooks, 0)]
@@ -286,7 +301,7 @@ def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: S
     ]
 
 
-def _send_in_pool(pool: ThreadPoolExecutor, hooks: Hooks, number: int) -> Future[Any]:
+def _send_in_pool(pool: ThreadPoolExecutor, hooks: WebhookClient, number: int) -> Future[Any]:
     return pool.submit(
         hooks.send_event, "pull_request", build_payload(hooks.kind, f"b{number}"), f"d-{number}"
     )
@@ -302,7 +317,7 @@ def _wait_until(condition: Callable[[], object]) -> None:
 @ON_GITHUB
 def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
     stub_exchanges.release.clear()
-    slow_hooks = Hooks(setup, stub_exchanges)
+    slow_hooks = WebhookClient(setup, stub_exchanges)
     slow_hooks.webhooks._timeout_s = 0.05
     with slow_hooks.client:
         body = build_payload("github")
@@ -313,20 +328,20 @@ def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges:
 
 @pytest.mark.process
 @pytest.mark.parametrize("setup", GITHUB_AND_SLOW_KINDS, indirect=True)
-def test_response_follows_the_import(setup: ForgeSetup) -> None:
+def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.review(number, "ana", "changes_requested", "Say why.")
     rounds = ForgeRounds(setup.workspace, setup.access)
     writes: list[bool] = []
     exchanges = ExchangeQueue(setup.workspace, Access, rounds, lambda: writes.append(True))
-    with (hooks := Hooks(setup, exchanges)).client:
+    with (hooks := WebhookClient(setup, exchanges)).client:
         response = hooks.send_event(
             "pull_request", build_payload(hooks.kind, proposal.content.branch, number)
         )
         assert response.status_code == 200, response.text
         assert response.json()["followed"]["pull_requests"][0]["reviews"] == 1
         assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
-        # A failed fetch: the response requests a retry, and contains no path.
+        # After a failed fetch, the response requests a retry, and contains no path.
         setup.remote.path.rename(setup.remote.path.with_name("moved.git"))
         try:
             failed_response = hooks.send_event("push", build_payload(hooks.kind), "d-9")
@@ -344,7 +359,7 @@ def test_failed_round_returns_503(setup: ForgeSetup, stub_exchanges: StubExchang
     stub_exchanges.result = ExchangeResult(
         build_sync_result(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0))
     )
-    with (hooks := Hooks(setup, stub_exchanges)).client:
+    with (hooks := WebhookClient(setup, stub_exchanges)).client:
         response = hooks.send_event("pull_request", build_payload(hooks.kind, "b"))
     assert (response.status_code, response.headers["retry-after"]) == (503, "91")
 
@@ -352,7 +367,7 @@ def test_failed_round_returns_503(setup: ForgeSetup, stub_exchanges: StubExchang
 @ON_GITHUB
 def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
     webhooks = Webhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local.url), SECRET)
-    hooks = Hooks(setup, stub_exchanges)
+    hooks = WebhookClient(setup, stub_exchanges)
     hooks.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
     response = hooks.send_event("push", build_payload(hooks.kind))
     assert response.status_code == 503
@@ -360,27 +375,43 @@ def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchan
 
 
 BODY = b'{"a": 1}'
-KEY = bytes(range(32))
-WHSEC = "whsec_" + base64.b64encode(KEY).decode()
+SIGNING_KEY = bytes(range(32))
+GITLAB_SIGNING_SECRET = "whsec_" + base64.b64encode(SIGNING_KEY).decode()
 
 
 @loop_over(
     ("headers", "secret", "is_valid"),
     [
-        (sign_standard(BODY, KEY), WHSEC, True),
-        (sign_standard(BODY, b"plain"), "plain", True),
-        (sign_standard(BODY, KEY, NOW - 301), WHSEC, False),
-        (sign_standard(BODY, KEY, NOW + 301), WHSEC, False),
-        (sign_standard(b"other", KEY), WHSEC, False),
-        (sign_standard(BODY, KEY) | {"webhook-timestamp": "9" * 40}, WHSEC, False),
-        (sign_standard(BODY, KEY) | {"webhook-timestamp": "-1"}, WHSEC, False),
-        (sign_standard(BODY, KEY) | {"webhook-id": ""}, WHSEC, False),
-        (sign_standard(BODY, KEY), "whsec_%%%", False),
+        (build_standard_webhook_headers(BODY, SIGNING_KEY), GITLAB_SIGNING_SECRET, True),
+        (build_standard_webhook_headers(BODY, b"plain"), "plain", True),
+        (build_standard_webhook_headers(BODY, SIGNING_KEY, NOW - 301), GITLAB_SIGNING_SECRET, False),
+        (build_standard_webhook_headers(BODY, SIGNING_KEY, NOW + 301), GITLAB_SIGNING_SECRET, False),
+        (build_standard_webhook_headers(b"other", SIGNING_KEY), GITLAB_SIGNING_SECRET, False),
+        (
+            build_standard_webhook_headers(BODY, SIGNING_KEY) | {"webhook-timestamp": "9" * 40},
+            GITLAB_SIGNING_SECRET,
+            False,
+        ),
+        (
+            build_standard_webhook_headers(BODY, SIGNING_KEY) | {"webhook-timestamp": "-1"},
+            GITLAB_SIGNING_SECRET,
+            False,
+        ),
+        (
+            build_standard_webhook_headers(BODY, SIGNING_KEY) | {"webhook-id": ""},
+            GITLAB_SIGNING_SECRET,
+            False,
+        ),
+        (build_standard_webhook_headers(BODY, SIGNING_KEY), "whsec_%%%", False),
         # An existing signature must be valid, even with a valid token.
-        ({"webhook-signature": "v1,bm8=", "x-gitlab-token": WHSEC}, WHSEC, False),
-        ({"x-gitlab-token": WHSEC}, WHSEC, True),
-        ({"x-gitlab-token": "héron"}, WHSEC, False),
-        ({}, WHSEC, False),
+        (
+            {"webhook-signature": "v1,bm8=", "x-gitlab-token": GITLAB_SIGNING_SECRET},
+            GITLAB_SIGNING_SECRET,
+            False,
+        ),
+        ({"x-gitlab-token": GITLAB_SIGNING_SECRET}, GITLAB_SIGNING_SECRET, True),
+        ({"x-gitlab-token": "héron"}, GITLAB_SIGNING_SECRET, False),
+        ({}, GITLAB_SIGNING_SECRET, False),
     ],
     ids=lambda value: None,
 )

@@ -24,7 +24,7 @@ from workspace.policy.tokens import Tokens
 from workspace.workspace import Workspace
 
 PORT = 8000
-BASE = f"http://127.0.0.1:{PORT}"
+BASE_URL = f"http://127.0.0.1:{PORT}"
 REQUEST_TIMEOUT_S = 20.0  # long enough for a busy machine
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
@@ -64,7 +64,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RunningApp]]:
+def start_app(
+    repository: Repo, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., RunningApp]]:
     """Yield a function that starts an application with options. All applications stop after the module."""
     home = tmp_path_factory.mktemp("home")
     with ExitStack() as stack:
@@ -72,13 +74,11 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             environment.setenv(name, str(home))
 
-        def start_app(
-            *, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False
-        ) -> RunningApp:
+        def run(*, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False) -> RunningApp:
             workspace = Workspace.open(repository.path, read_only=read_only, durable=False)
             service = build_repository_service(workspace, TOOLSETS, read_only=read_only, syncs=False)
             stack.callback(service.close)
-            people = service.people()
+            people = service.get_tokens()
             assert people is not None
             settings = build_http_settings(
                 f"127.0.0.1:{PORT}", allow, None, no_token=no_token, read_only=read_only
@@ -90,42 +90,42 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 load=service.load,
                 warm=service.warm,
             )
-            site = Site(service.index, read_only, notify_write=service.notify_write)
+            site = Site(service.get_index, read_only, notify_write=service.notify_write)
             app = build_app(
                 AppComponents(site, people, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0)
             )
             app = _limit_duration(app)
-            first_client = stack.enter_context(TestClient(app, base_url=BASE))
+            first_client = stack.enter_context(TestClient(app, base_url=BASE_URL))
 
             def new_client() -> TestClient:
-                client = TestClient(app, base_url=BASE, follow_redirects=False)
+                client = TestClient(app, base_url=BASE_URL, follow_redirects=False)
                 client.portal = first_client.portal  # all requests run on one event loop
                 return client
 
             return RunningApp(new_client, settings.token or "", repository, people)
 
-        yield start_app
+        yield run
 
 
 @pytest.fixture(scope="module")
-def token_app(start: Callable[..., RunningApp]) -> RunningApp:
+def token_app(start_app: Callable[..., RunningApp]) -> RunningApp:
     """Return an application that requires a token."""
-    return start()
+    return start_app()
 
 
 @pytest.fixture(scope="module")
-def app_without_tokens(start: Callable[..., RunningApp]) -> RunningApp:
+def app_without_tokens(start_app: Callable[..., RunningApp]) -> RunningApp:
     """Return an application that requires no token."""
-    return start(no_token=True)
+    return start_app(no_token=True)
 
 
 @pytest.fixture(scope="module")
-def proxied_app(start: Callable[..., RunningApp]) -> RunningApp:
+def proxied_app(start_app: Callable[..., RunningApp]) -> RunningApp:
     """Return an application that also accepts the host name of a proxy."""
-    return start(allow=["docs.example.org"])
+    return start_app(allow=["docs.example.org"])
 
 
 @pytest.fixture(scope="module")
-def read_only_app(start: Callable[..., RunningApp]) -> RunningApp:
+def read_only_app(start_app: Callable[..., RunningApp]) -> RunningApp:
     """Return a read-only application."""
-    return start(read_only=True)
+    return start_app(read_only=True)

@@ -10,19 +10,19 @@ from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
 
-HTML = {"Accept": "text/html"}
+HTML_HEADERS = {"Accept": "text/html"}
 COOKIE_NAME = f"docyard_session_{PORT}"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-JSON = {"Accept": "application/json"}
+JSON_HEADERS = {"Accept": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def ana(repository: object, token_app: RunningApp) -> str:
+def ana_token(repository: object, token_app: RunningApp) -> str:
     return token_app.people.add("ana", "Ana Li", "ana@example.org")
 
 
 @pytest.fixture
-def ben(token_app: RunningApp) -> Iterator[str]:
+def ben_token(token_app: RunningApp) -> Iterator[str]:
     yield token_app.people.add("ben", "Ben Ode", "ben@example.org")
     if token_app.people.find_owner("ben"):
         token_app.people.revoke("ben")
@@ -59,7 +59,7 @@ def test_request_without_token_returns_401(token_app: RunningApp, path: str) -> 
         "Bearer é",
         "Bearer {t} x",
     ],
-    ids=["no token", "empty", "wrong", "huge", "basic", "bare", "no ASCII", "two tokens"],
+    ids=["no token", "empty", "wrong", "huge", "basic", "no scheme", "not ASCII", "two tokens"],
 )
 @loop_over("path", ["/", "/mcp"])
 def test_wrong_token_returns_401(token_app: RunningApp, authorization: str, path: str) -> None:
@@ -69,10 +69,10 @@ def test_wrong_token_returns_401(token_app: RunningApp, authorization: str, path
     assert "WWW-Authenticate" in response.headers
 
 
-def test_bearer_token_starts_no_session(token_app: RunningApp, ana: str) -> None:
+def test_bearer_token_starts_no_session(token_app: RunningApp, ana_token: str) -> None:
     program = token_app.new_client()
     csrf_tokens = set()
-    for token in (token_app.token, ana):
+    for token in (token_app.token, ana_token):
         headers = {"Authorization": f"bearer {token}"}
         response = program.get("/", headers=headers)
         assert response.status_code == 200
@@ -96,13 +96,13 @@ def test_printed_url_starts_a_session(token_app: RunningApp) -> None:
     assert "Secure" not in cookie
     assert "Domain" not in cookie
     assert token_app.token not in cookie
-    assert "Guide" in browser.get("/", headers=HTML).text
+    assert "Guide" in browser.get("/", headers=HTML_HEADERS).text
 
 
 def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:
     browser = token_app.new_client()
     for token in ("", "wrong", token_app.token[:-1]):
-        response = browser.get("/", params={"token": token}, headers=HTML)
+        response = browser.get("/", params={"token": token}, headers=HTML_HEADERS)
         assert response.status_code == 401
         assert "Sign in" in response.text
         assert not browser.cookies
@@ -114,53 +114,53 @@ def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:
 
 @pytest.mark.parametrize(("site", "name"), [("cross-site", "Ana Li"), ("none", "Ben Ode")])
 def test_cross_site_link_does_not_replace_a_session(
-    token_app: RunningApp, ana: str, ben: str, site: str, name: str
+    token_app: RunningApp, ana_token: str, ben_token: str, site: str, name: str
 ) -> None:
     link_headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
-    browser = token_app.sign_in(ana)
-    assert browser.get("/", params={"token": ben}, headers=link_headers).status_code == 303
-    assert name in browser.get("/", headers=HTML).text
+    browser = token_app.sign_in(ana_token)
+    assert browser.get("/", params={"token": ben_token}, headers=link_headers).status_code == 303
+    assert name in browser.get("/", headers=HTML_HEADERS).text
     # In a browser without a session, the same link starts a session.
     other_browser = token_app.new_client()
-    other_browser.get("/", params={"token": ben}, headers=link_headers)
-    assert "Ben Ode" in other_browser.get("/", headers=HTML).text
+    other_browser.get("/", params={"token": ben_token}, headers=link_headers)
+    assert "Ben Ode" in other_browser.get("/", headers=HTML_HEADERS).text
 
 
-def test_person_signs_in_and_out(token_app: RunningApp, ana: str) -> None:
+def test_person_signs_in_and_out(token_app: RunningApp, ana_token: str) -> None:
     browser = token_app.new_client()
-    login_page = browser.get("/doc/guide.md?ref=main", headers=HTML)
+    login_page = browser.get("/doc/guide.md?ref=main", headers=HTML_HEADERS)
     assert login_page.status_code == 401
     assert 'name="after" value="/doc/guide.md?ref=main"' in login_page.text
     failed_login = browser.post("/login", data={"token": "wrong", "after": "/search"})
     assert failed_login.status_code == 401
     assert 'name="after" value="/search"' in failed_login.text
-    response = browser.post("/login", data={"token": f" {ana}\n", "after": "/doc/guide.md?ref=main"})
+    response = browser.post("/login", data={"token": f" {ana_token}\n", "after": "/doc/guide.md?ref=main"})
     assert (response.status_code, response.headers["location"]) == (303, "/doc/guide.md?ref=main")
-    page = browser.get("/", headers=HTML).text
+    page = browser.get("/", headers=HTML_HEADERS).text
     assert "Ana Li" in page
     old_cookie_value = browser.cookies[COOKIE_NAME]
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
     assert browser.get("/").status_code == 200
     assert browser.post("/logout", data={"csrf": find_csrf_token(page)}).headers["location"] == "/login"
     assert not browser.cookies
-    assert browser.get("/", headers=HTML).status_code == 401
+    assert browser.get("/", headers=HTML_HEADERS).status_code == 401
     old_cookie = {"Cookie": f"{COOKIE_NAME}={old_cookie_value}"}
     assert token_app.new_client().get("/", headers=old_cookie).status_code == 401
 
 
 @loop_over("has_token", [True, False], ids=["with-a-token", "without"])
-def test_session_without_name_can_sign_in_with_a_name(
-    token_app: RunningApp, app_without_tokens: RunningApp, ana: str, has_token: bool
+def test_anonymous_session_can_sign_in_as_person(
+    token_app: RunningApp, app_without_tokens: RunningApp, ana_token: str, has_token: bool
 ) -> None:
     browser = token_app.sign_in() if has_token else app_without_tokens.new_client()
     return_path = "/proposals/k7m2q9xa#[approve]"
-    form = browser.get("/login", params={"after": return_path}, headers=HTML)
+    form = browser.get("/login", params={"after": return_path}, headers=HTML_HEADERS)
     assert form.status_code == 200
     assert f'name="after" value="{return_path}"' in form.text
     assert f'href="{return_path}">Back' in form.text
-    response = browser.post("/login", data={"token": ana, "after": return_path})
+    response = browser.post("/login", data={"token": ana_token, "after": return_path})
     assert (response.status_code, response.headers["location"]) == (303, return_path)
-    login_page = browser.get("/login", params={"after": "/search"}, headers=HTML)
+    login_page = browser.get("/login", params={"after": "/search"}, headers=HTML_HEADERS)
     assert (login_page.status_code, login_page.headers["location"]) == (303, "/search")
 
 
@@ -183,7 +183,7 @@ def test_invalid_login_form_is_refused(token_app: RunningApp, content: bytes) ->
     assert token_app.new_client().post("/login", json={"token": token_app.token}).status_code == 400
 
 
-def test_foreign_cookie_is_refused(token_app: RunningApp) -> None:
+def test_cookie_without_session_of_this_server_is_refused(token_app: RunningApp) -> None:
     for value in ("", "x", token_app.token, "x" * 9000):
         assert (
             token_app.new_client().get("/", headers={"Cookie": f"{COOKIE_NAME}={value}"}).status_code == 401
@@ -198,55 +198,58 @@ def test_foreign_cookie_is_refused(token_app: RunningApp) -> None:
     )
 
 
-def test_second_sign_in_ends_the_first_session(token_app: RunningApp, ana: str) -> None:
+def test_second_sign_in_ends_the_first_session(token_app: RunningApp, ana_token: str) -> None:
     browser = token_app.sign_in()
     first_cookie_value = browser.cookies[COOKIE_NAME]
-    assert browser.post("/login", data={"token": ana, "after": "/"}).status_code == 303
+    assert browser.post("/login", data={"token": ana_token, "after": "/"}).status_code == 303
     assert (
         token_app.new_client().get("/", headers={"Cookie": f"{COOKIE_NAME}={first_cookie_value}"}).status_code
         == 401
     )
-    assert "Ana Li" in browser.get("/", headers=HTML).text
+    assert "Ana Li" in browser.get("/", headers=HTML_HEADERS).text
 
 
 def test_session_is_refused_at_the_mcp_endpoint(token_app: RunningApp) -> None:
-    assert token_app.sign_in().post("/mcp", json=PING, headers=JSON).status_code == 401
+    assert token_app.sign_in().post("/mcp", json=PING, headers=JSON_HEADERS).status_code == 401
 
 
 def test_wrong_token_is_refused_despite_a_session(token_app: RunningApp) -> None:
     assert token_app.sign_in().get("/", headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_revoked_token_ends_its_sessions(token_app: RunningApp, ben: str, ana: str) -> None:
-    ben_browser, ana_browser = token_app.sign_in(ben), token_app.sign_in(ana)
+def test_revoked_token_ends_its_sessions(token_app: RunningApp, ben_token: str, ana_token: str) -> None:
+    ben_browser, ana_browser = token_app.sign_in(ben_token), token_app.sign_in(ana_token)
     assert ben_browser.get("/").status_code == 200
     Tokens(token_app.repo.path / ".git").revoke("ben")
     assert ben_browser.get("/").status_code == 401
-    assert ben_browser.get("/", headers={"Authorization": f"Bearer {ben}"}).status_code == 401
+    assert ben_browser.get("/", headers={"Authorization": f"Bearer {ben_token}"}).status_code == 401
     assert ana_browser.get("/").status_code == 200
     # A new token of the same name does not renew the session.
     token_app.people.add("ben", "Ben Ode", "ben@example.org")
     assert ben_browser.get("/").status_code == 401
 
 
-def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben: str) -> None:
-    browser = token_app.sign_in(ben)
+def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben_token: str) -> None:
+    browser = token_app.sign_in(ben_token)
     token_app.people.revoke("ben")
     token_app.people.add("ben", "Ben Ode", "ben@example.org")
     assert browser.get("/").status_code == 401
 
 
-def test_tokens_file_readable_by_others_refuses_people(token_app: RunningApp, ana: str) -> None:
-    ana_browser, server_browser = token_app.sign_in(ana), token_app.sign_in()
+def test_people_are_refused_if_tokens_file_is_readable_by_others(
+    token_app: RunningApp, ana_token: str
+) -> None:
+    ana_browser, server_browser = token_app.sign_in(ana_token), token_app.sign_in()
     file = token_app.repo.path / ".git/docyard/tokens.json"
     file.chmod(0o644)
     try:
         assert ana_browser.get("/").status_code == 401
-        assert token_app.new_client().get("/", headers={"Authorization": f"Bearer {ana}"}).status_code == 401
+        headers = {"Authorization": f"Bearer {ana_token}"}
+        assert token_app.new_client().get("/", headers=headers).status_code == 401
         assert server_browser.get("/").status_code == 200
     finally:
         file.chmod(0o600)
-    assert token_app.sign_in(ana).get("/").status_code == 200
+    assert token_app.sign_in(ana_token).get("/").status_code == 200
 
 
 def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_app: RunningApp) -> None:
@@ -270,23 +273,23 @@ def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_a
         assert "Secure" not in cookie
 
 
-def test_open_server_accepts_requests_without_token(app_without_tokens: RunningApp, ana: str) -> None:
+def test_server_without_token_accepts_all_requests(app_without_tokens: RunningApp, ana_token: str) -> None:
     browser = app_without_tokens.new_client()
-    page = browser.get("/", headers=HTML)
+    page = browser.get("/", headers=HTML_HEADERS)
     assert page.status_code == 200
     assert browser.get("/", params={"token": "old"}).headers["location"] == "/"
     assert not browser.cookies
-    assert browser.post("/mcp", json=PING, headers=JSON).status_code == 200
+    assert browser.post("/mcp", json=PING, headers=JSON_HEADERS).status_code == 200
     # Forms still require their token, and a user can still sign in.
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
-    assert browser.post("/login", data={"token": ana, "after": "/"}).status_code == 303
-    assert "Ana Li" in browser.get("/", headers=HTML).text
+    assert browser.post("/login", data={"token": ana_token, "after": "/"}).status_code == 303
+    assert "Ana Li" in browser.get("/", headers=HTML_HEADERS).text
     assert browser.get("/", headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_form_token_of_another_session_is_refused(token_app: RunningApp, ana: str) -> None:
-    browser, other_browser = token_app.sign_in(), token_app.sign_in(ana)
-    other_csrf_token = find_csrf_token(other_browser.get("/", headers=HTML).text)
+def test_form_token_of_another_session_is_refused(token_app: RunningApp, ana_token: str) -> None:
+    browser, other_browser = token_app.sign_in(), token_app.sign_in(ana_token)
+    other_csrf_token = find_csrf_token(other_browser.get("/", headers=HTML_HEADERS).text)
     assert len(other_csrf_token) == 64
     form = {"message": "x", "content": "New.", "csrf": other_csrf_token}
     head = token_app.repo.git("rev-parse", "--all")
@@ -297,12 +300,12 @@ def test_form_token_of_another_session_is_refused(token_app: RunningApp, ana: st
 
 def test_read_only_server_refuses_all_writes(read_only_app: RunningApp) -> None:
     browser = read_only_app.sign_in()
-    page = browser.get("/", headers=HTML).text
+    page = browser.get("/", headers=HTML_HEADERS).text
     head = read_only_app.repo.git("rev-parse", "--all")
     for path in ("/edit/guide.md", "/proposals/x/merge", "/proposals/x/comment"):
         response = browser.post(path, data={"csrf": find_csrf_token(page), "content": "x", "text": "x"})
         assert response.status_code == 403
-    headers = {"Authorization": f"Bearer {read_only_app.token}", **JSON}
+    headers = {"Authorization": f"Bearer {read_only_app.token}", **JSON_HEADERS}
     call = {"name": "create_document", "arguments": {"doc_type": "runbook", "title": "X"}}
     tool_list = browser.post("/mcp", json={**PING, "method": "tools/list"}, headers=headers).json()
     assert not {"create_document", "edit_document", "update_proposal"} & {
@@ -319,11 +322,11 @@ def test_read_only_server_refuses_all_writes(read_only_app: RunningApp) -> None:
     ids=["a product", "a product and a trailer", "none"],
 )
 def test_commit_author_is_the_owner_of_the_token(
-    app_without_tokens: RunningApp, ana: str, agent: str, client: str
+    app_without_tokens: RunningApp, ana_token: str, agent: str, client: str
 ) -> None:
     edit = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": agent.split("\t")[0]}
     message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": edit}}
-    headers = {**JSON, "Authorization": f"Bearer {ana}", "User-Agent": agent}
+    headers = {**JSON_HEADERS, "Authorization": f"Bearer {ana_token}", "User-Agent": agent}
     body = app_without_tokens.new_client().post("/mcp", json=message, headers=headers).json()
     assert not body["result"].get("isError")
     log = app_without_tokens.repo.git("log", "-1", "--format=%an %cn%n%(trailers:only)")
@@ -332,11 +335,11 @@ def test_commit_author_is_the_owner_of_the_token(
     assert log.count("Docyard-Person: ana\n") == 1
 
 
-def test_no_response_contains_a_token(token_app: RunningApp, ana: str) -> None:
-    browser = token_app.sign_in(ana)
+def test_no_response_contains_a_token(token_app: RunningApp, ana_token: str) -> None:
+    browser = token_app.sign_in(ana_token)
     for path in ("/", "/none", "/login"):
-        response = browser.get(path, headers=HTML)
-        for secret in (token_app.token, ana):
+        response = browser.get(path, headers=HTML_HEADERS)
+        for secret in (token_app.token, ana_token):
             assert secret not in response.text
             assert secret not in str(response.headers)
     assert "wrong-token" not in token_app.new_client().get("/", params={"token": "wrong-token"}).text

@@ -61,7 +61,7 @@ def test_repeated_header_is_refused(token_app: RunningApp, name: str) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("target", ["http://127.0.0.1:8000/", "*", "127.0.0.1:8000", ""])
-async def test_target_without_path_is_refused(target: str) -> None:
+async def test_request_target_without_path_is_refused(target: str) -> None:
     statuses = []
 
     async def fail_on_call(scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,16 +98,16 @@ def test_fetch_metadata_decides_the_status(
     assert token_app.new_client().request(method, "/", headers=headers).status_code == status
 
 
-def test_proxied_name_requires_its_scheme(proxied_app: RunningApp) -> None:
+def test_origin_of_proxied_host_must_have_forwarded_scheme(proxied_app: RunningApp) -> None:
     headers = {"Host": "docs.example.org", "Authorization": f"Bearer {proxied_app.token}"}
     browser = proxied_app.new_client()
-    for origin, https, status in (
+    for origin, scheme, status in (
         ("https://docs.example.org", "https", 200),
         ("http://docs.example.org", "http", 200),
         ("http://docs.example.org", "https", 403),
         ("https://evil.example", "https", 403),
     ):
-        request_headers = {**headers, "Origin": origin, "X-Forwarded-Proto": https}
+        request_headers = {**headers, "Origin": origin, "X-Forwarded-Proto": scheme}
         assert browser.get("/", headers=request_headers).status_code == status
 
 

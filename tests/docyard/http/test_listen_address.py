@@ -55,7 +55,7 @@ def test_port_zero_selects_a_free_port(host: str) -> None:
             listener.close()
 
 
-def test_foreign_address_cannot_be_bound() -> None:
+def test_address_of_other_machine_cannot_be_bound() -> None:
     with pytest.raises(CannotListen, match="does not have the address"):
         open_sockets(ListenAddress("192.0.2.1", 0))
 

@@ -1,4 +1,4 @@
-"""Invalid settings of a server: it does not start, and prints the fix."""
+"""Settings of an HTTP server; with invalid settings, the server does not start, and prints a fix."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ INVALID_OPTIONS = {
         "--read-only",
     ),
     "a proxy and no token": ([*LOCAL_ADDRESS, "--allow-host", "a.example", "--no-token"], "--read-only"),
-    "no token and a file of it": (
+    "--no-token and --token-file": (
         [*LOCAL_ADDRESS, "--no-token", "--token-file", "token"],
         "exclude each other",
     ),
     "any host": ([*LOCAL_ADDRESS, "--allow-host", "*"], "must be NAME"),
-    "any host below": ([*LOCAL_ADDRESS, "--allow-host", "*.example.org"], "must be NAME"),
+    "any subdomain": ([*LOCAL_ADDRESS, "--allow-host", "*.example.org"], "must be NAME"),
     "a host as URL": ([*LOCAL_ADDRESS, "--allow-host", "https://a.example"], "without a scheme"),
     "a host with a path": ([*LOCAL_ADDRESS, "--allow-host", "a.example/docs"], "must be NAME"),
     "an empty host": ([*LOCAL_ADDRESS, "--allow-host", ""], "must be NAME"),
     "a host with a user": ([*LOCAL_ADDRESS, "--allow-host", "me@a.example"], "must be NAME"),
-    "a host's port": ([*LOCAL_ADDRESS, "--allow-host", "a.example:99999"], "must be NAME"),
+    "a port out of range": ([*LOCAL_ADDRESS, "--allow-host", "a.example:99999"], "must be NAME"),
     "--allow-host alone": (["--allow-host", "a.example"], "needs --http"),
     "--no-token alone": (["--no-token"], "needs --http"),
     "--token-file alone": (["--token-file", "token"], "needs --http"),
@@ -61,7 +61,7 @@ def _forbid_server_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @loop_over(("options", "message"), INVALID_OPTIONS.values(), ids=INVALID_OPTIONS)
-def test_conflicting_options_are_a_usage_error(
+def test_invalid_options_are_usage_error(
     repo: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", "-C", str(repo), *options]) == Exit.USAGE
@@ -84,7 +84,7 @@ def test_conflicting_options_are_a_usage_error(
         ("docyard_ana_" + "0" * 48, 0o600, "contains a person's token"),
         (None, 0, "cannot be read"),
     ],
-    ids=["empty", "short", "one too few", "two words", "letters", "group", "others", "a person's", "none"],
+    ids=["empty", "short", "one too few", "two words", "letters", "group", "others", "a person's", "missing"],
 )
 def test_unusable_token_file_is_refused(
     repo: Path, tmp_path: Path, text: str | None, mode: int, message: str, capsys: pytest.CaptureFixture[str]
@@ -156,7 +156,9 @@ def test_math_without_library_is_reported(
     ],
     ids=["loopback", "a forwarded port", "IPv6", "read-only"],
 )
-def test_no_token_is_allowed_for_local_or_read_only(http: str, allow: list[str], read_only: bool) -> None:
+def test_no_token_option_is_allowed_for_local_or_read_only_server(
+    http: str, allow: list[str], read_only: bool
+) -> None:
     settings = build_http_settings(http, allow, None, no_token=True, read_only=read_only)
     assert settings.token is None
     assert "token" not in settings.build_url(8000)
@@ -178,7 +180,7 @@ def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
     assert build_url("127.0.0.1:0", token_file=file) == "http://127.0.0.1:8000/"
 
 
-def test_allowed_hosts_have_their_ports() -> None:
+def test_allowed_hosts_match_only_their_ports() -> None:
     settings = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )

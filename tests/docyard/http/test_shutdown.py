@@ -14,7 +14,7 @@ SCOPE: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
 
 
 @pytest.fixture(autouse=True)
-def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+def shorten_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_DRAIN_TIME_S", 0.01)
     monkeypatch.setattr(server, "_DISCONNECT_TIME_S", 0.01)
 

@@ -1,4 +1,4 @@
-"""Request timeouts, and the maximum number of connections, above which the longest idle one is closed."""
+"""Request timeouts, and the limit of connections: beyond it, the connection idle the longest is closed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class SmallCapProtocol(TimeoutH11Protocol):
 
 @asynccontextmanager
 async def serve_protocol(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
-    """Start a server with a protocol, and yield its port; `/read` reads the whole body."""
+    """Start a server with a protocol, and yield its port.
+
+    `/read` reads the whole body. `/held` responds only when the server stops.
+    """
     release = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +63,7 @@ def shorten_timeouts(*attributes: str) -> type[TimeoutH11Protocol]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("data", "attribute", "status"),
+    ("request_bytes", "attribute", "status"),
     [
         (b"", "header_timeout_s", b""),
         (b"GET / HTTP/1.1\r\nHost: he", "header_timeout_s", b""),
@@ -69,10 +72,10 @@ def shorten_timeouts(*attributes: str) -> type[TimeoutH11Protocol]:
     ],
     ids=["nothing", "half a header", "half a body", "half a body after its response"],
 )
-async def test_stalled_request_is_closed(data: bytes, attribute: str, status: bytes) -> None:
+async def test_stalled_request_is_closed(request_bytes: bytes, attribute: str, status: bytes) -> None:
     async with serve_protocol(shorten_timeouts(attribute), ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(data)
+        writer.write(request_bytes)
         with anyio.fail_after(TIMEOUT_S):
             assert (await reader.read())[9:12] == status
         writer.close()
@@ -133,5 +136,5 @@ async def test_longest_idle_connection_is_closed_first() -> None:
             writer.close()
 
 
-def test_connection_cap_leaves_open_files() -> None:
+def test_connection_limit_is_below_open_file_limit() -> None:
     assert MAX_CONNECTIONS + 2 * BACKLOG < 1024

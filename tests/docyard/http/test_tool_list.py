@@ -1,4 +1,4 @@
-"""Several clients of one server: each gets a notification if the list of tools changes."""
+"""The list of tools of an HTTP server: all clients are notified of changes; a missing tool is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMEOUT_S = 60.0
 
 
 class SessionWithoutChannel:
-    """A client without a channel: every call fails the test."""
+    """A session of a client without a notification channel; each use fails the test."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"{name} was called")

@@ -51,7 +51,7 @@ def test_overridden_methods_are_called_by_uvicorn() -> None:
     assert "self.on_response_complete" in inspect.getsource(H11Protocol)
 
 
-def test_server_has_the_fields_of_its_state() -> None:
+def test_server_has_the_attributes_that_docyard_uses() -> None:
     server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     assert (server.started, server.should_exit, server.force_exit) == (False, False, False)
     assert server.server_state.connections == set()

@@ -1,4 +1,4 @@
-"""A server of slow, broken and noisy tools for tests: `python stub_server.py FOLDER`."""
+"""A server with slow, broken and noisy tools, for tests: `python stub_server.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tools.dispatcher import UnknownTool
 from tools.tool import Answer
 
 FOLDER = Path(sys.argv[1])
-NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
+TOOL_NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
 
 
 class StubDispatcher:
     def definitions(self) -> list[dict[str, Any]]:
         return [
             {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
-            for name in NAMES
+            for name in TOOL_NAMES
         ]
 
     def names(self) -> frozenset[str]:
-        return frozenset(NAMES)
+        return frozenset(TOOL_NAMES)
 
     def awaits_taxonomy(self) -> bool:
         return (FOLDER / "awaits").exists()

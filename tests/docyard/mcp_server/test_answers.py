@@ -1,4 +1,4 @@
-"""The JSON of answers: the fast encoder, the slower encoder, and values that need escapes."""
+"""The JSON of tool answers: both encoders write the same, and unusual values are encoded."""
 
 from __future__ import annotations
 

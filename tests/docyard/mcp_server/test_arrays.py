@@ -31,10 +31,10 @@ def test_wrapped_array_is_unwrapped_unchanged(array: list[object]) -> None:
         b"",
     ],
 )
-def test_other_message_is_unchanged(message: bytes) -> None:
+def test_message_without_argument_array_is_unchanged(message: bytes) -> None:
     assert wrap_array(message) == message
 
 
 @pytest.mark.parametrize("arguments", [{}, {"docyard/array": "text"}, {"arguments": [1]}])
-def test_object_is_unchanged(arguments: dict[str, object]) -> None:
+def test_argument_object_is_not_unwrapped(arguments: dict[str, object]) -> None:
     assert unwrap_array(arguments) is arguments

@@ -27,8 +27,8 @@ from docyard.mcp_server.stdio import MAX_OPEN_REQUESTS, InputFile, OpenRequests,
 from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.stdio_client import (
-    ENVELOPE,
     HANDSHAKE,
+    REQUEST_META,
     ROOT,
     TIMEOUT_S,
     Message,
@@ -41,21 +41,21 @@ from tests.stdio_client import (
 STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 MEMORY_LIMIT_MB = 200
 GROWTH_LIMIT_MB = 40
-END_LIMIT_S = 10.0
-IDLE_END_LIMIT_S = 2.0
+EXIT_LIMIT_S = 10.0
+IDLE_EXIT_LIMIT_S = 2.0
 
-needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes that are not blocking, and signals")
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs non-blocking pipes and signals")
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 each_version = pytest.mark.parametrize("is_stateless", [False, True], ids=["2025-11-25", "2026-07-28"])
 
 
 def build_request(request_id: int, method: str, is_stateless: bool, **params: object) -> bytes:
-    fields = {**params, "_meta": ENVELOPE} if is_stateless else params
+    fields = {**params, "_meta": REQUEST_META} if is_stateless else params
     return encode_line({"id": request_id, "method": method, "params": fields})
 
 
 def generate_mixed_lines(is_stateless: bool) -> Iterator[bytes]:
-    """Yield endless lines: valid and invalid requests, repeated ids, notifications and cancellations."""
+    """Yield lines without end: valid and invalid requests, repeated ids, notifications and cancellations."""
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     for number in count(1):
         yield build_request(number, "tools/call", is_stateless, **search)
@@ -70,7 +70,7 @@ def generate_mixed_lines(is_stateless: bool) -> Iterator[bytes]:
 
 
 def generate_request_lines(is_stateless: bool) -> Iterator[bytes]:
-    """Yield endless requests; the SDK answers each of them."""
+    """Yield requests without end; the SDK answers each of them."""
     for line in generate_mixed_lines(is_stateless):
         if b'"id"' in line and line.endswith(b"}\n") and b"odd" not in line:
             yield line
@@ -108,10 +108,10 @@ class FloodClient:
         self.stdin.flush()
         while json.loads(self.process.stdout.readline())["id"] != -1:
             pass
-        self.peak = self.start = self.memory()
+        self.peak_mb = self.start_mb = self.read_memory_mb()
         os.set_blocking(self.stdin.fileno(), False)
 
-    def memory(self) -> float:
+    def read_memory_mb(self) -> float:
         """Return the memory of the server in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         match = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
@@ -129,7 +129,7 @@ class FloodClient:
                     remaining_bytes = remaining_bytes[os.write(descriptor, remaining_bytes) :]
                     full_since = time.monotonic()
                 except BlockingIOError:
-                    self.peak = max(self.peak, self.memory())
+                    self.peak_mb = max(self.peak_mb, self.read_memory_mb())
                     if time.monotonic() > min(deadline, full_since + full_seconds):
                         return sent_count
                     select.select([], [descriptor], [], 0.1)
@@ -137,7 +137,7 @@ class FloodClient:
 
     def stop(self, stop: Callable[[FloodClient], None]) -> float:
         """Stop the server with the function `stop`, and return the seconds until its exit."""
-        self.peak = max(self.peak, self.memory())
+        self.peak_mb = max(self.peak_mb, self.read_memory_mb())
         start = time.monotonic()
         stop(self)
         assert self.process.wait(TIMEOUT_S) == 0
@@ -191,15 +191,15 @@ def test_client_that_never_reads_is_disconnected_with_bounded_memory(
     with start_flood(repo, is_stateless) as client:
         sent_count = client.send(lines(is_stateless), 3_000, seconds=20, full_seconds=0.5)
         assert sent_count < 3_000, "the server still reads"
-        assert client.stop(stop) < END_LIMIT_S
-        assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
+        assert client.stop(stop) < EXIT_LIMIT_S
+        assert client.peak_mb < min(MEMORY_LIMIT_MB, client.start_mb + GROWTH_LIMIT_MB)
 
 
 @needs_linux
 @pytest.mark.slow
 @each_version
 @pytest.mark.parametrize("method", ["tools/call", "tools/list", "ping", "mixed"])
-def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, method: str) -> None:
+def test_73000_unread_calls_use_bounded_memory(repo: Path, is_stateless: bool, method: str) -> None:
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     params: Message = search if method == "tools/call" else {}
     lines = (
@@ -209,11 +209,11 @@ def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, met
     )
     with start_flood(repo, is_stateless) as client:
         client.send(lines, 73_000, seconds=40, full_seconds=40)
-        print(f"{client.start:.0f} MB before, {client.peak:.0f} MB at most", end=", ")
+        print(f"{client.start_mb:.0f} MB before, {client.peak:.0f} MB at most", end=", ")
         seconds = client.stop(close_input)
         print(f"ended in {seconds:.1f} s")
-        assert seconds < END_LIMIT_S
-        assert client.peak < MEMORY_LIMIT_MB
+        assert seconds < EXIT_LIMIT_S
+        assert client.peak_mb < MEMORY_LIMIT_MB
 
 
 @pytest.mark.process
@@ -223,8 +223,8 @@ def test_endless_notifications_use_bounded_memory(repo: Path, is_stateless: bool
     lines = (encode_line({"method": "notifications/odd", "params": {"number": number}}) for number in count())
     with start_flood(repo, is_stateless) as client:
         assert client.send(lines, 3_000, seconds=60, full_seconds=30) == 3_000
-        assert client.stop(close_input) < END_LIMIT_S
-        assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
+        assert client.stop(close_input) < EXIT_LIMIT_S
+        assert client.peak_mb < min(MEMORY_LIMIT_MB, client.start_mb + GROWTH_LIMIT_MB)
 
 
 @needs_linux
@@ -233,8 +233,8 @@ def test_endless_oversized_lines_use_bounded_memory(repo: Path) -> None:
     lines = (b"x" * (MAX_LINE_BYTES + 1_000_000) + b"\n" for _ in range(6))
     with start_flood(repo, False) as client:
         assert client.send(lines, 6, seconds=60, full_seconds=30) == 6
-        assert client.stop(close_input) < END_LIMIT_S
-        assert client.peak < MEMORY_LIMIT_MB
+        assert client.stop(close_input) < EXIT_LIMIT_S
+        assert client.peak_mb < MEMORY_LIMIT_MB
 
 
 @pytest.mark.process
@@ -279,8 +279,8 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 
 @pytest.mark.process
 @each_version
-def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
-    """Check that cancelled requests, which the SDK never answers, do not fill the limit."""
+def test_cancelled_requests_do_not_count_toward_limit(tmp_path: Path, is_stateless: bool) -> None:
+    """Check that cancelled requests, which the SDK never answers, are removed from the count."""
     with start_client(
         [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
@@ -297,7 +297,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
 
 
 @pytest.mark.process
-def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
+def test_cancellation_is_read_at_request_limit(tmp_path: Path) -> None:
     with start_client([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
@@ -325,7 +325,7 @@ def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
         assert server.exchange(json.loads(build_request(1_001, "tools/list", True)))["id"] == 1_001
 
 
-def wait_for(path: Path) -> None:
+def wait_for_file(path: Path) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while not path.exists():
         assert time.monotonic() < deadline
@@ -338,17 +338,17 @@ def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
     server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
-    wait_for(tmp_path / "begun")
+    wait_for_file(tmp_path / "begun")
     server.close_output()
     server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(END_LIMIT_S) == 0
+    assert server.process.wait(EXIT_LIMIT_S) == 0
     assert (tmp_path / "done").exists()
 
 
 @pytest.mark.process
 @needs_posix
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number: int) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_running_writes_get_responses_after_signal(repo: Path, git: Git, signal_number: int) -> None:
     commit_count = int(git("rev-list", "--count", "HEAD"))
     with start_client(serve_command(repo), handshake=True) as server:
         for request_id in range(1, MAX_OPEN_REQUESTS + 9):
@@ -359,10 +359,10 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
                 ).rstrip()
             )
         responses = [server.receive()]
-        server.process.send_signal(number)
+        server.process.send_signal(signal_number)
         start = time.monotonic()
         responses += server.receive_all()
-        assert time.monotonic() - start < END_LIMIT_S
+        assert time.monotonic() - start < EXIT_LIMIT_S
     responses = [response for response in responses if "id" in response]
     successes = [response for response in responses if "result" in response]
     assert all(not response["result"]["isError"] for response in successes)
@@ -386,7 +386,7 @@ def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_s
             )
             line["params"].setdefault("_meta", {}).update(token if request_id > 8 else {})
             server.send(json.dumps(line).encode())
-        wait_for(tmp_path / "begun")
+        wait_for_file(tmp_path / "begun")
         time.sleep(0.2)
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
@@ -404,7 +404,7 @@ def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_s
 @pytest.mark.parametrize("stop", [terminate, interrupt])
 def test_idle_server_exits_fast_after_signal(repo: Path, stop: Callable[[FloodClient], None]) -> None:
     with start_flood(repo, False) as client:
-        assert client.stop(stop) < IDLE_END_LIMIT_S
+        assert client.stop(stop) < IDLE_EXIT_LIMIT_S
 
 
 @pytest.mark.process
@@ -426,7 +426,7 @@ def test_second_signal_ends_server_without_reader(repo: Path) -> None:
             assert client.process.poll() is None
             terminate(client)
 
-        assert client.stop(terminate_twice) < IDLE_END_LIMIT_S
+        assert client.stop(terminate_twice) < IDLE_EXIT_LIMIT_S
 
 
 def test_no_module_sends_requests_to_the_client() -> None:
@@ -447,10 +447,10 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
     requests.write_bytes(
         b"".join(build_request(number, "tools/list", True) for number in range(100)).rstrip()
     )
-    with requests.open("rb") as source, output.open("wb") as target:
+    with requests.open("rb") as input_file, output.open("wb") as target:
         process = subprocess.run(
             serve_command(repo),
-            stdin=source,
+            stdin=input_file,
             stdout=target,
             stderr=subprocess.PIPE,
             env=server_environment(),
@@ -463,7 +463,7 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.anyio
-async def test_large_requests_wait_for_each_other() -> None:
+async def test_request_over_total_byte_limit_waits() -> None:
     open_requests = OpenRequests()
     await open_requests.add(1, MAX_LINE_BYTES - 10)
     await open_requests.add(2, 10)
@@ -484,21 +484,21 @@ async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(
     descriptors: tuple[int, int],
 ) -> None:
     server_end, client_end = descriptors
-    answers_start, answers_end = os.pipe()
-    output = OutputFile(answers_end, lambda: None)
-    source = InputFile(server_end, output, OpenRequests())
+    output_reader, output_writer = os.pipe()
+    output = OutputFile(output_writer, lambda: None)
+    input_file = InputFile(server_end, output, OpenRequests())
     ping = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
     with anyio.fail_after(TIMEOUT_S):
         os.write(client_end, b"\xef\xbb\xbf" + ping % 1 + b"\r\n\n" + (ping % 2)[:9])
-        assert json.loads(await source.readline())["id"] == 1
+        assert json.loads(await input_file.readline())["id"] == 1
         os.write(client_end, (ping % 2)[9:] + b"\nodd\n" + ping % 3)
         os.close(client_end)
-        assert [json.loads(await source.readline())["id"] for _ in range(2)] == [2, 3]
-        assert await source.readline() == ""
-        await source.close_event.wait()
+        assert [json.loads(await input_file.readline())["id"] for _ in range(2)] == [2, 3]
+        assert await input_file.readline() == ""
+        await input_file.close_event.wait()
     output.close()
-    assert json.loads(os.read(answers_start, 10_000))["error"]["code"] == -32700
-    for end in (answers_start, answers_end):
+    assert json.loads(os.read(output_reader, 10_000))["error"]["code"] == -32700
+    for end in (output_reader, output_writer):
         os.close(end)
 
 
@@ -509,39 +509,39 @@ async def test_request_with_invalid_id_returns_error(
     descriptors: tuple[int, int], key: str, value: str
 ) -> None:
     server_end, client_end = descriptors
-    answers_start, answers_end = os.pipe()
-    os.set_blocking(answers_start, False)
-    output = OutputFile(answers_end, lambda: None)
-    source = InputFile(server_end, output, OpenRequests())
+    output_reader, output_writer = os.pipe()
+    os.set_blocking(output_reader, False)
+    output = OutputFile(output_writer, lambda: None)
+    input_file = InputFile(server_end, output, OpenRequests())
     os.write(client_end, f'{{"jsonrpc":"2.0","{key}":{value},"method":"ping"}}\n'.encode())
     os.write(client_end, b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\u00e9"}}\n')
     with anyio.fail_after(TIMEOUT_S):
-        assert "notifications/odd" in await source.readline()
+        assert "notifications/odd" in await input_file.readline()
     output.close()
-    error = json.loads(os.read(answers_start, 10_000))
+    error = json.loads(os.read(output_reader, 10_000))
     assert (error["id"], error["error"]["code"]) == (None, INVALID_REQUEST)
-    for end in (answers_start, answers_end):
+    for end in (output_reader, output_writer):
         os.close(end)
 
 
 @needs_posix
 @pytest.mark.anyio
-async def test_closed_input_is_detected_before_all_is_read(descriptors: tuple[int, int]) -> None:
+async def test_closed_input_is_detected_before_all_lines_are_read(descriptors: tuple[int, int]) -> None:
     server_end, client_end = descriptors
-    answers_start, answers_end = os.pipe()
-    output = OutputFile(answers_end, lambda: None)
-    source = InputFile(server_end, output, OpenRequests())
+    output_reader, output_writer = os.pipe()
+    output = OutputFile(output_writer, lambda: None)
+    input_file = InputFile(server_end, output, OpenRequests())
     os.write(client_end, b'{"jsonrpc":"2.0","method":"notifications/odd"}\n' * 9)
     await anyio.sleep(0.05)
-    assert not source.close_event.is_set()
+    assert not input_file.close_event.is_set()
     os.close(client_end)
     with anyio.fail_after(TIMEOUT_S):
-        await source.close_event.wait()
+        await input_file.close_event.wait()
         for _ in range(9):
-            assert await source.readline()
-        assert await source.readline() == ""
+            assert await input_file.readline()
+        assert await input_file.readline() == ""
     output.close()
-    for end in (answers_start, answers_end):
+    for end in (output_reader, output_writer):
         os.close(end)
 
 
@@ -582,7 +582,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(descriptors
 
 @pytest.mark.process
 @pytest.mark.anyio
-async def test_unread_output_stalls(descriptors: tuple[int, int]) -> None:
+async def test_unread_output_is_reported_as_stalled(descriptors: tuple[int, int]) -> None:
     client_end, server_end = descriptors
     output = OutputFile(server_end, lambda: None)
     with anyio.fail_after(TIMEOUT_S):
@@ -590,7 +590,7 @@ async def test_unread_output_stalls(descriptors: tuple[int, int]) -> None:
             tasks.start_soon(output.write, "x" * 1_000_000)
             start = time.monotonic()
             await output.wait_until_stalled()
-            assert 2.9 < time.monotonic() - start < END_LIMIT_S
+            assert 2.9 < time.monotonic() - start < EXIT_LIMIT_S
             tasks.cancel_scope.cancel()
     os.close(client_end)
     output.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.stdio_client import ENVELOPE, RawClient, serve_command
+from tests.stdio_client import REQUEST_META, RawClient, serve_command
 
 pytestmark = pytest.mark.process
 
@@ -51,7 +51,7 @@ def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any])
 @pytest.mark.parametrize(("level", "is_refused"), [("debug", False), ("bogus", True), (1, True)])
 def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
     server = RawClient(serve_command(repo), handshake=False)
-    meta = {**ENVELOPE, "io.modelcontextprotocol/logLevel": level}
+    meta = {**REQUEST_META, "io.modelcontextprotocol/logLevel": level}
     response = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
     assert (response.get("error", {}).get("code") == -32602) is is_refused
     server.close()
@@ -71,14 +71,17 @@ def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> No
     server = RawClient(serve_command(repo), handshake=False)
     fields: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     results = [
-        server.request(number, "tools/call", **fields, _meta=ENVELOPE)["result"] for number in range(4)
+        server.request(number, "tools/call", **fields, _meta=REQUEST_META)["result"] for number in range(4)
     ]
     assert all(result == results[0] for result in results)
     assert results[0]["structuredContent"]["hits"]
-    assert "error" in server.request(4, "tools/call", **fields, _meta=ENVELOPE | change)
+    assert "error" in server.request(4, "tools/call", **fields, _meta=REQUEST_META | change)
     assert "error" in server.request(5, "tools/call", **fields)
-    other_envelope = {**ENVELOPE, "io.modelcontextprotocol/clientInfo": {"name": "another", "version": "2"}}
-    for number, meta in enumerate((other_envelope, ENVELOPE, other_envelope), 6):
+    other_meta = {
+        **REQUEST_META,
+        "io.modelcontextprotocol/clientInfo": {"name": "another", "version": "2"},
+    }
+    for number, meta in enumerate((other_meta, REQUEST_META, other_meta), 6):
         assert server.request(number, "tools/call", **fields, _meta=meta)["result"] == results[0]
     server.close()
 

@@ -1,4 +1,4 @@
-"""The results of calls, which do not depend on progress reports."""
+"""Tool calls whose progress reports fail: their results do not depend on the reports."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_endless_line_uses_bounded_memory() -> None:
     assert len(line.head) <= 65_536
 
 
-CASES = [
+INVALID_LINES = [
     ("a lone surrogate", rb'{"jsonrpc":"2.0","id":5,"method":"m","params":{"a":"\ud800"}}', 5, PARSE_ERROR),
     (
         "an id of text",
@@ -72,11 +72,11 @@ CASES = [
     ("a surrogate as id", rb'{"jsonrpc":"2.0","id":"\ud800","method":"m"}', None, PARSE_ERROR),
     ("cut off after the id", b'{"jsonrpc":"2.0","id":7,"method":"tools/ca', 7, PARSE_ERROR),
     ("cut off in the id", b'{"jsonrpc":"2.0","id":7', None, PARSE_ERROR),
-    ("an id deeper than the top", b'{"params":{"id":1},"method', None, PARSE_ERROR),
+    ("only a nested id", b'{"params":{"id":1},"method', None, PARSE_ERROR),
     ("an id after params", b'{"params":{"id":1,"a":[{"id":2}]},"id":3,', 3, PARSE_ERROR),
     ("a key in a string", rb'{"a":"\"id\":9","id":4,', 4, PARSE_ERROR),
     ("a fraction as id", b'{"id":1.5,', None, PARSE_ERROR),
-    ("a truth value as id", b'{"jsonrpc":"2.0","id":true,"method":"m"}', None, INVALID_REQUEST),
+    ("a boolean as id", b'{"jsonrpc":"2.0","id":true,"method":"m"}', None, INVALID_REQUEST),
     ("not UTF-8", b'{"id":6,"method":"m","params":{"a":"\xff"}}', 6, PARSE_ERROR),
     ("no JSON", b"hello", None, PARSE_ERROR),
     ("another version", b'{"jsonrpc":"1.0","id":8,"method":"m"}', 8, INVALID_REQUEST),
@@ -86,7 +86,11 @@ CASES = [
 ]
 
 
-@loop_over(("line", "request_id", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@loop_over(
+    ("line", "request_id", "code"),
+    [case[1:] for case in INVALID_LINES],
+    ids=[case[0] for case in INVALID_LINES],
+)
 def test_invalid_line_returns_error(line: bytes, request_id: int | str | None, code: int) -> None:
     refusal = build_refusal(line)
     assert refusal is not None

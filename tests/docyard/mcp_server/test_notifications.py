@@ -18,7 +18,7 @@ from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.docyard.mcp_server.test_stdio import STUB_SERVER
 from tests.stdio_client import (
-    ENVELOPE,
+    REQUEST_META,
     ProtocolVersion,
     RawClient,
     connect,
@@ -90,7 +90,7 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
     return protocol
 
 
-async def test_new_value_is_announced_once(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
+async def test_new_tag_is_announced_once(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
     async with connect_listener(repo, protocol) as (client, counter):
         assert client.server_capabilities is not None
         assert client.server_capabilities.tools is not None
@@ -107,7 +107,7 @@ async def test_new_value_is_announced_once(repo: Path, git: Git, protocol: Proto
         assert counter.count == 1
 
 
-async def test_commit_without_new_value_is_not_announced(repo: Path, git: Git) -> None:
+async def test_commit_without_new_tag_is_not_announced(repo: Path, git: Git) -> None:
     async with connect_listener(repo, "legacy") as (client, counter):
         await client.call_tool("search_docs", {"query": "backoff"})
         await list_tags(client)
@@ -128,7 +128,7 @@ async def test_first_index_is_announced(repo: Path, protocol: ProtocolVersion) -
         assert await list_tags(client) == ["backend"]
 
 
-async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> None:
+async def test_tags_indexed_by_other_process_are_announced(repo: Path, git: Git) -> None:
     async with connect_listener(repo, "auto") as (client, counter):
         await client.call_tool("search_docs", {"query": "backoff"})
         assert await list_tags(client) == ["backend"]
@@ -146,7 +146,7 @@ async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> No
         assert await list_tags(client) == ["backend", "other"]
 
 
-async def test_first_list_waits_for_values_of_declared_key(
+async def test_first_tool_list_waits_for_values_of_declared_key(
     repo: Path, git: Git, protocol: ProtocolVersion
 ) -> None:
     (repo / "docyard.toml").write_text('[taxonomy.product]\ndescription = "The product."\n')
@@ -163,7 +163,7 @@ async def test_first_list_waits_for_values_of_declared_key(
         }
 
 
-def test_first_list_does_not_wait_for_long_index(tmp_path: Path) -> None:
+def test_first_tool_list_does_not_wait_for_long_warm_up(tmp_path: Path) -> None:
     (tmp_path / "awaits").touch()
     server = RawClient([sys.executable, STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})  # the warm-up takes a minute
@@ -172,8 +172,8 @@ def test_first_list_does_not_wait_for_long_index(tmp_path: Path) -> None:
 
 
 def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
-    listen = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
-    search = {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": ENVELOPE}
+    listen = {"notifications": {"toolsListChanged": True}, "_meta": REQUEST_META}
+    search = {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": REQUEST_META}
     server = RawClient(serve_command(repo), handshake=False)
     server.write(encode_line({"id": 1, "method": "subscriptions/listen", "params": listen}))
     server.write(encode_line({"id": 2, "method": "tools/call", "params": search}))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stdio_client import ENVELOPE, INITIALIZE, RawClient, serve_command
+from tests.stdio_client import INITIALIZE, REQUEST_META, RawClient, serve_command
 
 pytestmark = pytest.mark.process
 
@@ -16,7 +16,7 @@ NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    error = server.request(1, "tools/list", _meta=ENVELOPE)["error"]
+    error = server.request(1, "tools/list", _meta=REQUEST_META)["error"]
     assert error["code"] == -32600
     assert "handshake" in error["message"]
     assert server.request(2, "tools/list")["result"]["tools"]
@@ -25,7 +25,11 @@ def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
 
 def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    notification = {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"_meta": ENVELOPE}}
+    notification = {
+        "jsonrpc": "2.0",
+        "method": "notifications/initialized",
+        "params": {"_meta": REQUEST_META},
+    }
     server.send(json.dumps(notification).encode())
     assert server.request(1, "tools/list")["result"]["tools"]
     assert server.close() == ""
@@ -33,10 +37,10 @@ def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> 
 
 def test_handshake_on_stateless_connection_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
-    assert server.request(1, "tools/list", _meta=ENVELOPE)["result"]["tools"]
+    assert server.request(1, "tools/list", _meta=REQUEST_META)["result"]["tools"]
     assert server.exchange(INITIALIZE)["error"]["code"] == -32022
     assert server.request(2, "tools/list")["error"]["code"] == -32602
-    assert server.request(3, "tools/list", _meta=ENVELOPE)["result"]["tools"]
+    assert server.request(3, "tools/list", _meta=REQUEST_META)["result"]["tools"]
     server.close()
 
 
@@ -44,7 +48,7 @@ def test_handshake_with_envelope_is_accepted(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     params = INITIALIZE["params"]
     assert isinstance(params, dict)
-    response = server.exchange({**INITIALIZE, "params": {**params, "_meta": ENVELOPE}})
+    response = server.exchange({**INITIALIZE, "params": {**params, "_meta": REQUEST_META}})
     assert response["result"]["protocolVersion"] == "2025-11-25"
     server.close()
 

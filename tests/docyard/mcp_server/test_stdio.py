@@ -37,7 +37,7 @@ def build_cold_serve_command(repo: Path) -> list[str]:
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
-def read_data(result: CallToolResult) -> dict[str, Any]:
+def get_structured_content(result: CallToolResult) -> dict[str, Any]:
     data = result.structured_content
     assert isinstance(data, dict)
     return data
@@ -55,12 +55,12 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
             "create_document", {"doc_type": "api_spec", "title": "Search API"}
         )
         assert not create_result.is_error
-        assert read_data(create_result)["path"] == "search-api.md"
-        assert read_data(create_result)["commit"] == git("rev-parse", "HEAD")
+        assert get_structured_content(create_result)["path"] == "search-api.md"
+        assert get_structured_content(create_result)["commit"] == git("rev-parse", "HEAD")
         response = await client.call_tool("search_docs", {"query": "backoff jitter"})
-        assert read_data(response)["hits"][0]["chunk_id"] == "guide.md#retries"
+        assert get_structured_content(response)["hits"][0]["chunk_id"] == "guide.md#retries"
         assert response.content[0].type == "text"
-        assert json.loads(response.content[0].text) == read_data(response)
+        assert json.loads(response.content[0].text) == get_structured_content(response)
         section_result = await client.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
         assert section_result.content[0].type == "text"
         assert section_result.content[0].text.startswith(
@@ -125,7 +125,7 @@ async def test_client_name_cannot_forge_trailer(
     async with connect(
         [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
     ) as client:
-        assert read_data(await client.call_tool("whoami", {})) == {"client": expected}
+        assert get_structured_content(await client.call_tool("whoami", {})) == {"client": expected}
 
 
 async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
@@ -142,7 +142,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
 
     async with connect([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("slow", {}, progress_callback=record_progress)
-        assert read_data(result) == {"done": True}
+        assert get_structured_content(result) == {"done": True}
     assert len(reports) > 3
     assert reports == sorted(reports)
     assert reports[-1] == (10, 10, "Counting")
@@ -155,10 +155,10 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
         async with connect(command, protocol, log=stream) as client:
             result = await client.call_tool("broken", {})
             assert result.is_error
-            data = read_data(result)
+            data = get_structured_content(result)
             assert data["code"] == "INTERNAL_ERROR"
             assert "secret" not in str(result)
-            assert read_data(await client.call_tool("noisy", {})) == {"printed": True}
+            assert get_structured_content(await client.call_tool("noisy", {})) == {"printed": True}
     log_text = log.read_text()
     assert data["reference"] in log_text
     assert "ZeroDivisionError" in log_text
@@ -168,9 +168,9 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
     async with connect([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("surrogate", {})
-        assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
+        assert get_structured_content(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
-        assert json.loads(result.content[0].text) == read_data(result)
+        assert json.loads(result.content[0].text) == get_structured_content(result)
 
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
@@ -234,18 +234,18 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
     server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
-    wait_for(tmp_path / "begun")
+    wait_for_file(tmp_path / "begun")
     server.close()
     assert (tmp_path / "done").exists()
     assert server.process.returncode == 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
     server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
-    wait_for(tmp_path / "begun")
+    wait_for_file(tmp_path / "begun")
     server.process.send_signal(number)
     assert server.process.wait(timeout=60) == 0
     assert (tmp_path / "done").exists()
@@ -255,16 +255,16 @@ def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> N
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
     server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    wait_for(tmp_path / "warming")
+    wait_for_file(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
-def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
+def test_warm_up_does_not_start_while_requests_are_open(tmp_path: Path) -> None:
     server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
-    wait_for(tmp_path / "warming")
+    wait_for_file(tmp_path / "warming")
     assert (tmp_path / "warming").stat().st_mtime_ns >= (tmp_path / "done").stat().st_mtime_ns
     assert server.close() == ""
 
@@ -280,7 +280,7 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     ("options", "code"),
     [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
 )
-def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
+def test_invalid_serve_option_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
     process = subprocess.run(
         serve_command(repo, *options), input=b"", capture_output=True, env=server_environment(), timeout=60
     )
@@ -290,7 +290,7 @@ def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], c
     assert b"\n  fix: " in process.stderr
 
 
-def wait_for(file: Path) -> None:
+def wait_for_file(file: Path) -> None:
     deadline = time.monotonic() + 60
     while not file.exists():
         assert time.monotonic() < deadline, f"the file {file.name} was not created"

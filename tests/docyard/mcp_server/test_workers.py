@@ -13,7 +13,7 @@ from docyard.mcp_server.calls import Workers, WorkRejected
 pytestmark = pytest.mark.anyio
 
 
-async def test_at_most_size_workers_run() -> None:
+async def test_concurrent_work_is_limited_to_worker_count() -> None:
     lock, running_count, max_running_count = threading.Lock(), 0, 0
     barrier = threading.Barrier(2, timeout=60)
 
@@ -43,7 +43,7 @@ class BlockingWork:
         self.finish_event.wait(60)
         self.is_done = True
 
-    async def wait_started(self) -> None:
+    async def wait_until_started(self) -> None:
         while not self.start_event.is_set():
             await anyio.sleep(0.001)
 
@@ -54,7 +54,7 @@ async def test_started_work_finishes_and_waiting_work_never_starts() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(workers.run, first_work)
             tasks.start_soon(workers.run, second_work)
-            await first_work.wait_started()
+            await first_work.wait_until_started()
             tasks.cancel_scope.cancel()
             first_work.finish_event.set()
         assert first_work.is_done
@@ -65,7 +65,7 @@ async def test_waiting_work_is_rejected_on_close() -> None:
     first_work = BlockingWork()
     async with Workers(1) as workers, anyio.create_task_group() as tasks:
         tasks.start_soon(workers.run, first_work)
-        await first_work.wait_started()
+        await first_work.wait_until_started()
         workers.close()
         first_work.finish_event.set()
         with pytest.raises(WorkRejected):
@@ -77,11 +77,11 @@ async def test_work_of_cancelled_asyncio_task_is_awaited() -> None:
     first_work, second_work = BlockingWork(), BlockingWork()
     async with Workers(1) as workers:
         task = asyncio.create_task(workers.run(first_work))
-        await first_work.wait_started()
+        await first_work.wait_until_started()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        waiting_task = asyncio.create_task(workers.run(second_work))  # the limiter lets it into a thread
+        waiting_task = asyncio.create_task(workers.run(second_work))  # the limiter starts it in a thread
         await anyio.sleep(0.01)
         threading.Timer(0.05, first_work.finish_event.set).start()
         workers.close()

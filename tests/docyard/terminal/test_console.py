@@ -60,9 +60,7 @@ def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
 
 @loop_over("path", ["x" * 5_000, "~no-such-user/docs"])
 @loop_over("command", [["metadata"], ["search", "x", "-C"], ["build", ".", "--out"], ["serve", "-C"]])
-def test_impossible_path_is_refused(
-    command: list[str], path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unusable_path_is_refused(command: list[str], path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, path]) == 3
     error = capsys.readouterr().err
     assert error.startswith("error: the path ")

@@ -24,7 +24,7 @@ CSRF = "a value of this session"
 
 
 class PageServer(NamedTuple):
-    """A client of the pages, with their site and workspace."""
+    """The pages of a repository, served in this process: a client, the site and the workspace."""
 
     client: TestClient
     site: Site

@@ -20,7 +20,7 @@ from workspace.diff.trees import compare_document
 from workspace.document.document import Document
 from workspace.proposals.review.changes import CommitChanges
 
-LINES = "".join(f"Line {number} of the text.\n\n" for number in range(30))
+UNCHANGED_LINES = "".join(f"Line {number} of the text.\n\n" for number in range(30))
 LINE_LISTS = st.lists(
     st.sampled_from(["One two three.", "One two four.", "- item", "| a | b |", "", "x " * 40])
 )
@@ -36,7 +36,7 @@ def build_changes(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChan
 
 
 def join_side(rows: tuple[DiffRow, ...], style: str) -> str:
-    """Return the text of one side: the unchanged runs, and those of a style."""
+    """Return the text of one side of the rows: the old side for the style "removed", else the new side."""
     field = "old" if style == "removed" else "new"
     return "\n".join("".join(piece.text for piece in getattr(row, field)) for row in rows)
 
@@ -48,8 +48,8 @@ def join_side(rows: tuple[DiffRow, ...], style: str) -> str:
         ("Old.\n", "", ["lines"]),
         ("One two three.\n", "One two four.\n", ["words"]),
         ("```\na\n```\n", "```\nb\n```\n", ["same", "lines", "same"]),
-        (LINES + "End here.\n", LINES + "End there.\n", ["folded", "same", "words"]),
-        ("Begin.\n\n" + LINES, "Began so.\n\n" + LINES, ["words", "same", "folded"]),
+        (UNCHANGED_LINES + "End here.\n", UNCHANGED_LINES + "End there.\n", ["folded", "same", "words"]),
+        ("Begin.\n\n" + UNCHANGED_LINES, "Began so.\n\n" + UNCHANGED_LINES, ["words", "same", "folded"]),
         ("Same.\n", "Same.\n", ["same"]),
     ],
     ids=["added", "removed", "words", "code", "folded-above", "folded-below", "same"],
@@ -98,7 +98,7 @@ def test_pages_cover_every_section_once() -> None:
 def test_files_are_counted_and_filtered() -> None:
     files = tuple(f"f{number:04}.png" for number in range(MAX_FILES + 3))
     diff = build_diff(build_changes("a\n", "b\n", files))
-    assert (len(diff.files), diff.more_files) == (MAX_FILES, 3)
+    assert (len(diff.files), diff.omitted_file_count) == (MAX_FILES, 3)
     filtered_diff = build_diff(build_changes("a\n", "b\n", files), path="f0001.png")
     assert (filtered_diff.documents, filtered_diff.files) == ((), ("f0001.png",))
 
@@ -113,7 +113,9 @@ def test_task_and_metadata_changes_are_sentences() -> None:
         "".join(part.text for part in front_matter.changes[0].sentence)
         == "Front matter, status: draft → done"
     )
-    sentences = [(change.mark, "".join(part.text for part in change.sentence)) for change in section.changes]
+    sentences = [
+        (change.checkbox, "".join(part.text for part in change.sentence)) for change in section.changes
+    ]
     assert sentences == [("☑", "Task completed: One."), ("☐", "Task reopened: Two.")]
     assert section.kinds == ("tasks",)
 

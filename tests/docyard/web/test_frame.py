@@ -1,4 +1,4 @@
-"""Rules for every page: valid HTML, forms are accepted only from the same session, and errors with a fix."""
+"""Every page is valid HTML; forms are accepted only from the same session; errors suggest a fix."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo)
             assert server.client.post(address, data=fields).status_code == 403, (address, fields)
         json_response = server.client.post(address, json={"csrf": CSRF})
         assert json_response.status_code == 403
-        # A content type that a form of another site may send.
+        # A form of another site may send this content type.
         text_headers = {"Content-Type": "text/plain"}
         text_response = server.client.post(address, content=urlencode({"csrf": CSRF}), headers=text_headers)
         assert text_response.status_code == 403
@@ -125,7 +125,7 @@ def test_refused_form_shows_the_sent_text(server: PageServer) -> None:
     assert "Something long that took a while &lt;b&gt;to&lt;/b&gt; write." in page
 
 
-def test_bare_path_suggests_its_document(server: PageServer) -> None:
+def test_url_of_bare_path_suggests_its_document(server: PageServer) -> None:
     assert 'href="/doc/README.md"' in server.get("/README.md", 404)
     assert 'href="/doc/guides/start.md"' in server.get("/guides/stert.md", 404)
 
@@ -138,11 +138,11 @@ def test_head_response_has_the_headers_of_get(server: PageServer, url: str) -> N
 
 
 def test_slow_pages_use_a_limited_number_of_threads() -> None:
-    start_marks: list[int] = []
+    started_requests: list[int] = []
     release_event = threading.Event()
 
     def build_response() -> Response:
-        start_marks.append(1)
+        started_requests.append(1)
         assert release_event.wait(30)
         return Response()
 
@@ -151,18 +151,18 @@ def test_slow_pages_use_a_limited_number_of_threads() -> None:
             for _ in range(30):
                 tasks.start_soon(run_in_thread, build_response)
             with anyio.fail_after(30):
-                while len(start_marks) < 8:
+                while len(started_requests) < 8:
                     await anyio.sleep(0.005)
             await anyio.sleep(0.05)  # a ninth thread would start in this time
-            parallel_count = len(start_marks)
+            parallel_count = len(started_requests)
             release_event.set()
         return parallel_count
 
     assert anyio.run(request_pages) == 8
-    assert len(start_marks) == 30
+    assert len(started_requests) == 30
 
 
-def test_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:
+def test_url_of_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:
     with serve_pages(create_repository(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as server:
         assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in server.get("/a%20b%3Fc%231.md", 404)
 

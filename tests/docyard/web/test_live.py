@@ -105,7 +105,7 @@ def test_too_many_listeners_return_503(tmp_path: Path) -> None:
 
 
 def _age_refs(repo: Repo) -> None:
-    """Set old times for the folders of refs."""
+    """Set the modification times of HEAD, packed-refs and the folders of refs to a date in the past."""
     for folder, _, _ in os.walk(repo.path / ".git" / "refs"):
         os.utime(folder, (1_700_000_000, 1_700_000_000))
     for name in ("HEAD", "packed-refs"):
@@ -124,7 +124,7 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         ("branch", "-f", "proposals/1-a", "HEAD~1"),
         ("branch", "-D", "proposals/1-a"),
         ("switch", "-q", "-c", "other"),
-        ("branch", "what-a-proposal-may-go-to"),
+        ("branch", "possible-proposal-target"),
         ("update-ref", "refs/remotes/origin/docyard/discussion", "HEAD"),
         ("update-ref", "refs/remotes/origin/proposals/1-a", "HEAD"),
     ):

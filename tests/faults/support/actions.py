@@ -35,6 +35,7 @@ FILES: Mapping[str, str] = {
 CREATED_PATH = "fresh/folder/new-page.md"
 
 Arm = Callable[[], None]
+"""Arms the shim: calls are counted and the fault is injected from then on."""
 
 
 def make_operations() -> Sequence[Operation]:
@@ -73,7 +74,7 @@ def write(
     """
     workspace = Workspace.open(path, durable=durable, branch=branch)
     base = base or workspace.tip()
-    key = Request(
+    request = Request(
         batch.replace(" ", "-"), hashlib.sha256(batch.encode()).hexdigest(), lambda plan: {"key": batch}
     )
     chosen_operations = BATCHES[batch]()
@@ -85,7 +86,7 @@ def write(
             tool="edit_document",
             client="faults",
             base_commit=base,
-            request=key,
+            request=request,
         )
     except WorkspaceError as error:
         return _describe_error(error)
@@ -120,7 +121,7 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
 
 
 def run_all_actions(folder: Path) -> None:
-    """Run every action once, so that no child imports modules."""
+    """Run every action once, so that a child does not import modules."""
     repo = repositories.create_repository(folder / "repo", FILES)
     for durable in (True, False):
         write(repo.path, lambda: None, durable=durable)

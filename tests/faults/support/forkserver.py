@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ChildResult:
-    """The result of a child: True if it was killed, the response of its action, and its calls."""
+    """The result of a child: was it killed, the response of its action, and its state-changing calls."""
 
     was_killed: bool
     response: Mapping[str, Any]
@@ -118,7 +118,7 @@ class ForkServer:
         self._process.stdin.flush()
 
     def finish(self) -> ChildResult:
-        """Wait for the action of `start`. Raises AssertionError if it raised anything but WorkspaceError."""
+        """Wait for the action of `start`. Raises AssertionError if the action raised an unexpected error."""
         report = self._read_line()
         calls = shim.read_log(self._log)
         if report["signal"] not in (0, signal.SIGKILL):
@@ -131,9 +131,9 @@ class ForkServer:
     def run_stopped(
         self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
     ) -> ChildResult:
-        """Run an action that stops before one of its calls, and continues after `meanwhile`.
+        """Run an action that stops before the call `point`; run `meanwhile`; then let the action continue.
 
-        If the action ends before that call, `meanwhile` does not run.
+        If the action ends before that call, `meanwhile` is not called.
         """
         stopped_pipe, resume_pipe = self._folder / "stopped", self._folder / "resume"
         for path in (stopped_pipe, resume_pipe):

@@ -20,8 +20,8 @@ FAULTS = {
     "kill": (Fault.KILL, 0),
     "no space": (Fault.FAIL, errno.ENOSPC),
     "input/output error": (Fault.FAIL, errno.EIO),
-    "full for good": (Fault.FULL, errno.ENOSPC),
-    "full within a write": (Fault.SHORT, errno.ENOSPC),
+    "disk full from a call on": (Fault.FULL, errno.ENOSPC),
+    "disk full within a write": (Fault.SHORT, errno.ENOSPC),
 }
 parametrize_kind = pytest.mark.parametrize("kind", ["checked-out", "bare"])
 
@@ -77,7 +77,7 @@ class Matrix:
         return [call.number for call in self.calls if call.number >= first_lock.number]
 
     def inject(self, point: int) -> tuple[Repo, ChildResult]:
-        """Return a fresh repository after a fault at a point of the batch, and the result of the child."""
+        """Run the batch in a fresh copy with a fault at a point; return the copy and the child's result."""
         repo = self.template.copy(self.copy_path)
         child_result = self.server.run(
             "write", repo.path, point=point, fault=self.fault, error=self.error, durable=self.durable
@@ -116,7 +116,7 @@ class Matrix:
         ), "a retry did not commit"
 
     def retry(self, repo: Repo, *, is_committed: bool) -> None:
-        """Repeat the call with the same key. The retry must commit, or return the existing commit."""
+        """Repeat the call with its idempotency key. The retry must commit, or return the existing commit."""
         retry_result = self.server.run("write", repo.path, base=self.template.base, durable=self.durable)
         expected = {"committed": not is_committed, "commit": repo.head(), "repeated": is_committed}
         assert {**retry_result.response, **expected} == retry_result.response, (

@@ -43,7 +43,7 @@ def make_proposal_repository(path: Path, action_name: str) -> Repo:
 def run_proposal_action(
     path: Path, arm: Callable[[], None], *, action_name: str, durable: bool = False
 ) -> Mapping[str, object]:
-    """Run the action of a action_name, and return the response to a client."""
+    """Run the named action, and return the response to a client."""
     workspace = Workspace.open(path, durable=durable)
     owner = Tokens(workspace.git.common_dir).find_owner("bea")
     assert owner is not None

@@ -61,8 +61,8 @@ class RepoTemplate:
         self.check_environment(repo)
         if self.bare:
             return is_committed
-        uncommitted = {"person.md": EDITED, "staged.md": STAGED, **UNTRACKED}
-        expected = {**expected, **{path: text.encode() for path, text in uncommitted.items()}}
+        uncommitted_texts = {"person.md": EDITED, "staged.md": STAGED, **UNTRACKED}
+        expected = {**expected, **{path: text.encode() for path, text in uncommitted_texts.items()}}
         _check_equal("the files", read_work_files(repo), expected)
         if expect_no_empty_folders:
             needed_folders = {parent.as_posix() for path in expected for parent in Path(path).parents} - {"."}
@@ -80,7 +80,7 @@ class RepoTemplate:
 
 
 def build_template(folder: Path, server: ForkServer, *, bare: bool) -> RepoTemplate:
-    """Make the repository, and write the batch to a copy to get the new files."""
+    """Create the template; write the batch to a copy, to read the files after the batch."""
     repo_folder = folder / ("bare" if bare else "checked-out")
     source = repositories.create_empty_repository(folder / "source" if bare else repo_folder)
     source.write(FILES)
@@ -132,13 +132,13 @@ def read_work_files(repo: Repo) -> dict[str, bytes]:
 
 
 def find_work_folders(repo: Repo) -> set[str]:
-    """Return every folder of the work tree, including empty folders."""
-    folders_of_files = set()
+    """Return the paths of all folders of the work tree, including empty folders."""
+    folders = set()
     for folder, names, _ in os.walk(repo.path):
         if ".git" in names:
             names.remove(".git")
-        folders_of_files |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
-    return folders_of_files
+        folders |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
+    return folders
 
 
 def check_no_leftovers(git_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""The fault shim: its compilation from `shim.c`, its arming in a process, and its log."""
+"""Functions that compile the fault shim `shim.c`, arm it in a process, and read its log."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def read_log(path: Path) -> list[Call]:
     """Return the calls of a process, in order."""
     calls = []
     for line in path.read_text("utf-8", "surrogateescape").splitlines():
-        number, name, result, inode, size, first, second_path = line.split("\t")
-        calls.append(Call(int(number), name, result, int(inode), int(size), first, second_path))
+        number, name, result, inode, size, first_path, second_path = line.split("\t")
+        calls.append(Call(int(number), name, result, int(inode), int(size), first_path, second_path))
     return calls
 
 
-def find_unsynced(calls: Iterable[Call]) -> dict[int, int]:
-    """Return the inodes with unsynced bytes, and the number of synced bytes of each."""
+def find_synced_sizes(calls: Iterable[Call]) -> dict[int, int]:
+    """Return the number of synced bytes of each inode that has unsynced bytes."""
     synced_sizes: dict[int, int] = {}
     for call in calls:
         if not call.was_executed:
@@ -127,7 +127,7 @@ def find_unsynced(calls: Iterable[Call]) -> dict[int, int]:
 
 def lose_power(root: Path, calls: Sequence[Call]) -> list[Path]:
     """Truncate every file below a folder to its synced bytes, and return the truncated files."""
-    synced_sizes = find_unsynced(calls)
+    synced_sizes = find_synced_sizes(calls)
     truncated_files = []
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():

@@ -51,8 +51,12 @@ def make_diverged_clones(folder: Path) -> None:
         clone.git("update-ref", f"refs/heads/{branch}", commit)
     clone.git("update-ref", "refs/remotes/origin/main", "main^")
     clone.git("branch", "-q", "-D", "theirs")
-    for logs in (clone.path / ".git/logs/refs/remotes", remote / "hooks", clone.path / ".git/hooks"):
-        shutil.rmtree(logs, ignore_errors=True)
+    for unneeded_folder in (
+        clone.path / ".git/logs/refs/remotes",
+        remote / "hooks",
+        clone.path / ".git/hooks",
+    ):
+        shutil.rmtree(unneeded_folder, ignore_errors=True)
 
 
 def sync(

@@ -24,9 +24,9 @@ from index.query import parse_query
 from tests.loops import loop_over
 from workspace.document.document import Document
 
-JOINTS = [".", ". ", ".\n", "::", ":", "/", "'", "-", "--", "++", "#", "@", "_", "\u2019", "\0", "\u00ad"]
+SEPARATORS = [".", ". ", ".\n", "::", ":", "/", "'", "-", "--", "++", "#", "@", "_", "\u2019", "\0", "\u00ad"]
 WORDS = ["std", "Foo", "HTTPServer2", "the", "café", "使用", "ไทย", "हिन्दी", "שָׁלוֹם", "ﬁ", "\u0301", "C"]
-PIECES = st.one_of(st.text(max_size=8), st.sampled_from(JOINTS), st.sampled_from(WORDS))
+PIECES = st.one_of(st.text(max_size=8), st.sampled_from(SEPARATORS), st.sampled_from(WORDS))
 
 
 @loop_over(
@@ -177,9 +177,9 @@ def test_section_weights_include_text_heading_and_parent_headings() -> None:
 @example("a.\u0301b")
 @example("ab\0cd")
 def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
-    raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
-    assert BREAK not in raws
-    term_counts = Counter(term for raw in raws for term in expand_raw_token(raw))
+    raw_tokens = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
+    assert BREAK not in raw_tokens
+    term_counts = Counter(term for raw_token in raw_tokens for term in expand_raw_token(raw_token))
     text_with_replacements = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     assert term_counts == Counter(
         term for token in TOKEN.findall(normalize(text_with_replacements)) for term in expand(token)
@@ -189,11 +189,11 @@ def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
 @given(st.lists(st.binary(max_size=20).map(lambda text: text + b" "), min_size=1))
 def test_texts_are_separated_by_one_break_each(texts: list[bytes]) -> None:
     tokens_by_text: list[list[bytes]] = [[]]
-    for raw in split_raw_tokens(texts):
-        if raw == BREAK:
+    for raw_token in split_raw_tokens(texts):
+        if raw_token == BREAK:
             tokens_by_text.append([])
         else:
-            tokens_by_text[-1].append(raw)
+            tokens_by_text[-1].append(raw_token)
     assert tokens_by_text == [split_raw_tokens([text]) for text in texts]
 
 
@@ -206,7 +206,7 @@ def test_query_terms_are_subset_of_indexed_terms(text: str) -> None:
 
 
 @given(st.text(alphabet="abCD1_.-/:@+#'s", max_size=30))
-def test_name_expands_equally_in_any_case(text: str) -> None:
+def test_whole_term_does_not_depend_on_case(text: str) -> None:
     for token in TOKEN.findall(text):
         assert expand(token)[:1] == expand(token.upper())[:1] == expand(token.lower())[:1]
 

@@ -24,25 +24,25 @@ def key() -> bytes:
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def artifact_folder(tmp_path: Path) -> Path:
     return tmp_path / "site"
 
 
 @pytest.fixture
-def build_out(repo: Repo, out: Path, key: bytes) -> BuildArtifact:
+def commit_and_build(repo: Repo, artifact_folder: Path, key: bytes) -> BuildArtifact:
     """Return a function that commits files, builds their sealed artifact, and returns the commit."""
 
     def build(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
         commit = repo.commit(files)
         contents = read_commit_contents(GitReader(repo.path), commit, "docs", ContentFilter())
-        build_artifact(contents, out, description="Guides", key=key, durable=False)
+        build_artifact(contents, artifact_folder, description="Guides", key=key, durable=False)
         return commit
 
     return build
 
 
 @pytest.fixture
-def artifact(build_out: BuildArtifact, out: Path) -> Path:
+def artifact(commit_and_build: BuildArtifact, artifact_folder: Path) -> Path:
     """Return a sealed artifact of the guides."""
-    build_out()
-    return out
+    commit_and_build()
+    return artifact_folder

@@ -34,15 +34,15 @@ def search_all_queries(index: SearchIndex) -> list[object]:
     return [(page.hits, page.hint) for page in pages]
 
 
-def list_files(out: Path) -> list[Path]:
-    return sorted(file for file in out.rglob("*") if file.is_file())
+def list_files(artifact_folder: Path) -> list[Path]:
+    return sorted(file for file in artifact_folder.rglob("*") if file.is_file())
 
 
 def test_sealed_artifact_returns_the_results_of_its_repository(
-    build_out: BuildArtifact, out: Path, key: bytes, index: SearchIndex
+    commit_and_build: BuildArtifact, artifact_folder: Path, key: bytes, index: SearchIndex
 ) -> None:
-    commit = build_out()
-    artifact = open_artifact(out, key)
+    commit = commit_and_build()
+    artifact = open_artifact(artifact_folder, key)
     frozen_index = FrozenIndex(artifact)
     assert artifact.is_trusted
     assert search_all_queries(frozen_index) == search_all_queries(index)
@@ -52,12 +52,12 @@ def test_sealed_artifact_returns_the_results_of_its_repository(
 
 
 def test_old_address_resolves_in_artifact(
-    build_out: BuildArtifact, out: Path, key: bytes, repo: Repo
+    commit_and_build: BuildArtifact, artifact_folder: Path, key: bytes, repo: Repo
 ) -> None:
-    build_out()
+    commit_and_build()
     repo.git("mv", "guides/retries.md", "guides/again.md")
-    build_out({})
-    index = FrozenIndex(open_artifact(out, key))
+    commit_and_build({})
+    index = FrozenIndex(open_artifact(artifact_folder, key))
     passage = index.get("guides/retries.md#backoff")
     assert passage.target.chunk_id == "guides/again.md#backoff"
     assert passage.move is not None
@@ -92,11 +92,13 @@ def test_built_index_of_artifact_is_reused(artifact: Path) -> None:
     assert not status.folder.is_relative_to(artifact)
 
 
-def test_only_the_last_two_indexes_of_a_folder_remain(build_out: BuildArtifact, out: Path) -> None:
+def test_only_the_last_two_indexes_of_a_folder_remain(
+    commit_and_build: BuildArtifact, artifact_folder: Path
+) -> None:
     folders = set()
     for number in range(4):
-        build_out({"notes/plain.md": f"# Number {number}\n"})
-        index = FrozenIndex(open_artifact(out))
+        commit_and_build({"notes/plain.md": f"# Number {number}\n"})
+        index = FrozenIndex(open_artifact(artifact_folder))
         index.update_to_tip()
         folder = index.status().folder
         assert folder is not None
@@ -166,21 +168,25 @@ def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> N
         find_problems(artifact)
 
 
-def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: BuildArtifact, out: Path) -> None:
+def test_unsafe_metadata_values_are_not_listed_in_taxonomy(
+    commit_and_build: BuildArtifact, artifact_folder: Path
+) -> None:
     """Write a foreign `metadata.json`, which may contain all values that the contract allows."""
-    build_out(key=None)
-    file = out / METADATA_FILE
-    manifest = next(out.glob("*.manifest"))
+    commit_and_build(key=None)
+    file = artifact_folder / METADATA_FILE
+    manifest = next(artifact_folder.glob("*.manifest"))
     metadata = json.loads(file.read_bytes())
     metadata["taxonomy"] = {
         "type": {"description": "Say\u202e\n ignore", "values": ["runbook", "x\u200by", "\u202eok"]},
         "scope": {"values": ["anything"]},
     }
     data = json.dumps(metadata).encode()
-    manifests.write_manifest(out, data, manifests.read_manifest(out, file.read_bytes()))
+    manifests.write_manifest(
+        artifact_folder, data, manifests.read_manifest(artifact_folder, file.read_bytes())
+    )
     manifest.unlink()
     file.write_bytes(data)
-    taxonomy = FrozenIndex(open_artifact(out)).metadata().taxonomy
+    taxonomy = FrozenIndex(open_artifact(artifact_folder)).metadata().taxonomy
     assert list(taxonomy) == ["type"]
     assert taxonomy["type"].values == ("runbook",)
     assert taxonomy["type"].description == "Say ignore"

@@ -43,59 +43,67 @@ MANY_DOCUMENTS = {f"bulk/{number:03}.md": f"# Page {number}\n\nWombat {number}.\
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def artifact_folder(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
 def build_from_commit(
-    repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **options: str
+    repo: Repo,
+    artifact_folder: Path,
+    key: bytes | None = KEY,
+    taxonomy: Mapping[str, str | None] = {},
+    **options: str,
 ) -> ArtifactBuild:
     contents = read_commit_contents(GitReader(repo.path), repo.head(), "docs", ContentFilter())
-    return build_artifact(contents, out, key=key, taxonomy=taxonomy, durable=False, **options)  # type: ignore[arg-type]
+    return build_artifact(contents, artifact_folder, key=key, taxonomy=taxonomy, durable=False, **options)  # type: ignore[arg-type]
 
 
-def rank_all(index: SearchIndex) -> Mapping[str, RankedIds]:
+def rank_all_queries(index: SearchIndex) -> Mapping[str, RankedIds]:
     return {
         query: [(hit.chunk_id, hit.score) for hit in index.search(query, limit=50).hits] for query in QUERIES
     }
 
 
-def rank_all_in_artifact(out: Path, key: bytes | None = KEY) -> Mapping[str, RankedIds]:
-    index = FrozenIndex(open_artifact(out, key))
+def rank_all_in_artifact(artifact_folder: Path, key: bytes | None = KEY) -> Mapping[str, RankedIds]:
+    index = FrozenIndex(open_artifact(artifact_folder, key))
     try:
-        return rank_all(index)
+        return rank_all_queries(index)
     finally:
         index.close()
 
 
-def read_metadata_without_time(out: Path) -> dict[str, object]:
-    """Return the data of `metadata.json` without the time."""
-    metadata = json.loads((out / "metadata.json").read_bytes())
+def read_metadata_without_time(artifact_folder: Path) -> dict[str, object]:
+    """Return the data of `metadata.json` without `indexed_at`."""
+    metadata = json.loads((artifact_folder / "metadata.json").read_bytes())
     del metadata["stats"]["indexed_at"]
     return dict(metadata)
 
 
-def list_files(out: Path) -> set[str]:
-    return {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+def list_files(artifact_folder: Path) -> set[str]:
+    return {
+        path.relative_to(artifact_folder).as_posix() for path in artifact_folder.rglob("*") if path.is_file()
+    }
 
 
-def test_artifact_contains_only_listed_files(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out)
-    manifest = open_artifact(out, KEY).manifest
-    [name] = [path.name for path in out.glob("*.manifest")]
-    assert list_files(out) == {*manifest.files, name, "metadata.json"}
+def test_artifact_contains_only_listed_files(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder)
+    manifest = open_artifact(artifact_folder, KEY).manifest
+    [name] = [path.name for path in artifact_folder.glob("*.manifest")]
+    assert list_files(artifact_folder) == {*manifest.files, name, "metadata.json"}
     assert {Path(file).suffix for file in manifest.files} == {".flat", ".pack", ".idx"}
 
 
-def test_artifact_returns_the_results_of_the_repository(repo: Repo, out: Path, index: SearchIndex) -> None:
-    build_from_commit(repo, out)
-    assert rank_all_in_artifact(out) == rank_all(index)
-    assert read_metadata_without_time(out)["stats"] == {
+def test_artifact_returns_the_results_of_the_repository(
+    repo: Repo, artifact_folder: Path, index: SearchIndex
+) -> None:
+    build_from_commit(repo, artifact_folder)
+    assert rank_all_in_artifact(artifact_folder) == rank_all_queries(index)
+    assert read_metadata_without_time(artifact_folder)["stats"] == {
         "total_chunks": 8,
         "total_files": 4,
         "source_commit": repo.head(),
     }
-    assert read_metadata_without_time(out)["corpus_description"] == "documentation of docs"
+    assert read_metadata_without_time(artifact_folder)["corpus_description"] == "documentation of docs"
 
 
 def test_same_input_gives_the_same_artifact(repo: Repo, tmp_path: Path) -> None:
@@ -119,31 +127,31 @@ def test_artifact_of_folder_equals_that_of_commit(repo: Repo, tmp_path: Path) ->
     assert from_folder.metadata.stats.source_commit is None
 
 
-def test_build_reports_progress_of_storing_and_indexing(repo: Repo, out: Path) -> None:
+def test_build_reports_progress_of_storing_and_indexing(repo: Repo, artifact_folder: Path) -> None:
     reports: list[tuple[int, int, str]] = []
     contents = read_commit_contents(
         GitReader(repo.path), repo.commit(MANY_DOCUMENTS), "docs", ContentFilter()
     )
-    build_artifact(contents, out, progress=lambda *report: reports.append(report), durable=False)
+    build_artifact(contents, artifact_folder, progress=lambda *report: reports.append(report), durable=False)
     assert {message for _, _, message in reports} >= {"Storing documents", "Indexing documents"}
     assert all(0 <= completed <= total for completed, total, _ in reports)
 
 
-def test_unchanged_documents_are_reused(repo: Repo, out: Path) -> None:
+def test_unchanged_documents_are_reused(repo: Repo, artifact_folder: Path) -> None:
     repo.commit(MANY_DOCUMENTS)
-    assert build_from_commit(repo, out).indexed_count == 64
-    before = list_files(out)
+    assert build_from_commit(repo, artifact_folder).indexed_count == 64
+    before = list_files(artifact_folder)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    assert build_from_commit(repo, out).indexed_count == 1
-    added_suffixes = sorted(path.rpartition(".")[2] for path in list_files(out) - before)
+    assert build_from_commit(repo, artifact_folder).indexed_count == 1
+    added_suffixes = sorted(path.rpartition(".")[2] for path in list_files(artifact_folder) - before)
     assert added_suffixes == ["flat", "idx", "manifest", "pack"]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    out = tmp_path / "out"
-    build_from_commit(repo, out)
+    artifact_folder = tmp_path / "out"
+    build_from_commit(repo, artifact_folder)
     for step in range(8):
         name = f"notes/{rng.randrange(6)}.md"
         if rng.random() < 0.3 and (repo.path / name).exists():
@@ -154,73 +162,73 @@ def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed:
         else:
             words = " ".join(rng.choices(["quagga", "okapi", "wombat", "retry", "errors"], k=20))
             repo.commit({name: f"# Note {step}\n\n## Errors\n\n{words}\n"})
-        build_from_commit(repo, out)
+        build_from_commit(repo, artifact_folder)
     full_build = build_from_commit(repo, tmp_path / "fresh")
-    assert (full_build.indexed_count, open_artifact(out, KEY).manifest.tree) == (
+    assert (full_build.indexed_count, open_artifact(artifact_folder, KEY).manifest.tree) == (
         full_build.metadata.stats.total_files,
         full_build.tree,
     )
-    assert read_metadata_without_time(out) == read_metadata_without_time(tmp_path / "fresh")
-    assert rank_all_in_artifact(out) == rank_all_in_artifact(tmp_path / "fresh")
+    assert read_metadata_without_time(artifact_folder) == read_metadata_without_time(tmp_path / "fresh")
+    assert rank_all_in_artifact(artifact_folder) == rank_all_in_artifact(tmp_path / "fresh")
 
 
-def test_build_without_changes_has_the_same_tree(repo: Repo, out: Path) -> None:
-    first_build = build_from_commit(repo, out)
-    second_build = build_from_commit(repo, out)
+def test_build_without_changes_has_the_same_tree(repo: Repo, artifact_folder: Path) -> None:
+    first_build = build_from_commit(repo, artifact_folder)
+    second_build = build_from_commit(repo, artifact_folder)
     assert (second_build.tree, second_build.indexed_count) == (first_build.tree, 0)
-    assert list_files(out) >= set(open_artifact(out, KEY).manifest.files)
+    assert list_files(artifact_folder) >= set(open_artifact(artifact_folder, KEY).manifest.files)
 
 
-def test_new_taxonomy_keys_reindex_every_document(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out)
-    assert build_from_commit(repo, out, taxonomy={"area": None}).indexed_count == 4
-    assert build_from_commit(repo, out, taxonomy={"area": "Described"}).indexed_count == 0
+def test_new_taxonomy_key_reindexes_every_document(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder)
+    assert build_from_commit(repo, artifact_folder, taxonomy={"area": None}).indexed_count == 4
+    assert build_from_commit(repo, artifact_folder, taxonomy={"area": "Described"}).indexed_count == 0
 
 
-def test_only_documents_sealed_by_this_key_are_reused(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out, key=None)
-    assert build_from_commit(repo, out).indexed_count == 4
-    assert build_from_commit(repo, out).indexed_count == 0
-    assert build_from_commit(repo, out, key=bytes(32)).indexed_count == 4
-    assert not open_artifact(out, KEY).is_trusted
-    assert open_artifact(out, bytes(32)).is_trusted
+def test_only_documents_sealed_by_this_key_are_reused(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder, key=None)
+    assert build_from_commit(repo, artifact_folder).indexed_count == 4
+    assert build_from_commit(repo, artifact_folder).indexed_count == 0
+    assert build_from_commit(repo, artifact_folder, key=bytes(32)).indexed_count == 4
+    assert not open_artifact(artifact_folder, KEY).is_trusted
+    assert open_artifact(artifact_folder, bytes(32)).is_trusted
 
 
-def test_damaged_artifact_is_rebuilt(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out)
-    for number in range(len(list_files(out))):
-        name = sorted(list_files(out))[number]
-        data = bytearray((out / name).read_bytes())
+def test_damaged_artifact_is_rebuilt(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder)
+    for number in range(len(list_files(artifact_folder))):
+        name = sorted(list_files(artifact_folder))[number]
+        data = bytearray((artifact_folder / name).read_bytes())
         data[len(data) // 2] ^= 1
-        (out / name).write_bytes(data)
-        assert build_from_commit(repo, out).indexed_count == 4, name
-        assert open_artifact(out, KEY).is_trusted
-        assert rank_all_in_artifact(out)["okapi wombat"] == []
+        (artifact_folder / name).write_bytes(data)
+        assert build_from_commit(repo, artifact_folder).indexed_count == 4, name
+        assert open_artifact(artifact_folder, KEY).is_trusted
+        assert rank_all_in_artifact(artifact_folder)["okapi wombat"] == []
 
 
-def test_files_of_previous_artifact_remain_for_one_build(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out)
-    metadata = read_metadata_bytes(out)
-    first_files = set(read_manifest(out, metadata).files)
+def test_files_of_previous_artifact_remain_for_one_build(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder)
+    metadata = read_metadata_bytes(artifact_folder)
+    first_files = set(read_manifest(artifact_folder, metadata).files)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n", **MANY_DOCUMENTS})
-    build_from_commit(repo, out)
-    assert first_files <= list_files(out)
-    assert set(read_manifest(out, metadata).files) == first_files
+    build_from_commit(repo, artifact_folder)
+    assert first_files <= list_files(artifact_folder)
+    assert set(read_manifest(artifact_folder, metadata).files) == first_files
     repo.commit({"guides/limits.md": "# Limits\n\nA quagga.\n"})
-    build_from_commit(repo, out)
-    assert len(list(out.glob("*.manifest"))) == 2
+    build_from_commit(repo, artifact_folder)
+    assert len(list(artifact_folder.glob("*.manifest"))) == 2
 
 
-def test_many_packs_are_merged(repo: Repo, out: Path) -> None:
+def test_many_packs_are_merged(repo: Repo, artifact_folder: Path) -> None:
     for number in range(MAX_PACKS + 3):
         repo.commit({"guides/limits.md": f"# Limits\n\nAn okapi {number}.\n"})
-        build_from_commit(repo, out)
-    packs = [name for name in open_artifact(out, KEY).manifest.files if name.endswith(".pack")]
+        build_from_commit(repo, artifact_folder)
+    packs = [name for name in open_artifact(artifact_folder, KEY).manifest.files if name.endswith(".pack")]
     assert len(packs) <= MAX_PACKS + 1
-    assert rank_all_in_artifact(out)["okapi wombat"]
+    assert rank_all_in_artifact(artifact_folder)["okapi wombat"]
 
 
-def test_choose_packs_selects_packs_used_by_half() -> None:
+def test_choose_packs_returns_packs_with_half_of_objects_in_use() -> None:
     half_used, less_used = frozenset({"a", "b"}), frozenset({"c", "d", "e"})
     assert choose_packs({"half": half_used, "less": less_used}, {"a", "c"}) == ["half"]
     assert choose_packs({"none": frozenset()}, {"a"}) == []
@@ -230,73 +238,75 @@ def test_choose_packs_selects_packs_used_by_half() -> None:
     assert choose_packs(many_packs, {*half_used, *(f"x{number}" for number in range(MAX_PACKS))}) == ["big"]
 
 
-def test_moved_documents_are_listed(repo: Repo, out: Path) -> None:
+def test_artifact_lists_moved_documents(repo: Repo, artifact_folder: Path) -> None:
     repo.git("mv", "guides/limits.md", "guides/quotas.md")
     repo.commit({})
-    build_from_commit(repo, out)
-    [name] = [name for name in open_artifact(out, KEY).manifest.files if name.startswith("moves-")]
-    assert json.loads((out / name).read_bytes()) == {"guides/limits.md": "guides/quotas.md"}
+    build_from_commit(repo, artifact_folder)
+    [name] = [
+        name for name in open_artifact(artifact_folder, KEY).manifest.files if name.startswith("moves-")
+    ]
+    assert json.loads((artifact_folder / name).read_bytes()) == {"guides/limits.md": "guides/quotas.md"}
 
 
-def test_declared_keys_have_values_and_descriptions(repo: Repo, out: Path) -> None:
+def test_declared_taxonomy_keys_have_values_and_descriptions(repo: Repo, artifact_folder: Path) -> None:
     repo.commit(
         {"guides/.taxonomy.toml": '[metadata]\narea = "network"\n', "docyard.toml": "[taxonomy.area]\n"}
     )
-    build_from_commit(repo, out, taxonomy={"area": "Where it belongs"})
-    taxonomy = read_metadata_without_time(out)["taxonomy"]
+    build_from_commit(repo, artifact_folder, taxonomy={"area": "Where it belongs"})
+    taxonomy = read_metadata_without_time(artifact_folder)["taxonomy"]
     assert isinstance(taxonomy, dict)
     assert taxonomy["area"] == {"description": "Where it belongs", "values": ["network"]}
 
 
-def test_keys_with_too_many_values_are_reported(repo: Repo, out: Path) -> None:
+def test_taxonomy_keys_with_too_many_values_are_reported(repo: Repo, artifact_folder: Path) -> None:
     values = {f"v/{number}.md": f"---\narea: v{number}\n---\n# V\n" for number in range(513)}
     repo.commit(values)
-    build = build_from_commit(repo, out, taxonomy={"area": None})
+    build = build_from_commit(repo, artifact_folder, taxonomy={"area": None})
     assert build.unlisted_keys == ("area",)
     assert build.metadata.taxonomy["area"].values == ()
 
 
-def test_documents_without_text_are_counted_as_silent(repo: Repo, out: Path) -> None:
+def test_documents_without_sections_are_counted(repo: Repo, artifact_folder: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
     repo.commit(
         {"lfs.md": pointer, "docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001}
     )
-    assert build_from_commit(repo, out).without_sections == 3  # with notes/empty.md
+    assert build_from_commit(repo, artifact_folder).without_sections == 3  # with notes/empty.md
 
 
-def test_invalid_manifest_is_refused_before_any_write(repo: Repo, out: Path) -> None:
+def test_invalid_manifest_is_refused_before_any_write(repo: Repo, artifact_folder: Path) -> None:
     repo.commit({"guides/.taxonomy.toml": '[metadata]\ntype = "guide"\nlangage = "go"\n'})
     with pytest.raises(InvalidManifest) as error_info:
-        build_from_commit(repo, out)
+        build_from_commit(repo, artifact_folder)
     assert (
         error_info.value.details | {"path": "guides/.taxonomy.toml", "line": 3, "key": "langage"}
         == error_info.value.details
     )
-    assert not out.exists()
+    assert not artifact_folder.exists()
 
 
-def test_folder_changed_during_build_is_refused(repo: Repo, out: Path, tmp_path: Path) -> None:
+def test_folder_changed_during_build_is_refused(repo: Repo, artifact_folder: Path, tmp_path: Path) -> None:
     contents = read_folder_contents(repo.path, ContentFilter())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
-        build_artifact(contents, out, key=KEY)
+        build_artifact(contents, artifact_folder, key=KEY)
 
 
-def test_second_builder_of_a_folder_is_refused(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out)
-    before = read_metadata_bytes(out)
-    with hold_lock(out / LOCK_FILE, 0), pytest.raises(BuildBusy):
-        build_from_commit(repo, out)
-    assert read_metadata_bytes(out) == before
-    assert build_from_commit(repo, out).indexed_count == 0
+def test_second_builder_of_a_folder_is_refused(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder)
+    before = read_metadata_bytes(artifact_folder)
+    with hold_lock(artifact_folder / LOCK_FILE, 0), pytest.raises(BuildBusy):
+        build_from_commit(repo, artifact_folder)
+    assert read_metadata_bytes(artifact_folder) == before
+    assert build_from_commit(repo, artifact_folder).indexed_count == 0
 
 
-def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> None:
+def test_concurrent_builders_complete_or_are_refused(repo: Repo, artifact_folder: Path) -> None:
     results: list[object] = []
 
     def work() -> None:
         try:
-            results.append(build_from_commit(repo, out))
+            results.append(build_from_commit(repo, artifact_folder))
         except BuildBusy as error:
             results.append(error)
 
@@ -307,8 +317,8 @@ def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> N
         thread.join()
     assert len(results) == 6
     assert any(isinstance(outcome, ArtifactBuild) for outcome in results)
-    assert open_artifact(out, KEY).is_trusted
-    assert not (out / LOCK_FILE).exists()
+    assert open_artifact(artifact_folder, KEY).is_trusted
+    assert not (artifact_folder / LOCK_FILE).exists()
 
 
 def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
@@ -354,27 +364,27 @@ def test_uncreatable_folder_raises_artifact_unwritable(repo: Repo, tmp_path: Pat
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("stop", [kill_self, pytest.param(raise_disk_full, marks=pytest.mark.slow)])
 def test_build_stopped_at_any_step_leaves_a_complete_artifact(
-    repo: Repo, out: Path, stop: Callable[[], None]
+    repo: Repo, artifact_folder: Path, stop: Callable[[], None]
 ) -> None:
-    build_from_commit(repo, out)
-    old_results = rank_all_in_artifact(out)
+    build_from_commit(repo, artifact_folder)
+    old_results = rank_all_in_artifact(artifact_folder)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    build_from_commit(repo, new := out.with_name("new"))
+    build_from_commit(repo, new := artifact_folder.with_name("new"))
     outcomes = set()
     for step in range(1, 100):
-        trial = out.with_name(f"trial{step}")
-        shutil.copytree(out, trial)
+        trial_folder = artifact_folder.with_name(f"trial{step}")
+        shutil.copytree(artifact_folder, trial_folder)
 
-        def work(step: int = step, trial: Path = trial) -> None:
-            stop_at(step, trial, stop)
-            build_from_commit(repo, trial)
+        def work(step: int = step, trial_folder: Path = trial_folder) -> None:
+            stop_at(step, trial_folder, stop)
+            build_from_commit(repo, trial_folder)
 
         code = run_in_fork(work)
-        current = rank_all_in_artifact(trial)
+        current = rank_all_in_artifact(trial_folder)
         assert current in (old_results, rank_all_in_artifact(new)), step
         outcomes.add(current == old_results)
-        assert build_from_commit(repo, trial).tree == open_artifact(new, KEY).manifest.tree
-        assert rank_all_in_artifact(trial) == rank_all_in_artifact(new)
+        assert build_from_commit(repo, trial_folder).tree == open_artifact(new, KEY).manifest.tree
+        assert rank_all_in_artifact(trial_folder) == rank_all_in_artifact(new)
         if code == 0:
             break
     else:
@@ -384,21 +394,21 @@ def test_build_stopped_at_any_step_leaves_a_complete_artifact(
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_failed_build_removes_its_files(repo: Repo, out: Path) -> None:
-    build_from_commit(repo, out)
-    before, old = list_files(out), rank_all_in_artifact(out)
+def test_failed_build_removes_its_files(repo: Repo, artifact_folder: Path) -> None:
+    build_from_commit(repo, artifact_folder)
+    before, old = list_files(artifact_folder), rank_all_in_artifact(artifact_folder)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    failed = 0
+    failed_build_count = 0
     for step in range(1, 25):
-        trial = out.with_name(f"trial{step}")
-        shutil.copytree(out, trial)
+        trial_folder = artifact_folder.with_name(f"trial{step}")
+        shutil.copytree(artifact_folder, trial_folder)
 
-        def work(step: int = step, trial: Path = trial) -> None:
-            stop_at(step, trial, raise_disk_full, only=True)
-            build_from_commit(repo, trial)
+        def work(step: int = step, trial_folder: Path = trial_folder) -> None:
+            stop_at(step, trial_folder, raise_disk_full, only=True)
+            build_from_commit(repo, trial_folder)
 
         run_in_fork(work)
-        if rank_all_in_artifact(trial) == old:
-            assert list_files(trial) - {LOCK_FILE} == before, step
-            failed += 1
-    assert failed > 5
+        if rank_all_in_artifact(trial_folder) == old:
+            assert list_files(trial_folder) - {LOCK_FILE} == before, step
+            failed_build_count += 1
+    assert failed_build_count > 5

@@ -42,7 +42,7 @@ FILES = {
     ".github/notes.md": "# Hidden\n",
 }
 
-paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
+folder_paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
 
 
 def write_files(folder: Path) -> Path:
@@ -100,7 +100,9 @@ def test_older_commit_is_read_unchanged(repo: Repo) -> None:
         ),
     ],
 )
-def test_selection_limits_documents(repo: Repo, content_filter: ContentFilter, expected: list[str]) -> None:
+def test_content_filter_limits_documents(
+    repo: Repo, content_filter: ContentFilter, expected: list[str]
+) -> None:
     assert (
         list(read_commit_contents(GitReader(repo.path), repo.head(), "site", content_filter).documents)
         == expected
@@ -112,7 +114,7 @@ def test_manifest_above_the_selected_folder_is_included(repo: Repo) -> None:
     assert list(contents.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
-def test_moved_documents_are_listed(repo: Repo) -> None:
+def test_contents_list_moved_documents(repo: Repo) -> None:
     repo.git("mv", "docs/guide.md", "docs/handbook.md")
     repo.commit({})
     assert read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter()).moves == {
@@ -179,7 +181,7 @@ def test_unprintable_name_in_commit_is_left_out_and_reported(repo: Repo) -> None
     )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not allow such long paths")
 def test_unreadable_excluded_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_files(tmp_path / "site")
     folder_name = "d" * 200
@@ -192,7 +194,7 @@ def test_unreadable_excluded_folder_is_ignored(tmp_path: Path, monkeypatch: pyte
     assert "README.md" in read_folder_contents(folder, content_filter).documents
 
 
-def test_left_out_document_is_reported(tmp_path: Path) -> None:
+def test_unportable_document_name_is_reported(tmp_path: Path) -> None:
     folder = write_files(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
     assert read_folder_contents(folder, ContentFilter()).unsupported_paths == ("CON.md",)
@@ -228,12 +230,12 @@ def test_built_tree_has_the_id_that_git_computes(repo: Repo) -> None:
     )
 
 
-@given(st.sets(paths.map(lambda path: f"{path}/x.md"), min_size=1, max_size=20))
+@given(st.sets(folder_paths.map(lambda path: f"{path}/x.md"), min_size=1, max_size=20))
 def test_built_tree_contains_its_files(tmp_path_factory: pytest.TempPathFactory, names: set[str]) -> None:
     files = {name: hash_blob(name.encode()) for name in names}
     tree = build_tree(files)
-    out = tmp_path_factory.mktemp("tree")
-    (out / "objects" / "pack").mkdir(parents=True)
+    tree_folder = tmp_path_factory.mktemp("tree")
+    (tree_folder / "objects" / "pack").mkdir(parents=True)
     objects = [PackedObject("tree", id, data) for id, data in tree.trees.items()]
-    write_pack(out / "objects" / "pack", objects, len(objects))
-    assert {path: entry.id for path, entry in walk_tree(PackedReader(out, tree.id), tree.id)} == files
+    write_pack(tree_folder / "objects" / "pack", objects, len(objects))
+    assert {path: entry.id for path, entry in walk_tree(PackedReader(tree_folder, tree.id), tree.id)} == files

@@ -18,10 +18,10 @@ from workspace.errors import WorkspaceError
 CHANGE_COUNT = 200
 
 
-def choose_changes(out: Path, count: int) -> list[tuple[Path, int, int]]:
+def choose_changes(artifact_folder: Path, count: int) -> list[tuple[Path, int, int]]:
     """Return a file, a position and a bit mask for each change, with equally many changes in each file."""
     rng = random.Random(5)
-    artifact_files = list_files(out)
+    artifact_files = list_files(artifact_folder)
     return [
         (
             file := artifact_files[number % len(artifact_files)],
@@ -43,12 +43,14 @@ def read_hit_texts(index: SearchIndex) -> list[str]:
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_flipped_byte_at_start_is_refused_or_harmless(artifact: Path, key: bytes, has_key: bool) -> None:
+def test_flipped_byte_before_opening_is_refused_or_harmless(
+    artifact: Path, key: bytes, has_key: bool
+) -> None:
     reader_key = key if has_key else None
     undamaged_index = FrozenIndex(open_artifact(artifact, key))
     expected, passages = search_all_queries(undamaged_index), read_hit_texts(undamaged_index)
     metadata = undamaged_index.metadata().model_dump()
-    # The commit only documents the source: a malformed commit is omitted, and the problem is reported.
+    # No result depends on the commit, so a malformed commit is omitted, and the problem is reported.
     without_commit = {**metadata, "stats": {**metadata["stats"], "source_commit": None}}
     refusal_count = 0
     for file, position, mask in choose_changes(artifact, CHANGE_COUNT):
@@ -62,7 +64,7 @@ def test_flipped_byte_at_start_is_refused_or_harmless(artifact: Path, key: bytes
         except WorkspaceError:
             refusal_count += 1
         flip_bits(file, position, mask)
-    assert refusal_count > CHANGE_COUNT * 0.9  # other changes are in the spaces of a manifest, or in its seal
+    assert refusal_count > CHANGE_COUNT * 0.9  # the others change white space or the seal of a manifest
     assert search_all_queries(FrozenIndex(open_artifact(artifact, reader_key))) == expected
 
 

@@ -20,7 +20,7 @@ def test_artifact_returns_backlinks_without_its_repository(
     index = FrozenIndex(open_artifact(artifact, key if is_sealed else None))
     snapshot = index.workspace.snapshot()
     assert index.links.records(snapshot, "guides/limits.md") is None
-    index.links.begin(snapshot).join()
+    index.links.update_in_background(snapshot).join()
     records = index.links.records(snapshot, "guides/limits.md")
     assert records is not None
     assert [path for path, _ in records] == ["guides/retries.md"]

@@ -40,8 +40,7 @@ def test_written_manifest_is_read_back(tmp_path: Path, key: bytes) -> None:
     manifest = make_manifest(tmp_path)
     name = manifests.write_manifest(tmp_path, METADATA, manifest, key)
     assert name == manifests.make_manifest_name(METADATA)
-    manifest = manifests.read_manifest(tmp_path, METADATA)
-    assert manifest == manifest
+    assert manifests.read_manifest(tmp_path, METADATA) == manifest
     assert [stamp.size for stamp in manifests.check_files(tmp_path, manifest)] == [len(b"postings")]
 
 
@@ -58,7 +57,7 @@ def test_seal_covers_key_manifest_and_metadata(tmp_path: Path, key: bytes) -> No
     assert not manifests.is_sealed(METADATA, manifests.read_manifest(tmp_path, METADATA), key)
 
 
-def test_other_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
+def test_manifest_for_other_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
     manifests.write_manifest(tmp_path, METADATA, make_manifest(tmp_path))
     with pytest.raises(NotAnArtifact) as error_info:
         manifests.read_manifest(tmp_path, METADATA.replace(b"1.1.0", b"1.1.1"))
@@ -98,7 +97,7 @@ def test_file_name_outside_the_artifact_is_refused(tmp_path: Path, name: str) ->
         manifests.read_manifest(tmp_path, METADATA)
 
 
-def test_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
+def test_newer_manifest_format_is_refused_with_its_version(tmp_path: Path) -> None:
     file = tmp_path / manifests.write_manifest(tmp_path, METADATA, make_manifest(tmp_path))
     file.write_text(json.dumps({**json.loads(file.read_bytes()), "format": 2}))
     with pytest.raises(UnsupportedArtifact) as error_info:
@@ -138,7 +137,7 @@ def test_damaged_file_is_named_in_error(tmp_path: Path) -> None:
         manifests.check_files(tmp_path, manifest)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     manifest = replace(make_manifest(tmp_path), files={SEGMENT: FileSum(0, "0" * 64)})
     (tmp_path / SEGMENT).unlink()

@@ -1,4 +1,4 @@
-"""The replacement of the served artifact by another artifact between two calls, unless it is refused."""
+"""The served artifact is replaced by a new one between two calls, unless the new one is refused."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from workspace.errors import WorkspaceError
 NEW_DOCUMENTS = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}
 
 
-def wait_for(has_happened: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
-    while not has_happened():
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -37,60 +37,62 @@ def search_ids(index: FrozenIndex, query: str = "zebra") -> list[str]:
 
 @pytest.mark.parametrize("has_key", [True, False])
 def test_next_call_uses_the_new_artifact(
-    artifact: Path, build_out: BuildArtifact, key: bytes, has_key: bool
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes, has_key: bool
 ) -> None:
     artifacts = Artifacts(artifact, key if has_key else None)
     old_index = artifacts.current()
     assert search_ids(old_index) == []
-    commit = build_out(NEW_DOCUMENTS)
-    wait_for(lambda: artifacts.current() is not old_index)
+    commit = commit_and_build(NEW_DOCUMENTS)
+    wait_until(lambda: artifacts.current() is not old_index)
     new_index = artifacts.current()
     assert search_ids(new_index) == ["notes/plain.md#_preamble"]
     assert new_index.search("zebra").commit == new_index.workspace.snapshot().commit == commit
     assert "zebra" in new_index.get("notes/plain.md").text()
 
 
-def test_running_call_reads_only_its_artifact(artifact: Path, build_out: BuildArtifact, key: bytes) -> None:
+def test_running_call_reads_only_its_artifact(
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes
+) -> None:
     artifacts = Artifacts(artifact, key)
     served_index = artifacts.current()
-    build_out(NEW_DOCUMENTS)
-    wait_for(lambda: artifacts.current() is not served_index)
+    commit_and_build(NEW_DOCUMENTS)
+    wait_until(lambda: artifacts.current() is not served_index)
     for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
     assert search_ids(served_index) == []
     assert "Nothing of note." in served_index.get("notes/plain.md").text()
 
 
-def test_replaced_artifact_without_files_is_never_used(
-    artifact: Path, build_out: BuildArtifact, key: bytes
+def test_artifact_whose_files_were_deleted_is_never_used(
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     artifacts = Artifacts(artifact, key)
     for number in range(3):
-        build_out({"notes/plain.md": f"# Zebra number {number}\n"})
+        commit_and_build({"notes/plain.md": f"# Zebra number {number}\n"})
     assert artifacts.current().search("zebra").hits[0].heading == "Zebra number 2"
 
 
 def test_cursor_survives_rebuild_of_the_same_documents(
-    artifact: Path, build_out: BuildArtifact, key: bytes
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     artifacts = Artifacts(artifact, key)
     old_index = artifacts.current()
     page = old_index.search("errors", limit=1)
-    build_out({})
+    commit_and_build({})
     (artifact / METADATA_FILE).touch()
-    wait_for(lambda: artifacts.current() is not old_index)
+    wait_until(lambda: artifacts.current() is not old_index)
     assert page.next_cursor is not None
     assert artifacts.current().search("errors", limit=1, cursor=page.next_cursor).hits
 
 
 def test_cursor_of_the_previous_artifact_is_stale(
-    artifact: Path, build_out: BuildArtifact, key: bytes
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     artifacts = Artifacts(artifact, key)
     old_index = artifacts.current()
     page = old_index.search("errors", limit=1)
-    build_out(NEW_DOCUMENTS)
-    wait_for(lambda: artifacts.current() is not old_index)
+    commit_and_build(NEW_DOCUMENTS)
+    wait_until(lambda: artifacts.current() is not old_index)
     with pytest.raises(StaleCursor) as error_info:
         artifacts.current().search("errors", limit=1, cursor=page.next_cursor)
     commit = artifacts.current().search("errors").commit
@@ -99,7 +101,7 @@ def test_cursor_of_the_previous_artifact_is_stale(
 
 
 def test_refused_artifact_is_reported_once_and_old_one_serves(
-    artifact: Path, build_out: BuildArtifact, key: bytes
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     errors: list[WorkspaceError] = []
     artifacts = Artifacts(artifact, key, errors.append)
@@ -112,12 +114,12 @@ def test_refused_artifact_is_reported_once_and_old_one_serves(
     page = old_index.search("retries")
     assert page.hits
     assert page.is_stale
-    artifacts._retry_time = 0.0  # as after some seconds
+    artifacts._retry_time = 0.0  # as if the delay were over
     assert artifacts.current() is old_index
     assert len(errors) == 1
-    build_out(NEW_DOCUMENTS)
+    commit_and_build(NEW_DOCUMENTS)
     artifacts._retry_time = 0.0
-    wait_for(lambda: artifacts.current() is not old_index)
+    wait_until(lambda: artifacts.current() is not old_index)
     assert not artifacts.current().search("retries").is_stale
 
 
@@ -130,11 +132,11 @@ def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None
 
 
 def test_changed_symlink_swaps_the_artifact(
-    artifact: Path, build_out: BuildArtifact, key: bytes, tmp_path: Path
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes, tmp_path: Path
 ) -> None:
     releases = [tmp_path / "first", tmp_path / "second", tmp_path / "third"]
     shutil.copytree(artifact, releases[0])
-    build_out(NEW_DOCUMENTS)
+    commit_and_build(NEW_DOCUMENTS)
     shutil.copytree(artifact, releases[1])
     shutil.copytree(artifact, releases[2])
     (releases[2] / METADATA_FILE).write_bytes(b"{")
@@ -146,7 +148,7 @@ def test_changed_symlink_swaps_the_artifact(
     for release, name in zip(releases[1:], ("second", "second"), strict=True):
         draft.symlink_to(release)
         draft.replace(link)
-        wait_for(lambda: artifacts.current() is not old_index)
+        wait_until(lambda: artifacts.current() is not old_index)
         assert artifacts.current().artifact.folder.name == name
         assert search_ids(artifacts.current())
     shutil.rmtree(releases[0])
@@ -162,10 +164,10 @@ def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes
     replace_file(segment, data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ArtifactDamaged):
         artifacts.current()
-    answer = dispatcher.call("search_docs", {"query": "retries"}, client="tester")
-    assert answer.is_error
-    assert answer.data["code"] == "ARTIFACT_DAMAGED"
-    assert answer.data["commit"] is None
+    response = dispatcher.call("search_docs", {"query": "retries"}, client="tester")
+    assert response.is_error
+    assert response.data["code"] == "ARTIFACT_DAMAGED"
+    assert response.data["commit"] is None
     assert dispatcher.definitions() == definitions
     replace_file(segment, data)
     assert not dispatcher.call("search_docs", {"query": "retries"}, client="tester").is_error
@@ -179,7 +181,7 @@ def test_invalid_artifact_at_start_is_refused(artifact: Path, key: bytes) -> Non
 
 @pytest.mark.slow
 def test_concurrent_readers_see_one_artifact_per_call(
-    artifact: Path, build_out: BuildArtifact, key: bytes
+    artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     """Check that the hits and texts of a call are from one artifact while other artifacts are built."""
     stop_event = threading.Event()
@@ -203,7 +205,9 @@ def test_concurrent_readers_see_one_artifact_per_call(
     for reader in readers:
         reader.start()
     for number in range(12):
-        build_out({"notes/plain.md": f"# Number {number}\n", f"notes/{number}.md": f"# Number {number}\n"})
+        commit_and_build(
+            {"notes/plain.md": f"# Number {number}\n", f"notes/{number}.md": f"# Number {number}\n"}
+        )
     stop_event.set()
     for reader in readers:
         reader.join()

@@ -97,13 +97,13 @@ def test_two_processes_build_the_same_index_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("number", [0, signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("signal_number", [0, signal.SIGKILL, signal.SIGSTOP])
 def test_parent_finishes_the_work_of_a_failed_child(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signal_number: int
 ) -> None:
-    if number == signal.SIGSTOP:
+    if signal_number == signal.SIGSTOP:
         monkeypatch.setattr("index.building.worker._RESULT_TIMEOUT_S", 3.0)
-    assert is_complete(build_in_processes(FailingSource(300, signal=number), tmp_path, processes=2))
+    assert is_complete(build_in_processes(FailingSource(300, signal=signal_number), tmp_path, processes=2))
 
 
 def test_parent_builds_index_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from index import source as module
+from index import source as difference_module
 from index.service import SearchIndex
 from index.source import Difference, diff_snapshots
 from tests.repositories import Repo
@@ -21,54 +21,54 @@ def open_snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
     return Snapshot(GitReader(repo.path), commit or repo.head())
 
 
-def diff_from(repo: Repo, base: str) -> Difference | None:
-    return diff_snapshots(open_snapshot(repo, base), open_snapshot(repo))
+def diff_from_commit(repo: Repo, base_commit: str) -> Difference | None:
+    return diff_snapshots(open_snapshot(repo, base_commit), open_snapshot(repo))
 
 
-def find_updated_paths(repo: Repo, base: str) -> list[str]:
-    difference = diff_from(repo, base)
+def find_updated_paths(repo: Repo, base_commit: str) -> list[str]:
+    difference = diff_from_commit(repo, base_commit)
     assert difference is not None
     return sorted(difference.upserts)
 
 
 @pytest.fixture
-def base(repo: Repo) -> str:
+def base_commit(repo: Repo) -> str:
     return repo.commit({"docyard.toml": KEYS_SETTINGS, "a.md": "# A\n", "guides/deep/b.md": "# B\n"})
 
 
-def test_difference_lists_changed_and_deleted_documents(repo: Repo, base: str) -> None:
+def test_difference_lists_changed_and_deleted_documents(repo: Repo, base_commit: str) -> None:
     repo.git("rm", "-q", "guides/limits.md")
     repo.commit({"a.md": "# Other\n", "c.md": "# C\n"})
-    difference = diff_from(repo, base)
+    difference = diff_from_commit(repo, base_commit)
     assert difference == Difference(
         {path: open_snapshot(repo).documents[path] for path in ("a.md", "c.md")}, ("guides/limits.md",)
     )
 
 
-def test_changed_manifest_updates_only_documents_with_new_values(repo: Repo, base: str) -> None:
+def test_changed_manifest_updates_only_documents_with_new_values(repo: Repo, base_commit: str) -> None:
     repo.commit({"guides/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
     paths_below = ["guides/deep/b.md", "guides/limits.md", "guides/retries.md"]
-    assert find_updated_paths(repo, base) == paths_below
+    assert find_updated_paths(repo, base_commit) == paths_below
 
-    before = repo.commit({"guides/deep/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
-    assert find_updated_paths(repo, base) == paths_below
+    earlier_commit = repo.commit({"guides/deep/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
+    assert find_updated_paths(repo, base_commit) == paths_below
 
     repo.commit({"guides/.taxonomy.toml": "# other words\n[metadata]\nlanguage = 'go'\n"})
-    assert find_updated_paths(repo, before) == []
+    assert find_updated_paths(repo, earlier_commit) == []
 
     override = "[[override]]\nmatch = 'l*'\nmetadata = { scope = 'x' }\n"
     repo.commit({"guides/.taxonomy.toml": f"[metadata]\nlanguage = 'go'\n{override}"})
-    assert find_updated_paths(repo, before) == ["guides/limits.md"]
+    assert find_updated_paths(repo, earlier_commit) == ["guides/limits.md"]
 
-    before = repo.head()
+    earlier_commit = repo.head()
     repo.git("rm", "-q", "guides/.taxonomy.toml")
     repo.commit({})
-    assert find_updated_paths(repo, before) == ["guides/limits.md", "guides/retries.md"]
+    assert find_updated_paths(repo, earlier_commit) == ["guides/limits.md", "guides/retries.md"]
 
 
-def test_root_manifest_updates_all_documents_it_governs(repo: Repo, base: str) -> None:
+def test_root_manifest_updates_all_documents_it_governs(repo: Repo, base_commit: str) -> None:
     repo.commit({".taxonomy.toml": "[metadata]\nscope = 'x'\n", "guides/deep/.taxonomy.toml": ""})
-    assert find_updated_paths(repo, base) == [
+    assert find_updated_paths(repo, base_commit) == [
         path for path in open_snapshot(repo).documents if path != "guides/deep/b.md"
     ]
 
@@ -86,30 +86,30 @@ def test_root_manifest_updates_all_documents_it_governs(repo: Repo, base: str) -
     ],
 )
 def test_settings_that_change_parsing_require_a_rebuild(
-    repo: Repo, base: str, settings: str, is_rebuilt: bool
+    repo: Repo, base_commit: str, settings: str, is_rebuilt: bool
 ) -> None:
     repo.commit({"docyard.toml": settings})
-    difference = diff_from(repo, base)
+    difference = diff_from_commit(repo, base_commit)
     assert difference is None if is_rebuilt else difference == Difference({}, ())
 
 
-def test_documents_excluded_by_settings_are_deleted(repo: Repo, base: str) -> None:
+def test_documents_excluded_by_settings_are_deleted(repo: Repo, base_commit: str) -> None:
     repo.commit({"docyard.toml": 'exclude = ["guides"]\n' + KEYS_SETTINGS})
-    assert diff_from(repo, base) == Difference(
+    assert diff_from_commit(repo, base_commit) == Difference(
         {}, ("guides/deep/b.md", "guides/limits.md", "guides/retries.md")
     )
 
 
 def test_over_a_third_of_changed_documents_require_a_rebuild(
-    repo: Repo, base: str, monkeypatch: pytest.MonkeyPatch
+    repo: Repo, base_commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})
-    assert find_updated_paths(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
-    monkeypatch.setattr(module, "_MAX_INCREMENTAL", 2)
-    assert diff_from(repo, base) is None
+    assert find_updated_paths(repo, base_commit) == ["a.md", "guides/limits.md", "notes/plain.md"]
+    monkeypatch.setattr(difference_module, "_MAX_INCREMENTAL", 2)
+    assert diff_from_commit(repo, base_commit) is None
 
 
-def test_changed_description_updates_metadata_without_indexing(repo: Repo, base: str) -> None:
+def test_changed_description_updates_metadata_without_indexing(repo: Repo, base_commit: str) -> None:
     index = SearchIndex(Workspace.open(repo.path))
     index.update_to_tip()
     segments = index.status().segments

@@ -109,7 +109,10 @@ def test_posting_lists_equal_section_weights_for_any_batch_size(
     assert posting_lists.terms == sorted(set(posting_lists.terms))
     assert posting_lists.starts[0] == 0
     assert (
-        posting_lists.starts[-1] == len(posting_lists.ids) == len(posting_lists.weights) == builder.postings
+        posting_lists.starts[-1]
+        == len(posting_lists.ids)
+        == len(posting_lists.weights)
+        == builder.posting_count
     )
     assert (np.diff(posting_lists.starts) > 0).all()
     for start, end in zip(posting_lists.starts, posting_lists.starts[1:], strict=False):
@@ -181,9 +184,9 @@ def test_posting_count_grows_with_each_document() -> None:
     inversion = Inversion(batch=1)
     inversion.add(make_document("one two\n\nthree"))
     title_postings = 1
-    assert inversion.postings == 3 + title_postings
+    assert inversion.posting_count == 3 + title_postings
     inversion.add(make_document("four"))
-    assert inversion.postings == 4 + 2 * title_postings
+    assert inversion.posting_count == 4 + 2 * title_postings
 
 
 def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
@@ -196,8 +199,8 @@ def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
     assert inversion.unpack_terms(packed_postings).tolist() == terms.tolist()
     assert inversion.unpack_sections(packed_postings).tolist() == sections.tolist()
     assert inversion.unpack_weights(packed_postings).tolist() == [1, 254, MAX_WEIGHT]
-    inversion.move_terms(packed_postings[:2], np.array([max_number, 5], np.uint64))
-    inversion.move_sections(packed_postings[1:2], 1 << 20)
+    inversion.renumber_terms(packed_postings[:2], np.array([max_number, 5], np.uint64))
+    inversion.shift_sections(packed_postings[1:2], 1 << 20)
     assert inversion.unpack_terms(packed_postings).tolist() == [max_number, 5, max_number]
     assert inversion.unpack_sections(packed_postings).tolist() == [max_number, 1 << 20, max_number]
     assert inversion.unpack_weights(packed_postings).tolist() == [1, 254, MAX_WEIGHT]

@@ -21,7 +21,7 @@ BLOBS = {path: page.blob for path, page in PAGES.items()}
 
 
 def find_no_values(path: str) -> Mapping[str, tuple[str, ...]]:
-    """Return no values, as without manifests."""
+    """Return no values for a document, as if there were no manifests."""
     return {}
 
 

@@ -32,11 +32,11 @@ def _fail(block: int) -> int:
     raise ValueError(f"no {block}")
 
 
-def _set_mark(name: str) -> None:
+def _set_environment_mark(name: str) -> None:
     os.environ["DOCYARD_TEST_POOL"] = name
 
 
-def _read_mark(block: int) -> str | None:
+def _read_environment_mark(block: int) -> str | None:
     return os.environ.get("DOCYARD_TEST_POOL")
 
 
@@ -57,7 +57,9 @@ def test_error_in_worker_is_raised_in_parent() -> None:
 
 
 def test_initializer_runs_in_each_process() -> None:
-    assert list(process_map(_read_mark, iter([1]), 1, partial(_set_mark, "begun"))) == [(1, "begun")]
+    assert list(
+        process_map(_read_environment_mark, iter([1]), 1, partial(_set_environment_mark, "begun"))
+    ) == [(1, "begun")]
 
 
 def test_fewer_blocks_than_processes_are_all_processed() -> None:

@@ -18,9 +18,11 @@ from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
 
 
-def read_terms(tested_vocabulary: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
+def read_terms(
+    tested_vocabulary: Vocabulary, raw_tokens: list[bytes], *, stop_words: bool
+) -> list[list[str]]:
     """Return the terms of each raw token."""
-    terms, counts = tested_vocabulary.terms(tested_vocabulary.numbers(raws), stop_words=stop_words)
+    terms, counts = tested_vocabulary.terms(tested_vocabulary.numbers(raw_tokens), stop_words=stop_words)
     keys = [key.removeprefix(b"\0").decode() for key in tested_vocabulary.keys(terms.astype(np.int64))]
     ends = np.cumsum(counts).tolist()
     return [keys[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
@@ -28,13 +30,13 @@ def read_terms(tested_vocabulary: Vocabulary, raws: list[bytes], *, stop_words: 
 
 @given(st.lists(TEXTS, max_size=4))
 def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) -> None:
-    own_vocabulary = Vocabulary()
+    new_vocabulary = Vocabulary()
     for texts in batches:
-        raws = split_raw_tokens(texts)
-        expected = [expand_raw_token(raw) for raw in raws]
+        raw_tokens = split_raw_tokens(texts)
+        expected = [expand_raw_token(raw_token) for raw_token in raw_tokens]
         without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
-        assert read_terms(own_vocabulary, raws, stop_words=False) == without_stop_words
-        assert list(map(sorted, read_terms(own_vocabulary, raws, stop_words=True))) == list(
+        assert read_terms(new_vocabulary, raw_tokens, stop_words=False) == without_stop_words
+        assert list(map(sorted, read_terms(new_vocabulary, raw_tokens, stop_words=True))) == list(
             map(sorted, expected)
         )
 
@@ -42,43 +44,43 @@ def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) ->
 def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     analysed_tokens: list[bytes] = []
 
-    def record_and_expand(raws: Sequence[bytes]) -> list[list[str]]:
-        analysed_tokens.extend(raws)
-        return expand_raw_tokens(raws)
+    def record_and_expand(raw_tokens: Sequence[bytes]) -> list[list[str]]:
+        analysed_tokens.extend(raw_tokens)
+        return expand_raw_tokens(raw_tokens)
 
     monkeypatch.setattr(vocabulary, "expand_raw_tokens", record_and_expand)
-    own_vocabulary = Vocabulary()
+    new_vocabulary = Vocabulary()
     for _ in range(3):
-        own_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])
+        new_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])
     assert analysed_tokens == [BREAK, b"retries", b"Retry"]
 
 
 def test_break_token_has_number_0_and_no_terms() -> None:
-    own_vocabulary = Vocabulary()
-    assert own_vocabulary.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
-    assert read_terms(own_vocabulary, [BREAK], stop_words=True) == [[]]
+    new_vocabulary = Vocabulary()
+    assert new_vocabulary.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
+    assert read_terms(new_vocabulary, [BREAK], stop_words=True) == [[]]
 
 
 def test_field_term_differs_from_equal_text_term() -> None:
-    own_vocabulary = Vocabulary()
+    new_vocabulary = Vocabulary()
     tag, word = (
-        own_vocabulary.term("tags", "sdk"),
-        own_vocabulary.terms(own_vocabulary.numbers([b"sdk"]), stop_words=False)[0],
+        new_vocabulary.add_term("tags", "sdk"),
+        new_vocabulary.terms(new_vocabulary.numbers([b"sdk"]), stop_words=False)[0],
     )
-    assert own_vocabulary.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
-    assert own_vocabulary.term("tags", "sdk") == tag
+    assert new_vocabulary.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
+    assert new_vocabulary.add_term("tags", "sdk") == tag
 
 
 def test_concurrent_threads_get_correct_terms() -> None:
-    own_vocabulary = Vocabulary()
+    new_vocabulary = Vocabulary()
     words = [[b"w%d" % (i * step % 500) for i in range(2000)] for step in range(1, 9)]
     with ThreadPoolExecutor(8) as threads:
-        for raws, terms in zip(
+        for raw_tokens, terms in zip(
             words,
-            threads.map(lambda raws: read_terms(own_vocabulary, raws, stop_words=False), words),
+            threads.map(lambda raw_tokens: read_terms(new_vocabulary, raw_tokens, stop_words=False), words),
             strict=True,
         ):
-            assert terms == [[raw.decode()] for raw in raws]
+            assert terms == [[raw_token.decode()] for raw_token in raw_tokens]
 
 
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

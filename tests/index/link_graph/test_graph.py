@@ -1,4 +1,4 @@
-"""The link graph: it follows its branch, and never omits a document that it has not read."""
+"""The link graph: it is updated with its branch, and documents that are not in it yet are scanned."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def find_graph_file(repo: Repo) -> Path:
     return file
 
 
-def find_sources(graph: LinkGraph, workspace: Workspace, path: str) -> list[str]:
+def find_linking_paths(graph: LinkGraph, workspace: Workspace, path: str) -> list[str]:
     return list(graph.find_linking_documents(workspace.snapshot(), [path]))
 
 
 def test_graph_returns_linking_documents_and_references(graph: LinkGraph, workspace: Workspace) -> None:
     graph.update_to(workspace.snapshot())
-    assert find_sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
-    assert find_sources(graph, workspace, "docs/c.md") == ["a.md", "docs/README.md", "docs/c.md"]
-    assert find_sources(graph, workspace, "docs/README.md") == ["docs/README.md"]
+    assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    assert find_linking_paths(graph, workspace, "docs/c.md") == ["a.md", "docs/README.md", "docs/c.md"]
+    assert find_linking_paths(graph, workspace, "docs/README.md") == ["docs/README.md"]
     records = graph.records(workspace.snapshot(), "b.md")
     assert records is not None
     assert [(path, [item.destination for item in record.references]) for path, record in records] == [
@@ -100,13 +100,13 @@ def test_long_record_is_read_again_after_change(graph: LinkGraph, workspace: Wor
 
 def test_documents_are_scanned_before_the_graph_is_built(graph: LinkGraph, workspace: Workspace) -> None:
     assert graph.records(workspace.snapshot(), "a.md") is None
-    assert find_sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
 
 
 def test_query_updates_the_graph_after_an_edit(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     graph.update_to(workspace.snapshot())
     repo.commit({"new.md": "[a](a.md)\n", "b.md": "# B\n"})
-    assert find_sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
+    assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
     with closing(LinkStore(find_graph_file(repo))) as store:
         state = store.read_state()
         assert state is not None
@@ -138,7 +138,7 @@ def test_incrementally_updated_graph_equals_a_fresh_graph(workspace: Workspace, 
     assert find_links(open_graph(workspace), workspace) == find_links_in_new_graph(workspace)
 
 
-def test_query_at_another_commit_does_not_move_the_graph(
+def test_query_at_another_commit_does_not_change_graph(
     graph: LinkGraph, workspace: Workspace, repo: Repo
 ) -> None:
     first = repo.head()
@@ -146,7 +146,7 @@ def test_query_at_another_commit_does_not_move_the_graph(
     graph.update_to(workspace.snapshot())
     old_snapshot = workspace.snapshot(first)
     assert list(graph.find_linking_documents(old_snapshot, ["a.md"])) == ["a.md", "b.md", "docs/c.md"]
-    assert find_sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
+    assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
 
 
 def test_reset_of_the_branch_restores_old_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
@@ -166,7 +166,7 @@ def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Worksp
     reopened_workspace = Workspace.open(repo.path)
     new_graph = open_graph(reopened_workspace)
     assert new_graph.records(reopened_workspace.snapshot(), "a.md") is None
-    assert find_sources(new_graph, reopened_workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    assert find_linking_paths(new_graph, reopened_workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     new_graph.update_to(reopened_workspace.snapshot())
     assert find_links(new_graph, reopened_workspace) == find_links_in_new_graph(reopened_workspace)
 
@@ -174,19 +174,19 @@ def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Worksp
 def test_changed_link_rules_change_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"wiki.md": "[[c]]\n"})
     graph.update_to(workspace.snapshot())
-    assert "wiki.md" not in find_sources(graph, workspace, "docs/c.md")
+    assert "wiki.md" not in find_linking_paths(graph, workspace, "docs/c.md")
     repo.commit({"docyard.toml": "[links]\nwiki = true\n"})
-    assert "wiki.md" in find_sources(graph, workspace, "docs/c.md")
+    assert "wiki.md" in find_linking_paths(graph, workspace, "docs/c.md")
     graph.update_to(workspace.snapshot())
     assert find_links(graph, workspace) == find_links_in_new_graph(workspace)
-    assert "wiki.md" in find_sources(graph, workspace, "docs/c.md")
+    assert "wiki.md" in find_linking_paths(graph, workspace, "docs/c.md")
 
 
 def test_removed_graph_file_is_recreated(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     graph.update_to(workspace.snapshot())
     for file in find_graph_file(repo).parent.glob("links*"):
         file.unlink()
-    assert find_sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
+    assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     graph.update_to(workspace.snapshot())
     assert find_links(open_graph(workspace), workspace) == find_links_in_new_graph(workspace)
 
@@ -232,7 +232,7 @@ def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
         assert graph.records(workspace.snapshot(), "a.md") == []
 
 
-def _follow_repeatedly(path: Path, rounds: int) -> None:
+def _update_repeatedly(path: Path, rounds: int) -> None:
     workspace = Workspace.open(path)
     with closing(open_graph(workspace)) as graph:
         for _ in range(rounds):
@@ -242,14 +242,14 @@ def _follow_repeatedly(path: Path, rounds: int) -> None:
 @pytest.mark.process
 def test_processes_share_one_graph(repo: Repo, workspace: Workspace) -> None:
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_follow_repeatedly, args=(repo.path, 40)) for _ in range(2)]
+    processes = [context.Process(target=_update_repeatedly, args=(repo.path, 40)) for _ in range(2)]
     for process in processes:
         process.start()
     with closing(open_graph(workspace)) as graph:
         for number in range(10):
             repo.commit({f"new-{number}.md": "[a](a.md)\n"})
             graph.update_to(workspace.snapshot())
-            assert f"new-{number}.md" in find_sources(graph, workspace, "a.md")
+            assert f"new-{number}.md" in find_linking_paths(graph, workspace, "a.md")
         for process in processes:
             process.join()
             assert process.exitcode == 0
@@ -257,5 +257,5 @@ def test_processes_share_one_graph(repo: Repo, workspace: Workspace) -> None:
 
 
 def test_background_thread_builds_the_graph(graph: LinkGraph, workspace: Workspace) -> None:
-    graph.begin(workspace.snapshot()).join()
+    graph.update_in_background(workspace.snapshot()).join()
     assert graph.records(workspace.snapshot(), "a.md") is not None

@@ -15,20 +15,27 @@ from index.link_graph.records import (
     make_record,
 )
 from tests.example_counts import scale_examples
-from tests.workspace.links.spellings import PATHS, SOURCES, PathTree, read_targets, rules, texts
+from tests.workspace.links.spellings import (
+    PATHS,
+    SOURCE_PATHS,
+    PathTree,
+    linking_documents,
+    read_targets,
+    rules,
+)
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 
-documents_with_source = st.sampled_from(SOURCES).flatmap(
-    lambda source: st.tuples(st.just(source), texts(source))
+documents_with_path = st.sampled_from(SOURCE_PATHS).flatmap(
+    lambda source: st.tuples(st.just(source), linking_documents(source))
 )
 
 
-@given(rules, documents_with_source)
+@given(rules, documents_with_path)
 @settings(max_examples=scale_examples(120), deadline=None)
 def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    file_tree = PathTree((*PATHS, *SOURCES), links)
+    file_tree = PathTree((*PATHS, *SOURCE_PATHS), links)
     parsed_document = Document.parse(data, path)
     record = make_record(parsed_document, links)
     for kind, destination, target in read_targets(file_tree, parsed_document):
@@ -43,7 +50,7 @@ def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, 
             )
 
 
-@given(rules, documents_with_source)
+@given(rules, documents_with_path)
 @settings(max_examples=scale_examples(50), deadline=None)
 def test_written_record_is_read_back(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document

@@ -35,8 +35,8 @@ def _fail_on_read(path: str, blob: str) -> LinkRecord:
 def test_long_record_returns_only_possible_references() -> None:
     records, record = LongRecords(), _make_record(MIN_LONG_RECORD_REFERENCES, is_open=True)
     for path in ("a.md", "sub/README.md", "b.md", "other.md"):
-        may_name = make_name_test(path)
-        expected = tuple(item for item in record.references if may_name(item.destination))
+        may_match = make_name_test(path)
+        expected = tuple(item for item in record.references if may_match(item.destination))
         for linking_document in (_make_linking_document(record), LinkingDocument("toc.md", "blob", None)):
             assert records.select_likely("", path, _fail_on_read, linking_document) == LinkRecord(
                 expected, is_open=True
@@ -48,8 +48,8 @@ def test_short_record_is_returned_whole_and_not_cached() -> None:
     records, record = LongRecords(), _make_record(MIN_LONG_RECORD_REFERENCES - 1)
     assert records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record)) == record
     assert ("", "toc.md", "blob") not in records
-    without_record = LinkingDocument("toc.md", "blob", None)
-    assert records.select_likely("", "a.md", lambda path, blob: record, without_record) == record
+    document_without_record = LinkingDocument("toc.md", "blob", None)
+    assert records.select_likely("", "a.md", lambda path, blob: record, document_without_record) == record
 
 
 def test_cached_long_records_stay_within_limit() -> None:

@@ -38,19 +38,19 @@ def test_impact_equals_known_values(weight: int, length: int, mean: float, expec
 
 
 @loop_over(
-    ("qtf", "df", "number", "expected"),
+    ("qtf", "df", "section_count", "expected"),
     [(1, 1, 1, 49019), (2, 1, 1, 98038), (1, 1, 158_042, 1_970_629), (1, 10, 10, 7927), (1, 10**7, 10**7, 1)],
 )
-def test_weight_equals_known_values(qtf: int, df: int, number: int, expected: int) -> None:
-    assert compute_weight(qtf, df, number) == expected
+def test_weight_equals_known_values(qtf: int, df: int, section_count: int, expected: int) -> None:
+    assert compute_weight(qtf, df, section_count) == expected
 
 
 @loop_over(
-    ("length", "number", "expected"),
+    ("length", "section_count", "expected"),
     [(0, 0, 0.25), (0, 3, 0.25), (1, 3, 0.25), (9, 8, 1.0), (11, 8, 1.5), (10, 3, 3.25), (400, 10, 40.0)],
 )
-def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
-    assert compute_average_length(length, number) == expected
+def test_average_is_rounded_to_a_quarter(length: int, section_count: int, expected: float) -> None:
+    assert compute_average_length(length, section_count) == expected
 
 
 @loop_over(
@@ -64,7 +64,7 @@ def test_title_gain_is_its_share_of_the_score(
 
 
 @given(st.integers(1, 1 << 60))
-def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> None:
+def test_min_score_before_title_is_lowest_that_can_reach_score(score: int) -> None:
     lowest = compute_min_score_before_title(score)
     assert (
         lowest + compute_title_gain(lowest, 1, 1) >= score > lowest - 1 + compute_title_gain(lowest - 1, 1, 1)
@@ -91,5 +91,9 @@ def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra_length: int, 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**7), st.integers(0, 10**7))
 def test_rare_terms_weigh_more(qtf: int, df: int, other_count: int) -> None:
-    number = df + other_count
-    assert compute_weight(qtf, df, number) >= compute_weight(qtf, min(df + 1, number), number) >= 1
+    section_count = df + other_count
+    assert (
+        compute_weight(qtf, df, section_count)
+        >= compute_weight(qtf, min(df + 1, section_count), section_count)
+        >= 1
+    )

@@ -10,18 +10,18 @@ from index.analysis.words import STOP_WORDS
 from index.documents import SectionRecord
 from index.phrases import (
     Phrases,
-    _space_words,
+    _pad_words,
     can_be_scored,
     find_required_terms,
-    make_phrase_counter,
     make_phrase_filter,
+    make_phrase_weigher,
     split_words,
 )
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
-def occurs(phrase: str, text: str, heading: str = "") -> bool:
+def phrase_occurs(phrase: str, text: str, heading: str = "") -> bool:
     return Phrases.of([split_words(phrase)]).occur_in(heading, text.encode())
 
 
@@ -54,7 +54,7 @@ def occurs(phrase: str, text: str, heading: str = "") -> bool:
     ],
 )
 def test_phrase_matches_across_markup_case_and_line_breaks(phrase: str, text: str) -> None:
-    assert occurs(phrase, text)
+    assert phrase_occurs(phrase, text)
 
 
 @loop_over(
@@ -76,12 +76,12 @@ def test_phrase_matches_across_markup_case_and_line_breaks(phrase: str, text: st
     ],
 )
 def test_other_forms_and_partial_tokens_do_not_match_phrase(phrase: str, text: str) -> None:
-    assert not occurs(phrase, text)
+    assert not phrase_occurs(phrase, text)
 
 
 def test_phrase_does_not_span_heading_and_text() -> None:
-    assert occurs("rate limits", "Ten a second.", heading="Rate limits")
-    assert not occurs("rate limits", "limits", heading="Rate")
+    assert phrase_occurs("rate limits", "Ten a second.", heading="Rate limits")
+    assert not phrase_occurs("rate limits", "limits", heading="Rate")
 
 
 def test_all_phrases_must_occur() -> None:
@@ -103,8 +103,8 @@ def test_phrase_filter_reads_section_of_record() -> None:
     record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
     read_records: list[SectionRecord] = []
 
-    def read(of: SectionRecord) -> bytes:
-        read_records.append(of)
+    def read(record_to_read: SectionRecord) -> bytes:
+        read_records.append(record_to_read)
         return b"the text below"
 
     assert make_phrase_filter([("the", "text")], read)(record)
@@ -130,7 +130,7 @@ def test_phrase_weight_counts_occurrences_and_doubles_the_heading(
     phrase: str, text: str, weight: int
 ) -> None:
     record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Head line", ("Head line",), {}, 1, 1)
-    assert make_phrase_counter(split_words(phrase), lambda _: text.encode())(record) == weight
+    assert make_phrase_weigher(split_words(phrase), lambda _: text.encode())(record) == weight
 
 
 @loop_over(
@@ -203,7 +203,7 @@ SEPARATORS = st.sampled_from(
 
 
 @st.composite
-def texts(draw: st.DrawFn) -> tuple[str, str]:
+def texts_with_phrase(draw: st.DrawFn) -> tuple[str, str]:
     """Return a text, and a phrase that occurs in it."""
     words = draw(st.lists(WORDS, min_size=1, max_size=8))
     separators = draw(st.lists(SEPARATORS, min_size=len(words), max_size=len(words)))
@@ -213,7 +213,7 @@ def texts(draw: st.DrawFn) -> tuple[str, str]:
     return "".join(pieces), "".join(pieces[2 * first : 2 * last - 1])
 
 
-@given(texts())
+@given(texts_with_phrase())
 def test_text_with_phrase_contains_its_required_terms(text_and_phrase: tuple[str, str]) -> None:
     text, phrase = text_and_phrase
     words = split_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
@@ -230,7 +230,7 @@ def test_heading_matches_each_phrase_of_itself(first_text: str, second_text: str
         assert set(find_required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS
 
 
-PARTS = (
+TEXT_PARTS = (
     *("rate", "Rate", "limit", "limits", "rate_limit", "C++", "C#", "don't", "x", "é", "容器", "1"),
     *(" ", " ", "\n", "\n> ", ", ", "_", "-", "--", "/", "::", ".", "'", "#", "*", "\u00ad"),
 )
@@ -239,8 +239,8 @@ PARTS = (
 @settings(max_examples=scale_examples(300), deadline=None)
 @given(
     words=st.lists(st.sampled_from(["rate", "limit", "C++", "don't", "x", "容器"]), min_size=1, max_size=12),
-    text=st.lists(st.sampled_from(PARTS), max_size=40).map("".join),
-    heading=st.lists(st.sampled_from(PARTS), max_size=6).map("".join),
+    text=st.lists(st.sampled_from(TEXT_PARTS), max_size=40).map("".join),
+    heading=st.lists(st.sampled_from(TEXT_PARTS), max_size=6).map("".join),
 )
 def test_phrase_occurs_where_splitting_the_full_text_finds_it(
     words: list[str], text: str, heading: str
@@ -248,7 +248,7 @@ def test_phrase_occurs_where_splitting_the_full_text_finds_it(
     phrase = " ".join(words)
     phrase_words = split_words(phrase)
     for body in (text, f"{text}\n{phrase}", f"x{phrase}, {text} {phrase}\n{text}"):
-        expected = _space_words(" ".join(phrase_words)) in _space_words(body) or _space_words(
+        expected = _pad_words(" ".join(phrase_words)) in _pad_words(body) or _pad_words(
             " ".join(phrase_words)
-        ) in _space_words(heading)
+        ) in _pad_words(heading)
         assert Phrases.of([phrase_words]).occur_in(heading, body.encode()) == expected

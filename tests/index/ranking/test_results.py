@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.documents import IndexedDocument, SectionRecord
-from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
+from index.phrases import find_required_terms, make_phrase_filter, make_phrase_weigher
 from index.port import Query
 from index.query import parse_query
 from index.ranking.cache import ArrayCache
@@ -61,7 +61,7 @@ def find_hits(
         required=[term for phrase in query.phrases for term in find_required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         scored_phrases=[
-            ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read))
+            ScoredPhrase(find_required_terms(words), make_phrase_weigher(words, read))
             for words in query.scored_phrases
         ],
     )
@@ -82,14 +82,14 @@ def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
 def pruning_limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Handle a query of two terms like a query of very many terms."""
+    """Run the test with the usual limit of pruned terms, and with a limit that most queries exceed."""
     monkeypatch.setattr("index.ranking.evaluation.MAX_PRUNED_TERMS", request.param)
 
 
 @pytest.mark.property
 @pytest.mark.usefixtures("scoring_mode", "pruning_limit")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
-def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
+def test_results_after_edits_and_merges_equal_reference_engine(seed: int) -> None:
     rng = Random(seed)
     index, cache = GrowingIndex(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
@@ -113,7 +113,7 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
             )
 
 
-def test_results_equal_plain_engine_if_few_sections_are_read_for_phrases(
+def test_results_with_few_sections_read_for_phrases_equal_reference_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
@@ -163,7 +163,7 @@ QUERIES = st.builds(
 
 @settings(deadline=None, max_examples=scale_examples(60))
 @given(COMMITS, QUERIES, st.integers(0, 20), st.integers(1, 20))
-def test_results_of_any_commits_equal_plain_engine(
+def test_results_of_any_commits_equal_reference_engine(
     commits: list[dict[str, list[str] | None]], query: Query, offset: int, limit: int
 ) -> None:
     index = GrowingIndex()
@@ -187,7 +187,7 @@ def test_results_of_any_commits_equal_plain_engine(
         ("unhook UnhookAll", "__unhook", True),
     ],
 )
-def test_title_has_no_gain_if_its_name_has_only_a_part_in_common_with_a_name_of_the_query(
+def test_title_that_shares_only_name_part_with_query_has_no_gain(
     query: str, title: str, has_gain: bool
 ) -> None:
     segment = make_segment([make_page("a.md", f"# {title}\n"), make_page("b.md", "Text.\n")])

@@ -17,7 +17,7 @@ from index.storage.manifest import FileStamp, IndexDamaged
 from tests.index.pages import PATHS, make_page, make_random_page, make_segment
 from tests.loops import loop_over
 
-NESTED = """# Title
+NESTED_TEXT = """# Title
 
 Text.
 
@@ -48,7 +48,7 @@ def make_pages() -> list[IndexedDocument]:
     pages = [make_random_page(rng, path, rng.randrange(12)) for path in PATHS]
     return [
         *pages,
-        make_page("nested.md", NESTED, type="guide", tags=["b", "a"]),
+        make_page("nested.md", NESTED_TEXT, type="guide", tags=["b", "a"]),
         make_page("nothing.md", ""),
         make_page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
         make_page("introduced.md", "Text before any heading.\n\n## Alone\n"),

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return index_folder
 
 
-def make_part(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
+def make_segment_reader(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
     return SegmentReader.of(make_segment([make_page(path, text)]))
 
 
@@ -32,15 +32,15 @@ def make_state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
     parts = list(parts)
     return State(
         commit,
-        sum(make_part.document_count for make_part in parts),
-        sum(make_part.size for make_part in parts),
-        sum(make_part.total_length for make_part in parts),
+        sum(part.document_count for part in parts),
+        sum(part.size for part in parts),
+        sum(part.total_length for part in parts),
         "2026-01-01T00:00:00Z",
         {"lost.md": "b10b"},
     )
 
 
-def commit_parts(
+def commit_segments(
     store: Store, previous: IndexSnapshot | None, parts: Iterable[SegmentReader], name: str = "one"
 ) -> IndexSnapshot:
     parts = list(parts)
@@ -49,24 +49,24 @@ def commit_parts(
 
 def list_paths(generation: IndexSnapshot) -> list[str]:
     return sorted(
-        make_part.segment.path(page)
-        for make_part in generation.segment_readers
-        for page in range(make_part.segment.document_count)
-        if page not in make_part.dead_documents
+        part.segment.path(page)
+        for part in generation.segment_readers
+        for page in range(part.segment.document_count)
+        if page not in part.dead_documents
     )
 
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
     store = Store(folder, durable)
-    first_snapshot = commit_parts(store, None, [make_part("a.md"), make_part("b.md")])
-    second_snapshot = commit_parts(
+    first_snapshot = commit_segments(store, None, [make_segment_reader("a.md"), make_segment_reader("b.md")])
+    second_snapshot = commit_segments(
         store,
         first_snapshot,
         [
             first_snapshot.segment_readers[0].with_dead_documents([0]),
             first_snapshot.segment_readers[1],
-            make_part("c.md"),
+            make_segment_reader("c.md"),
         ],
         "two",
     )
@@ -75,7 +75,7 @@ def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
         assert snapshot.number == second_snapshot.number == first_snapshot.number + 1
         assert snapshot.state == second_snapshot.state == make_state(second_snapshot.segment_readers, "two")
         assert list_paths(snapshot) == list_paths(second_snapshot) == ["b.md", "c.md"]
-        assert [make_part.dead_sections.tolist() for make_part in snapshot.segment_readers] == [
+        assert [part.dead_sections.tolist() for part in snapshot.segment_readers] == [
             [0, 1],
             [],
             [],
@@ -88,9 +88,9 @@ def test_index_in_memory_is_readable_by_its_own_store_only() -> None:
     store = Store(None)
     with pytest.raises(IndexDamaged):
         store.read()
-    snapshot = commit_parts(store, None, [make_part("a.md")])
+    snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
     assert store.read() is snapshot
-    assert commit_parts(store, snapshot, []).number == snapshot.number + 1
+    assert commit_segments(store, snapshot, []).number == snapshot.number + 1
     with pytest.raises(IndexDamaged):
         Store(None).read()
 
@@ -102,10 +102,10 @@ def test_folder_without_a_commit_raises_index_damaged(folder: Path) -> None:
 
 def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     store = Store(folder)
-    first_snapshot = commit_parts(store, None, [make_part("a.md")])
+    first_snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
     (folder / "MAIN_0123.flat").touch()
     (folder / "9.manifest-0123.draft").touch()
-    second_snapshot = commit_parts(store, first_snapshot, [make_part("b.md")])
+    second_snapshot = commit_segments(store, first_snapshot, [make_segment_reader("b.md")])
     [remaining_part] = second_snapshot.segment_readers
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
@@ -116,14 +116,14 @@ def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
 
 def test_known_segments_are_not_opened_again(folder: Path) -> None:
     store = Store(folder)
-    first_snapshot = commit_parts(store, None, [make_part("a.md"), make_part("b.md")])
-    second_snapshot = commit_parts(
+    first_snapshot = commit_segments(store, None, [make_segment_reader("a.md"), make_segment_reader("b.md")])
+    second_snapshot = commit_segments(
         store,
         first_snapshot,
         [
             first_snapshot.segment_readers[0],
             first_snapshot.segment_readers[1].with_dead_documents([0]),
-            make_part("c.md"),
+            make_segment_reader("c.md"),
         ],
     )
     reread_snapshot = Store(folder).read(first_snapshot)
@@ -135,7 +135,7 @@ def test_known_segments_are_not_opened_again(folder: Path) -> None:
 
 def test_touched_segment_file_is_verified_again(folder: Path) -> None:
     store = Store(folder)
-    snapshot = commit_parts(store, None, [make_part("a.md")])
+    snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
     [file] = folder.glob("*.flat")
     os.utime(file, (1, 1))
     assert not snapshot.is_untouched()
@@ -150,7 +150,7 @@ def test_commit_failing_at_any_fsync_leaves_a_complete_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch, successful_calls: int
 ) -> None:
     store = Store(folder)
-    first_snapshot = commit_parts(store, None, [make_part("a.md")])
+    first_snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
     calls = 0
 
     def fail_fsync(descriptor: int) -> None:
@@ -161,8 +161,10 @@ def test_commit_failing_at_any_fsync_leaves_a_complete_index(
 
     monkeypatch.setattr(os, "fsync", fail_fsync)
     with pytest.raises(IndexUnwritable, match="No space left on device") as error_info:
-        commit_parts(
-            store, first_snapshot, [*first_snapshot.segment_readers, make_part("b.md"), make_part("c.md")]
+        commit_segments(
+            store,
+            first_snapshot,
+            [*first_snapshot.segment_readers, make_segment_reader("b.md"), make_segment_reader("c.md")],
         )
     assert str(folder) not in str(error_info.value.details) + error_info.value.message
     # The synced files are two segments and the manifest; the folder is synced after the commit.
@@ -171,7 +173,7 @@ def test_commit_failing_at_any_fsync_leaves_a_complete_index(
     )
     monkeypatch.undo()
     snapshot = Store(folder).read()
-    commit_parts(Store(folder), snapshot, [make_part("d.md")])
+    commit_segments(Store(folder), snapshot, [make_segment_reader("d.md")])
     assert len(list(folder.iterdir())) == 2
 
 
@@ -180,9 +182,9 @@ def test_reader_survives_concurrent_deletion_of_old_files(
 ) -> None:
     """Delete the files of a manifest after a reader has read it and before the reader opens the files."""
     store = Store(folder)
-    first_snapshot = commit_parts(store, None, [make_part("a.md")])
+    first_snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
     check = Manifest.check
-    commits = [lambda: commit_parts(store, first_snapshot, [make_part("b.md")], "two")]
+    commits = [lambda: commit_segments(store, first_snapshot, [make_segment_reader("b.md")], "two")]
 
     def commit_before_check(manifest: Manifest, *arguments: Any) -> FileStamp:
         while commits:
@@ -195,7 +197,7 @@ def test_reader_survives_concurrent_deletion_of_old_files(
 
 @pytest.mark.parametrize("change", [{"chunks": 3}, {"commit": "none", "surplus": 1}])
 def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, object]) -> None:
-    snapshot = commit_parts(Store(folder), None, [make_part("a.md")])
+    snapshot = commit_segments(Store(folder), None, [make_segment_reader("a.md")])
     manifest = read_manifest(folder)
     write_manifest(
         folder, Manifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts)
@@ -205,7 +207,7 @@ def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, o
 
 
 def test_manifest_under_another_number_raises_index_damaged(folder: Path) -> None:
-    commit_parts(Store(folder), None, [make_part("a.md")])
+    commit_segments(Store(folder), None, [make_segment_reader("a.md")])
     (folder / "0.manifest").rename(folder / "7.manifest")
     with pytest.raises(IndexDamaged):
         Store(folder).read()

@@ -1,4 +1,4 @@
-"""Damage to files of an index that other processes may have mapped."""
+"""Replacement of files of an index that other processes may have mapped."""
 
 from __future__ import annotations
 

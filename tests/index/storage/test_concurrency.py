@@ -40,7 +40,7 @@ print(json.dumps([page.commit, page.is_stale, [hit.chunk_id for hit in page.hits
 
 
 @pytest.mark.process
-def test_two_concurrent_processes_build_the_first_index_once(repo: Repo, own_key: Path) -> None:
+def test_two_concurrent_processes_build_the_first_index_once(repo: Repo, temporary_key_file: Path) -> None:
     repo.commit({f"notes/n{n}.md": f"# New {n}\n\n" + "errors of all kinds " * 200 for n in range(60)})
     processes = [
         subprocess.Popen(
@@ -56,10 +56,10 @@ def test_two_concurrent_processes_build_the_first_index_once(repo: Repo, own_key
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    answers = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
-    for commit, is_stale, hits, _ in answers:
+    responses = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+    for commit, is_stale, hits, _ in responses:
         assert (commit, is_stale, len(hits)) == (repo.head(), False, 50)
-    assert sum("Indexing documents" in reports for _, _, _, reports in answers) == 1
+    assert sum("Indexing documents" in reports for _, _, _, reports in responses) == 1
     assert list_orphans(repo) == []
 
 

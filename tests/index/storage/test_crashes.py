@@ -1,4 +1,4 @@
-"""A kill or a full disk at each step of a writer that changes the folder of the index.
+"""Crash tests: a writer is killed, or the disk is full, at each step that changes the index folder.
 
 An audit hook counts the steps in a forked process. The index that the next process opens must return the
 results of a new index.
@@ -82,8 +82,8 @@ def commits(repo: Repo) -> list[str]:
     return commit_ids
 
 
-def follow_and_close(open_index: OpenIndex) -> None:
-    """Update the index, and wait for the end of its threads, which a later fork could interrupt."""
+def update_and_close(open_index: OpenIndex) -> None:
+    """Update the index, and wait until its threads end, because a later fork could interrupt them."""
     with closing(open_index()) as index:
         index.update_to_tip()
 
@@ -100,7 +100,7 @@ def prepare_work(work: str, open_index: OpenIndex, repo: Repo, commits: list[str
         for pointer in (repo.path / ".git" / "docyard").glob("index/*/current"):
             pointer.unlink()
     else:
-        follow_and_close(open_index)
+        update_and_close(open_index)
         if work == "update":
             move_branch(repo, commits[number % len(commits)])
 
@@ -131,7 +131,7 @@ def test_index_is_correct_after_kill_at_any_step(
             step_count += 1
             assert step_count < 200, "the work never completes"
         move_branch(repo, commits[(step_count + 1) % len(commits)])
-        follow_and_close(open_index)
+        update_and_close(open_index)
         assert list_orphans(repo) == []
     assert step_count >= 10
 
@@ -167,7 +167,7 @@ def test_results_are_correct_with_disk_full_at_any_step(
 def test_index_is_correct_after_kill_at_random_moments(
     open_index: OpenIndex, repo: Repo, commits: list[str]
 ) -> None:
-    follow_and_close(open_index)
+    update_and_close(open_index)
 
     def run_writer() -> None:
         index = SearchIndex(Workspace.open(repo.path, read_only=True))

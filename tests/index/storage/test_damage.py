@@ -61,7 +61,7 @@ def test_every_flipped_bit_and_truncation_is_detected(open_index: OpenIndex, rep
     Store(folder).read()
 
 
-@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "deleted", "exchanged"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "empty", "deleted", "swapped"])
 def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str) -> None:
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
@@ -71,7 +71,7 @@ def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str
         data, old_folder = file.read_bytes(), find_index_folder(repo)
         if damage == "deleted":
             file.unlink()
-        elif damage == "exchanged":
+        elif damage == "swapped":
             other_file = (
                 other_files[0]
                 if other_files
@@ -80,7 +80,8 @@ def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str
             replace_file(file, other_file.read_bytes())
         else:
             replace_file(
-                file, {"flipped": flip_bit(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[damage]
+                file,
+                {"flipped": flip_bit(data, len(data) // 2, 3), "truncated": data[:-1], "empty": b""}[damage],
             )
         assert open_index().status().is_damaged
         index = open_index()
@@ -247,7 +248,7 @@ def run_on_small_disk(folder: Path, size: int, script: list[str]) -> subprocess.
 @pytest.mark.process
 @pytest.mark.parametrize("size", [8_192, pytest.param(24_576, marks=pytest.mark.slow), 10_000_000])
 def test_full_disk_moves_the_index_to_the_cache_folder(
-    repo: Repo, tmp_path: Path, own_key: Path, size: int
+    repo: Repo, tmp_path: Path, temporary_key_file: Path, size: int
 ) -> None:
     """Use a disk with space for only the lock, for half of the index, or for the whole index."""
     private_folder = repo.path / ".git" / "docyard"

@@ -1,4 +1,4 @@
-"""The debouncer: background work runs once, and also runs if the process exits before its time."""
+"""The debouncer: background work runs once, and also runs if the process exits before the delay is over."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from index.storage.metadata import (
 from tests.loops import loop_over
 from tests.repositories import Repo
 
-VALID: dict[str, Any] = {
+VALID_METADATA: dict[str, Any] = {
     "metadata_version": "1.1.0",
     "corpus_description": "Speakeasy SDK documentation",
     "taxonomy": {
@@ -65,7 +65,7 @@ def test_metadata_is_written_next_to_the_index(index: SearchIndex, repo: Repo) -
     }
 
 
-def test_metadata_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
+def test_metadata_is_updated_with_each_commit(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
     index = open_index()
     index.update_to_tip()
     repo.commit(
@@ -159,16 +159,21 @@ def test_torn_metadata_file_is_ignored_and_rewritten(
 
 
 def test_example_metadata_is_read_and_normalised() -> None:
-    metadata = parse_metadata(json.dumps(VALID).encode())
+    metadata = parse_metadata(json.dumps(VALID_METADATA).encode())
     assert metadata.taxonomy["scope"].values == ("global-guide", "sdk-specific")
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
-    assert parse_metadata(json.dumps({**VALID, "embedding": embedding}).encode()).embedding is not None
-    other_fields = {key: value for key, value in VALID["stats"].items() if key != "source_commit"}
-    assert parse_metadata(json.dumps({**VALID, "stats": other_fields}).encode()).stats.source_commit is None
+    assert (
+        parse_metadata(json.dumps({**VALID_METADATA, "embedding": embedding}).encode()).embedding is not None
+    )
+    other_fields = {key: value for key, value in VALID_METADATA["stats"].items() if key != "source_commit"}
+    assert (
+        parse_metadata(json.dumps({**VALID_METADATA, "stats": other_fields}).encode()).stats.source_commit
+        is None
+    )
 
 
 def replace_value(field: str, value: object) -> dict[str, Any]:
-    metadata = json.loads(json.dumps(VALID))
+    metadata = json.loads(json.dumps(VALID_METADATA))
     target = metadata
     *parents, last = field.split(".")
     for parent in parents:
@@ -177,28 +182,30 @@ def replace_value(field: str, value: object) -> dict[str, Any]:
     return dict(metadata)
 
 
-def test_values_at_every_limit_are_accepted() -> None:
+def test_taxonomy_values_at_every_limit_are_accepted() -> None:
     keys = [f"{i:064}" for i in range(64)]
     values = [f"{i:0128}" for i in range(512)]
     metadata = parse_metadata(
-        json.dumps({**VALID, "taxonomy": {key: {"values": values} for key in keys}}).encode()
+        json.dumps({**VALID_METADATA, "taxonomy": {key: {"values": values} for key in keys}}).encode()
     )
     assert list(metadata.taxonomy) == keys
     assert list(metadata.taxonomy[keys[-1]].values) == values
 
 
-def test_limits_apply_after_trimming() -> None:
+def test_taxonomy_limits_apply_after_trimming() -> None:
     values = [text for i in range(511) for text in (f" {i} ", f"{i}")] + [" " * 99 + "x" * 128]
     taxonomy = {" " + "k" * 64 + " ": {"values": values}}
-    metadata = parse_metadata(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
+    metadata = parse_metadata(json.dumps({**VALID_METADATA, "taxonomy": taxonomy}).encode())
     assert list(metadata.taxonomy) == ["k" * 64]
     assert len(metadata.taxonomy["k" * 64].values) == 512
 
 
 @loop_over("version", ["1.0.0", "1.1.7", "1.99.0", "1.18446744073709551616.0"])
 def test_newer_minor_version_with_unknown_fields_is_read(version: str) -> None:
-    data = {**VALID, "metadata_version": version, "later": {"a": 1}}
-    assert parse_metadata(json.dumps(data).encode()).corpus_description == VALID["corpus_description"]
+    data = {**VALID_METADATA, "metadata_version": version, "later": {"a": 1}}
+    assert (
+        parse_metadata(json.dumps(data).encode()).corpus_description == VALID_METADATA["corpus_description"]
+    )
 
 
 @loop_over(
@@ -209,7 +216,7 @@ def test_utc_times_are_accepted(time: str) -> None:
 
 
 def test_integer_written_as_float_is_accepted() -> None:
-    data = json.dumps({**VALID, "embedding": {"provider": "p", "model": "m", "dimensions": 3072.0}})
+    data = json.dumps({**VALID_METADATA, "embedding": {"provider": "p", "model": "m", "dimensions": 3072.0}})
     metadata = parse_metadata(data.replace("2847", "2847.0").encode())
     assert metadata.embedding is not None
     assert (metadata.embedding.dimensions, metadata.stats.total_chunks) == (3072, 2847)
@@ -233,13 +240,17 @@ def test_written_metadata_equals_read_metadata(
     }
     metadata = parse_metadata(
         json.dumps(
-            {**VALID, "taxonomy": taxonomy, "stats": {**VALID["stats"], "source_commit": commit}}
+            {
+                **VALID_METADATA,
+                "taxonomy": taxonomy,
+                "stats": {**VALID_METADATA["stats"], "source_commit": commit},
+            }
         ).encode()
     )
     data = json.loads(metadata.as_bytes())
     assert parse_metadata(metadata.as_bytes()) == metadata
-    assert list(data) == list(VALID)
-    assert list(data["stats"]) == list(VALID["stats"])
+    assert list(data) == list(VALID_METADATA)
+    assert list(data["stats"]) == list(VALID_METADATA["stats"])
     assert data["embedding"] is None
     assert data["stats"]["source_commit"] == commit
     for key, (text, values) in keys.items():
@@ -302,7 +313,7 @@ def test_invalid_value_error_names_its_field(field: str, value: object) -> None:
 
 @loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
 def test_missing_required_field_is_reported(field: str) -> None:
-    other_fields = {key: value for key, value in VALID.items() if key != field}
+    other_fields = {key: value for key, value in VALID_METADATA.items() if key != field}
     assert [problem.field for problem in find_problems(json.dumps(other_fields).encode())] == [field]
 
 
@@ -343,7 +354,7 @@ def test_every_invalid_field_is_listed() -> None:
 
 def test_control_characters_in_field_name_are_escaped() -> None:
     taxonomy: dict[str, Any] = {"\x1b[2J\u202eevil\n" + "x" * 100: {"values": []}}
-    [problem] = find_problems(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
+    [problem] = find_problems(json.dumps({**VALID_METADATA, "taxonomy": taxonomy}).encode())
     assert problem.field.isprintable()
 
 
@@ -388,13 +399,13 @@ def test_only_visible_values_are_listed(value: str, is_listed: bool) -> None:
         assert (Facet.model_construct(values=(value,)).listed_values == (value,)) is is_listed
 
 
-def describe_state(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:
+def build_metadata(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:
     return describe_index(State("a" * 40, 2, 3, 4, "2026-02-21T14:32:00Z"), values, "Docs", keys)
 
 
 def test_declared_keys_are_listed_in_order_with_descriptions() -> None:
     keys = {"scope": "The scope.", "empty": None, "many": "Too many.", "type": None, "tags": None}
-    metadata = describe_state(
+    metadata = build_metadata(
         keys, {"scope": ["b", "a"], "many": [str(i) for i in range(513)], "tags": ["t"]}
     )
     assert json.loads(metadata.as_bytes())["taxonomy"] == {
@@ -409,14 +420,14 @@ def test_declared_keys_are_listed_in_order_with_descriptions() -> None:
 def test_64_declared_keys_displace_built_in_keys() -> None:
     keys = {f"k{i}": None for i in range(64)}
     values = {"type": ["a"], "tags": ["b"]}
-    assert list(describe_state({**keys, "type": None, "tags": None}, values).taxonomy) == list(keys)
+    assert list(build_metadata({**keys, "type": None, "tags": None}, values).taxonomy) == list(keys)
     del keys["k0"]
-    assert list(describe_state({**keys, "type": None, "tags": None}, values).taxonomy) == [*keys, "type"]
+    assert list(build_metadata({**keys, "type": None, "tags": None}, values).taxonomy) == [*keys, "type"]
 
 
 def test_unchanged_values_of_a_key_reuse_its_facet() -> None:
     values = {"a": ["x", "y"]}
-    first_metadata, second_metadata = describe_state({"a": None}, values), describe_state({"a": None}, values)
+    first_metadata, second_metadata = build_metadata({"a": None}, values), build_metadata({"a": None}, values)
     assert first_metadata.taxonomy["a"] is second_metadata.taxonomy["a"]
 
 

@@ -49,10 +49,10 @@ def read_current_metadata(index: SearchIndex) -> Metadata:
     return metadata
 
 
-def test_search_is_not_older_than_the_followed_commit(
+def test_search_is_not_older_than_the_updated_index(
     open_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Update the index in another process after a search has read the generation before."""
+    """Update the index in another process just before a search reads the current generation."""
     index, other_index = open_index(), open_index()
     index.update_to_tip()
     repo.commit(LETTER)
@@ -94,8 +94,8 @@ def test_index_at_an_older_commit_is_updated_or_reported_stale(
     assert (page.commit, page.is_stale) == ((repo.head(), False) if times == 1 else (older_commit, True))
 
 
-@pytest.mark.parametrize("path", [None, "nowhere/"], ids=["answered", "explained"])
-def test_index_deleted_after_following_is_rebuilt(
+@pytest.mark.parametrize("path", [None, "nowhere/"], ids=["hits", "hint"])
+def test_index_deleted_after_update_is_rebuilt(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     index.update_to_tip()

@@ -35,11 +35,13 @@ def damage_object(file: Path, damage: str) -> bytes:
     if damage == "missing":
         file.unlink()
     else:
-        file.write_bytes({"empty": b"", "cut": data[:-3], "changed": data[:20] + b"\0" + data[21:]}[damage])
+        file.write_bytes(
+            {"empty": b"", "truncated": data[:-3], "changed": data[:20] + b"\0" + data[21:]}[damage]
+        )
     return data
 
 
-@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "changed"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "truncated", "changed"])
 def test_unreadable_document_is_omitted_and_reported(open_index: OpenIndex, repo: Repo, damage: str) -> None:
     file = find_loose_object(repo, LOST_PATH)
     original_data = damage_object(file, damage)
@@ -106,7 +108,7 @@ def test_deleted_document_is_no_longer_reported_as_unreadable(index: SearchIndex
     assert is_correct(index, repo)
 
 
-def test_snippet_of_blob_lost_after_indexing_is_its_heading(index: SearchIndex, repo: Repo) -> None:
+def test_snippet_of_section_with_missing_blob_is_its_heading(index: SearchIndex, repo: Repo) -> None:
     index.update_to_tip()
     damage_object(find_loose_object(repo, "guides/retries.md"), "missing")
     [hit] = index.search("thundering herds").hits

@@ -33,7 +33,7 @@ def grow_index(seed: int) -> GrowingIndex:
 
 
 @pytest.fixture(params=range(4))
-def generation(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
+def index_snapshot(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
     """Return an index with replaced pages that was committed to a folder and read again."""
     parts = grow_index(request.param).segment_readers
     state = State("c", 1, sum(part.size for part in parts), 1, "now")
@@ -47,10 +47,10 @@ def open_reader(*parts: SegmentReader) -> IndexReader:
     return FlatIndex(IndexSnapshot(0, state, parts)).reader()
 
 
-def test_whoosh_reader_equals_its_segment(generation: IndexSnapshot) -> None:
-    parts = generation.segment_readers
-    with FlatIndex(generation).reader() as index_reader:
-        assert index_reader.doc_count() == generation.state.chunks
+def test_whoosh_reader_equals_its_segment(index_snapshot: IndexSnapshot) -> None:
+    parts = index_snapshot.segment_readers
+    with FlatIndex(index_snapshot).reader() as index_reader:
+        assert index_reader.doc_count() == index_snapshot.state.chunks
         leaves = index_reader.leaf_readers()
         assert len(leaves) == len(parts)
         for (reader, _), part in zip(leaves, parts, strict=True):
@@ -95,9 +95,9 @@ def check_reader(reader: Any, part: SegmentReader) -> None:
         assert postings == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead_numbers]
 
 
-def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> None:
-    keys = {key for part in generation.segment_readers for key in part.segment.term_keys()}
-    with FlatIndex(generation).reader() as reader:
+def test_terms_are_listed_in_order_field_by_field(index_snapshot: IndexSnapshot) -> None:
+    keys = {key for part in index_snapshot.segment_readers for key in part.segment.term_keys()}
+    with FlatIndex(index_snapshot).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
             texts = sorted(text for terms, text in map(split_term, keys) if terms == name)
@@ -109,14 +109,14 @@ def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> 
 
 @pytest.mark.parametrize("weighting", [scoring.TF_IDF(), scoring.BM25F(), scoring.Frequency()])
 def test_whoosh_searcher_finds_live_sections_of_each_term(
-    generation: IndexSnapshot, weighting: scoring.WeightingModel
+    index_snapshot: IndexSnapshot, weighting: scoring.WeightingModel
 ) -> None:
-    with FlatIndex(generation).searcher(weighting=weighting) as searcher:
-        for key in {key for part in generation.segment_readers for key in part.segment.term_keys()}:
+    with FlatIndex(index_snapshot).searcher(weighting=weighting) as searcher:
+        for key in {key for part in index_snapshot.segment_readers for key in part.segment.term_keys()}:
             name, text = split_term(key)
             expected = {
                 part.segment.address(number): weight
-                for part in generation.segment_readers
+                for part in index_snapshot.segment_readers
                 for number, weight in zip(*(a.tolist() for a in part.segment.postings(key)), strict=True)
                 if number not in part.dead_sections
             }

@@ -44,13 +44,13 @@ def make_section_reader(pages: Mapping[str, IndexedDocument]) -> Callable[[Secti
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoosh_matchers_give_the_same_sets(seed: int) -> None:
+def test_whoosh_matchers_select_the_same_sections(seed: int) -> None:
     rng = Random(seed)
-    generation, pages = make_index(rng)
-    searcher = Searcher(Store(None), generation, ArrayCache())
+    index_snapshot, pages = make_index(rng)
+    searcher = Searcher(Store(None), index_snapshot, ArrayCache())
     read = make_section_reader(pages)
     has_hits = False
-    with FlatIndex(generation).searcher(weighting=scoring.BM25F()) as whoosh:
+    with FlatIndex(index_snapshot).searcher(weighting=scoring.BM25F()) as whoosh:
         for _ in range(40):
             query = make_random_query(rng)
             hits = searcher.search(query, read, limit=10_000).hits
@@ -79,11 +79,11 @@ def test_every_search_runs_whoosh_searcher(open_index: OpenIndex, monkeypatch: p
 
 
 def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
-    generation, pages = make_index(Random(1))
+    index_snapshot, pages = make_index(Random(1))
     read = make_section_reader(pages)
 
     def search() -> list[tuple[str, float]]:
-        searcher = Searcher(Store(None), generation, ArrayCache())
+        searcher = Searcher(Store(None), index_snapshot, ArrayCache())
         hits = searcher.search(Query({"alpha": 1}), read).hits
         return [(hit.record.path, hit.score) for hit in hits]
 
@@ -95,7 +95,7 @@ def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pyt
     with monkeypatch.context() as context:
         context.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
-    record = generation.segment_readers[0].segment.record(0)
+    record = index_snapshot.segment_readers[0].segment.record(0)
     with monkeypatch.context() as context:
         context.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
         assert {path for path, _ in search()} == {record.path}

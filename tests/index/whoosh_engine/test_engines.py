@@ -67,7 +67,7 @@ def test_change_from_another_base_raises_base_moved(history: History) -> None:
     assert error.value.details["commit"] == "c1"
     with pytest.raises(BaseMoved):
         history.engine.apply(None, "c8", [make_page("b.md", "retry")], ())
-    assert history.ids("retry") == ["a.md#_preamble"]
+    assert history.search_ids("retry") == ["a.md#_preamble"]
 
 
 def test_indexed_commit_is_not_applied_again(history: History) -> None:
@@ -76,7 +76,7 @@ def test_indexed_commit_is_not_applied_again(history: History) -> None:
     before, generation = history.engine.state(), history.search("retry").generation
     assert history.engine.apply("c1", "c2", [make_page("c.md", "retry")], ["a.md"]) == before
     assert history.search("retry").generation == generation
-    assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
+    assert history.search_ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
 
 
 def test_deleted_sections_are_not_found(history: History) -> None:
@@ -85,13 +85,13 @@ def test_deleted_sections_are_not_found(history: History) -> None:
         make_page("b.md", "retry jitter"),
     )
     history.commit(make_page("a.md", "# A\n\n## Limits\n\njitter"))
-    assert history.ids("retry backoff") == ["b.md#_preamble"]
+    assert history.search_ids("retry backoff") == ["b.md#_preamble"]
     renamed_page = make_page("c.md", "retry jitter")
     history.commit(renamed_page, deletes=["b.md"])
-    assert history.ids("retry") == ["c.md#_preamble"]
-    assert sorted(history.ids("jitter")) == ["a.md#limits", "c.md#_preamble"]
+    assert history.search_ids("retry") == ["c.md#_preamble"]
+    assert sorted(history.search_ids("jitter")) == ["a.md#limits", "c.md#_preamble"]
     history.commit(deletes=["a.md", "c.md", "never.md"])
-    assert history.ids("jitter") == []
+    assert history.search_ids("jitter") == []
     assert history.state() == State("c4", 0, 0, 0, "")
 
 
@@ -102,7 +102,7 @@ def test_query_words_are_joined_by_or(history: History) -> None:
         make_page("c.md", "retry jitter"),
         make_page("d.md", "none"),
     )
-    assert history.ids("retry jitter") == ["c.md#_preamble", "a.md#_preamble", "b.md#_preamble"]
+    assert history.search_ids("retry jitter") == ["c.md#_preamble", "a.md#_preamble", "b.md#_preamble"]
 
 
 def test_equal_scores_are_ordered_by_address(history: History) -> None:
@@ -110,10 +110,10 @@ def test_equal_scores_are_ordered_by_address(history: History) -> None:
         history.commit(make_page(f"same/{name}.md", "## B\n\nwombat\n\n## A\n\nwombat"))
     history.commit(make_page("same/aa.md", "## B\n\nwombat\n\n## A\n\nwombat"))
     expected = [f"same/{name}.md#{key}" for name in ("a", "aa", "b", "c", "d") for key in ("a", "b")]
-    assert history.ids("wombat") == expected
-    assert history.ids("wombat", limit=3) == expected[:3]
+    assert history.search_ids("wombat") == expected
+    assert history.search_ids("wombat", limit=3) == expected[:3]
     history.rebuild()
-    assert history.ids("wombat") == expected
+    assert history.search_ids("wombat") == expected
 
 
 def test_exact_filters_are_applied_before_limit(history: History) -> None:
@@ -131,7 +131,7 @@ def test_exact_filters_are_applied_before_limit(history: History) -> None:
         ({"tags": "net"}, set()),
         ({"other": "sdk"}, set()),
     ):
-        assert set(history.ids(Query(terms, filters=filters))) == expected
+        assert set(history.search_ids(Query(terms, filters=filters))) == expected
     for path, expected in (
         ("docs", {a, b}),
         ("docs/", {a, b}),
@@ -141,8 +141,8 @@ def test_exact_filters_are_applied_before_limit(history: History) -> None:
         ("*/b.md", {b}),
         ("DOCS", set()),
     ):
-        assert set(history.ids(Query(terms, path=path))) == expected
-    assert history.ids(Query(terms, filters={"type": "note"}), limit=1) == [b]
+        assert set(history.search_ids(Query(terms, path=path))) == expected
+    assert history.search_ids(Query(terms, filters={"type": "note"}), limit=1) == [b]
 
 
 def test_excluded_words_and_phrases_limit_and_order_results(history: History) -> None:
@@ -152,14 +152,14 @@ def test_excluded_words_and_phrases_limit_and_order_results(history: History) ->
         make_page("c.md", "# C\n\nbackoff, exponential backoff and jitter"),
     )
     a, b, c = (f"{name}.md#_preamble" for name in "abc")
-    assert set(history.ids("backoff -jitter")) == {a, b}
-    assert set(history.ids('"exponential backoff"')) == {a, c}
-    assert history.ids('"exponential backoff" -jitter') == [a]
-    assert history.ids('"exponential backoff" "of a retry"') == [a]
-    assert history.ids('"backoff exponential jitter"') == []
-    assert history.ids('"exponential backoff" jitter') == [c, a, b]
-    assert history.ids('"exponential backoff" jitter', limit=1) == [c]
-    assert history.ids('"exponential backoff" jitter -retry') == [c, b]
+    assert set(history.search_ids("backoff -jitter")) == {a, b}
+    assert set(history.search_ids('"exponential backoff"')) == {a, c}
+    assert history.search_ids('"exponential backoff" -jitter') == [a]
+    assert history.search_ids('"exponential backoff" "of a retry"') == [a]
+    assert history.search_ids('"backoff exponential jitter"') == []
+    assert history.search_ids('"exponential backoff" jitter') == [c, a, b]
+    assert history.search_ids('"exponential backoff" jitter', limit=1) == [c]
+    assert history.search_ids('"exponential backoff" jitter -retry') == [c, b]
     first, second, third = history.search('"exponential backoff" jitter').hits
     assert first.score > second.score > third.score
 
@@ -171,13 +171,13 @@ def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
         make_page("c.md", "# C\n\nreplica and sets"),
     )
     a, b, c = (f"{name}.md#_preamble" for name in "abc")
-    assert history.ids('cleanup "replica sets"') == [b, a, c]
-    assert history.ids("cleanup replica sets")[0] == b
-    assert history.ids('cleanup "a replica sets"') == history.ids("cleanup replica sets")
-    assert history.ids('cleanup "sets of a replica"')[0] == b
+    assert history.search_ids('cleanup "replica sets"') == [b, a, c]
+    assert history.search_ids("cleanup replica sets")[0] == b
+    assert history.search_ids('cleanup "a replica sets"') == history.search_ids("cleanup replica sets")
+    assert history.search_ids('cleanup "sets of a replica"')[0] == b
     history.commit(make_page("d.md", "# D\n\nreplica sets, replica sets"), deletes=["a.md"])
-    assert history.ids('"replica sets" cleanup', limit=1) == ["d.md#_preamble"]
-    assert history.ids('"replica sets"') == ["d.md#_preamble"]
+    assert history.search_ids('"replica sets" cleanup', limit=1) == ["d.md#_preamble"]
+    assert history.search_ids('"replica sets"') == ["d.md#_preamble"]
 
 
 def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
@@ -222,18 +222,18 @@ def test_pages_cover_all_results_once(history: History) -> None:
 def test_page_of_an_old_generation_is_refused(history: History) -> None:
     history.commit(make_page("a.md", "retry"), make_page("b.md", "retry"))
     generation = history.search("retry", limit=1).generation
-    assert history.ids("retry", offset=1, generation=generation) == ["b.md#_preamble"]
+    assert history.search_ids("retry", offset=1, generation=generation) == ["b.md#_preamble"]
     history.commit(make_page("aa.md", "retry"))
     with pytest.raises(GenerationGone):
         history.search("retry", offset=1, generation=generation)
-    assert history.ids("retry", generation=history.search("retry").generation)
+    assert history.search_ids("retry", generation=history.search("retry").generation)
 
 
 def test_unreadable_documents_are_omitted_and_reported(history: History) -> None:
     history.commit(make_page("a.md", "retry"), make_page("b.md", "retry"))
     state = history.commit(UnreadableDocument("a.md", BLOB))
     assert (state.files, state.chunks, state.unreadable) == (2, 1, {"a.md": BLOB})
-    assert history.ids("retry") == ["b.md#_preamble"]
+    assert history.search_ids("retry") == ["b.md#_preamble"]
     history.commit(make_page("c.md", "retry"))
     state = history.state()
     assert state is not None
@@ -246,7 +246,7 @@ def test_unreadable_documents_are_omitted_and_reported(history: History) -> None
     history.blobs[repaired_page.blob] = repaired_page.data
     state = history.engine.apply("c3", "c3", [repaired_page], ())
     assert (state.commit, state.files, state.unreadable) == ("c3", 3, {})
-    assert "a.md#_preamble" in history.ids("retry")
+    assert "a.md#_preamble" in history.search_ids("retry")
     assert history.search("retry").generation != generation
 
 
@@ -260,9 +260,9 @@ def test_branch_without_commits_gives_an_empty_index(history: History) -> None:
     history.commit(make_page("a.md", "retry"))
     state = history.engine.apply("c1", None, (), ["a.md"])
     assert (state.commit, state.files) == (None, 0)
-    assert history.ids("retry") == []
+    assert history.search_ids("retry") == []
     history.engine.apply(None, "c2", [make_page("b.md", "retry")], ())
-    assert history.ids("retry") == ["b.md#_preamble"]
+    assert history.search_ids("retry") == ["b.md#_preamble"]
 
 
 def test_values_count_only_live_sections(history: History) -> None:
@@ -316,7 +316,7 @@ def test_rebuild_is_skipped_if_condition_is_true(history: History) -> None:
     old_state = history.engine.rebuild(source, unless=accept)
     assert (old_state.commit, [state.commit for state in checked_states]) == ("c1", ["c1"])
     assert history.engine.rebuild(source, unless=lambda state: False).commit == "c2"
-    assert history.ids("retry") == ["b.md#_preamble"]
+    assert history.search_ids("retry") == ["b.md#_preamble"]
 
 
 def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
@@ -327,7 +327,7 @@ def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
     history.commit(make_page("a.md", "retry"))
     with pytest.raises(KeyError):
         history.engine.rebuild(CommitWithMissingDocument("c2", {"a.md": make_page("a.md", "jitter")}))
-    assert history.ids("retry") == ["a.md#_preamble"]
+    assert history.search_ids("retry") == ["a.md#_preamble"]
 
 
 def test_persistent_index_is_reopened_unchanged(history: History) -> None:
@@ -341,11 +341,11 @@ def test_persistent_index_is_reopened_unchanged(history: History) -> None:
     assert history.engine.state() == before
     assert history.search("retry") == results
     history.commit(make_page("b.md", "retry"))
-    assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
+    assert history.search_ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_incremental_index_equals_plain_engine_and_rebuild(history: History, seed: int) -> None:
+def test_incremental_index_equals_reference_engine_and_rebuild(history: History, seed: int) -> None:
     rng = Random(seed)
     reference_history = History("reference", history.folder)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
@@ -358,12 +358,12 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
     queries = [make_random_query(rng) for _ in range(12)]
     expected = [reference_history.search(query, limit=60) for query in queries]
     for _ in range(2):
-        for query, plain_results in zip(queries, expected, strict=True):
+        for query, reference_results in zip(queries, expected, strict=True):
             results = history.search(query, limit=60)
             assert (results.hits, results.has_more, results.is_partial) == (
-                plain_results.hits,
-                plain_results.has_more,
-                plain_results.is_partial,
+                reference_results.hits,
+                reference_results.has_more,
+                reference_results.is_partial,
             )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
             assert history.engine.find_similar_terms(word, 9) == reference_history.engine.find_similar_terms(

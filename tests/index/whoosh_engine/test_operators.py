@@ -19,14 +19,18 @@ from index.port import Query, QueryTooBroad, State
 from index.query import parse_query
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.segment import PostingLists, Segment, Tables
+from index.segments.segment import PostingLists, Segment, TableBuilder
 from index.segments.store import Store
 from index.whoosh_engine import condition_nodes
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from tests.index.pages import PATHS, GrowingIndex, make_page, make_segment
-from tests.index.random_conditions import make_random_condition, make_random_dated_page, make_random_operators
+from tests.index.random_conditions import (
+    make_random_condition,
+    make_random_dated_page,
+    make_random_operator_query,
+)
 from tests.index.reference import make_entries
 from tests.index.reference_conditions import expand, rank, satisfies
 from tests.loops import loop_over
@@ -73,7 +77,7 @@ def search(searcher: Searcher, pages: Pages, query: Query, limit: int = 10) -> l
     params=[(1 << 16, 1 << 12), (60, 1 << 12), (0, 1 << 12), (0, 20)],
     ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
-def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score all segments together, in groups, or each segment separately with pruning."""
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
@@ -82,15 +86,15 @@ def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.property
-@pytest.mark.usefixtures("_groups")
+@pytest.mark.usefixtures("scoring_mode")
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
-def test_results_equal_plain_engine(seed: int) -> None:
+def test_results_equal_reference_engine(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     searcher = make_searcher(index)
     entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     for _ in range(60):
-        query, limit = make_random_operators(rng), rng.choice((1, 3, 10, 50, 60))
+        query, limit = make_random_operator_query(rng), rng.choice((1, 3, 10, 50, 60))
         offset = rng.choice((0, 0, 1, 10, 41, 51))
         expected_results, is_partial = rank(entries, query, max(50, offset + limit + 1))
         expected = [
@@ -103,7 +107,7 @@ def test_results_equal_plain_engine(seed: int) -> None:
 
 @pytest.mark.property
 @pytest.mark.parametrize("seed", range(4))
-def test_selected_sections_equal_plain_engine_and_whoosh_matchers(seed: int) -> None:
+def test_selected_sections_equal_reference_engine_and_whoosh_matchers(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     searcher = make_searcher(index)
@@ -126,7 +130,7 @@ def test_selected_sections_equal_plain_engine_and_whoosh_matchers(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_expansions_equal_plain_engine(seed: int) -> None:
+def test_expansions_equal_reference_engine(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     searcher = make_searcher(index)
@@ -150,7 +154,7 @@ def test_layout_of_segments_does_not_change_results(seed: int) -> None:
     rebuilt_index.change(index.pages.values())
     searchers = [make_searcher(layout) for layout in (index, merged_index, rebuilt_index)]
     for _ in range(40):
-        query = make_random_operators(rng)
+        query = make_random_operator_query(rng)
         first, *other_hits = (search(searcher, index.pages, query, limit=1_000) for searcher in searchers)
         assert all(hits == first for hits in other_hits)
 
@@ -159,13 +163,13 @@ def test_layout_of_segments_does_not_change_results(seed: int) -> None:
 def test_hash_seeds_do_not_change_results() -> None:
     code = """if True:
         from random import Random
-        from tests.index.random_conditions import make_random_operators
+        from tests.index.random_conditions import make_random_operator_query
         from tests.index.whoosh_engine.test_operators import make_index, make_searcher, search
         rng = Random(7)
         index = make_index(rng)
         searcher = make_searcher(index)
         for _ in range(40):
-            print(search(searcher, index.pages, make_random_operators(rng), limit=100))
+            print(search(searcher, index.pages, make_random_operator_query(rng), limit=100))
     """
 
     def run(seed: str) -> str:
@@ -273,7 +277,7 @@ def test_time_of_operators_is_limited(text: str) -> None:
 
 def make_segment_with_empty_lists(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
     """Return a segment of pages whose dictionary also contains terms without postings."""
-    segment, tables = make_segment(pages), Tables()
+    segment, tables = make_segment(pages), TableBuilder()
     for page in sorted(pages, key=lambda page: page.path):
         tables.add(page)
     starts = segment.arrays["starts"].astype(np.int64).tolist()
@@ -293,7 +297,7 @@ def make_segment_with_empty_lists(pages: list[IndexedDocument], terms: list[byte
     "text",
     ["auth*", "authz", "authz AND x", "x NOT authz", "authz~1", "title:authz*", "tag:zzz", "updated:>2020"],
 )
-def test_term_without_postings_gives_results_of_plain_engine(text: str, dead: tuple[int, ...]) -> None:
+def test_term_without_postings_gives_results_of_reference_engine(text: str, dead: tuple[int, ...]) -> None:
     pages = [make_page("a.md", "# Author\n\nx", tags=["t"]), make_page("b.md", "# Author\n\nx y", tags=["t"])]
     terms = [
         b"\0authz",
@@ -320,7 +324,7 @@ def test_empty_index_has_no_results() -> None:
         assert search(make_searcher(GrowingIndex()), {}, parse_query(text)) == []
 
 
-def test_only_dates_of_live_documents_make_a_field() -> None:
+def test_only_dates_of_live_documents_define_a_date_field() -> None:
     index = GrowingIndex()
     dated_page = make_page("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
     index.change([dated_page, make_page("b.md", "# B")])
@@ -338,12 +342,12 @@ def test_values_in_any_case_and_script_are_found() -> None:
     )
     searcher = make_searcher(index)
 
-    def paths(condition: Condition) -> list[str]:
+    def find_paths(condition: Condition) -> list[str]:
         query = Query({}, condition=condition, includes_unscored=True)
         return [path for path, _ in search(searcher, index.pages, query)]
 
-    assert paths(HasValue("tags", "STRASSE", "")) == ["a.md#_preamble", "b.md#_preamble"]
-    assert paths(HasValue("tags", "重", "", is_prefix=True)) == ["a.md#_preamble"]
+    assert find_paths(HasValue("tags", "STRASSE", "")) == ["a.md#_preamble", "b.md#_preamble"]
+    assert find_paths(HasValue("tags", "重", "", is_prefix=True)) == ["a.md#_preamble"]
 
 
 def test_stems_are_compared_with_prefixes() -> None:

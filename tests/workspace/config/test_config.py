@@ -29,7 +29,7 @@ def test_settings_are_read_from_toml() -> None:
 
 
 @loop_over(
-    ("data", "field"),
+    ("toml", "field"),
     [
         (b"\xff", None),
         (b"a = ", None),
@@ -54,9 +54,9 @@ def test_settings_are_read_from_toml() -> None:
         (b'[corpus]\ndescription = "' + b"x" * 501 + b'"', "corpus.description"),
     ],
 )
-def test_invalid_setting_is_an_error_that_names_its_field(data: bytes, field: str | None) -> None:
+def test_invalid_setting_is_an_error_that_names_its_field(toml: bytes, field: str | None) -> None:
     with pytest.raises(InvalidConfig) as error_info:
-        WorkspaceConfig.read(data)
+        WorkspaceConfig.read(toml)
     assert error_info.value.details.get("field") == field
     assert error_info.value.fix
     assert len(error_info.value.message) < 300
@@ -126,7 +126,7 @@ def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
 
 
 @loop_over(
-    ("data", "field"),
+    ("toml", "field"),
     [
         *(
             (f"[taxonomy.{name}]".encode(), f"taxonomy.{name}")
@@ -151,9 +151,9 @@ def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
         (b'[taxonomy.a]\ndescription = "a\\u202eb"', "taxonomy.a.description"),
     ],
 )
-def test_invalid_taxonomy_key_is_an_error_that_names_it(data: bytes, field: str) -> None:
+def test_invalid_taxonomy_key_is_an_error_that_names_it(toml: bytes, field: str) -> None:
     with pytest.raises(InvalidConfig) as error_info:
-        WorkspaceConfig.read(data)
+        WorkspaceConfig.read(toml)
     assert error_info.value.details["field"] == field
     assert error_info.value.message.isprintable()
     assert len(error_info.value.message) < 300
@@ -175,6 +175,6 @@ def test_invalid_taxonomy_key_is_an_error_that_names_it(data: bytes, field: str)
         ("docs/api/vendor/.taxonomy.toml", False),
     ],
 )
-def test_manifests_count_only_in_folders_of_documents(path: str, is_manifest: bool) -> None:
+def test_manifest_is_read_only_in_folders_of_documents(path: str, is_manifest: bool) -> None:
     config = WorkspaceConfig(root="docs/api", exclude=("old", "vendor/*", "**/.*", "**/_*", "*.draft.md"))
     assert config.is_manifest(path) is is_manifest

@@ -1,4 +1,4 @@
-"""Manifests: the values of a document, and errors with their lines."""
+"""Manifests (`.taxonomy.toml`): the values that they give to documents, and errors that name a line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_error(text: str | bytes) -> InvalidManifest:
     [
         ("a.md", {"language": ("go",), "scope": ("b", "a"), "tags": ("one", "two")}),
         ("guides/a.md", {"language": ("go",), "scope": ("guide",), "tags": ("one", "two")}),
-        # Only the last matching override counts.
+        # Only the last matching override applies.
         ("guides/old/a.md", {"language": ("java",), "scope": ("b", "a"), "tags": ("one", "two")}),
         ("old/a.md", {"language": ("java",), "scope": ("b", "a"), "tags": ("one", "two")}),
     ],
@@ -143,7 +143,7 @@ def test_error_has_the_line_of_an_unknown_key(
     table_number: int,
     text_before: str,
 ) -> None:
-    """Append an unknown key to one of the tables, each in one of two notations."""
+    """An unknown key is appended to one table; each table has one of two TOML notations."""
     lines = ["[metadata]", *(f"{name} = {value}" for name, value in defaults)]
     if table_number == 0:
         lines += [*text_before.splitlines(), "zzz = 'x'"]

@@ -1,4 +1,4 @@
-"""Values of a document: from its front matter, or from the nearest manifest if it has none."""
+"""Each taxonomy value of a document is from its front matter, or else from the nearest manifest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_front_matter_precedes_the_nearest_manifest() -> None:
     )
     assert taxonomy.values("a.md", {}) == {"language": ("go",), "scope": ("all",)}
     assert taxonomy.values("a.md", {"language": "c", "scope": []}) == {"language": ("c",), "scope": ("all",)}
-    # Only the nearest manifest counts: it inherits nothing from the manifest of the folder above.
+    # Only the nearest manifest applies: it inherits nothing from the manifest of the folder above.
     assert taxonomy.values("docs/a.md", {"unknown": "x"}) == {"language": ("java",)}
     assert taxonomy.values("docs/old/deep/a.md", {"type": "note"}) == {
         "language": ("java",),
@@ -88,11 +88,13 @@ def test_loaded_taxonomy_is_pickled_with_its_manifests() -> None:
 
 
 FOLDERS = st.sampled_from(["", "a", "a/b", "a/b/c", "b"])
-TEXTS = st.sampled_from(["", "[metadata]\nscope = 'x'\n", "[metadata]\nscope = 'y'\nlanguage = 'z'\n"])
+MANIFEST_TEXTS = st.sampled_from(
+    ["", "[metadata]\nscope = 'x'\n", "[metadata]\nscope = 'y'\nlanguage = 'z'\n"]
+)
 
 
-@given(st.dictionaries(FOLDERS, TEXTS), FOLDERS, st.sampled_from(["", "own"]))
-def test_manifest_of_the_deepest_folder_counts(
+@given(st.dictionaries(FOLDERS, MANIFEST_TEXTS), FOLDERS, st.sampled_from(["", "own"]))
+def test_manifest_of_the_deepest_folder_applies(
     manifests: dict[str, str], folder: str, own_scope: str
 ) -> None:
     path = f"{folder}/a.md".lstrip("/")

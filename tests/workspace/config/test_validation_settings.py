@@ -17,18 +17,18 @@ def read_settings(text: str) -> Validation:
     return WorkspaceConfig.read(text.encode()).validation
 
 
-def test_names_equal_those_of_the_rules() -> None:
+def test_rule_names_of_the_settings_equal_those_of_the_rules() -> None:
     assert tuple(rule.name for rule in RULES) == RULE_NAMES
 
 
-def test_each_rule_is_in_a_file_of_its_name() -> None:
+def test_each_rule_is_in_the_module_named_after_it() -> None:
     from workspace.validation import rules
 
     for rule in RULES:
         assert getattr(rules, rule.name.replace("-", "_")).RULE is rule
 
 
-def test_last_matching_override_counts() -> None:
+def test_last_matching_override_applies() -> None:
     settings = read_settings(
         '[validate]\nrules = { several-h1 = "off", skipped-level = "note" }\n'
         '[[validate.override]]\nmatch = "old"\nrules = { broken-link = "off", several-h1 = "error" }\n'
@@ -74,7 +74,7 @@ def test_invalid_validation_setting_error_names_the_problem(text: str, message: 
     assert message in error_info.value.message
 
 
-def test_unknown_setting_error_lists_the_names_of_the_file() -> None:
+def test_unknown_table_error_lists_the_validate_table() -> None:
     with pytest.raises(InvalidConfig) as error_info:
         read_settings("validation = {}\n")
     assert ", validate" in error_info.value.fix

@@ -1,4 +1,4 @@
-"""Examples of changes between two versions and their descriptions: `tests/cases/section_diff.md`."""
+"""Changes between two versions are described as in the examples of `tests/cases/section_diff.md`."""
 
 from __future__ import annotations
 

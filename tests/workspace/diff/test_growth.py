@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL
+from tests.workspace.bombs import ADVERSARIAL_BUILDERS
 from tests.workspace.document.test_document_growth import find_excessive_growth
 from workspace.diff.formats import format_data, format_lines, format_markdown
 from workspace.diff.trees import compare_document
@@ -18,8 +18,8 @@ from workspace.errors import WorkspaceError
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_time_grows_with_size(build_document: Callable[[int], bytes]) -> None:
+@pytest.mark.parametrize("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
+def test_comparison_time_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):
             old_document = Document.parse(build_document(size))
@@ -36,7 +36,7 @@ def test_time_grows_with_size(build_document: Callable[[int], bytes]) -> None:
     assert find_excessive_growth(measure, 2000) is None
 
 
-@loop_over("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@loop_over("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
 def test_adversarial_documents_are_compared_in_time(build_document: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old_document, new_document = (

@@ -1,4 +1,4 @@
-"""Change kinds: each operation is reported as one kind of change."""
+"""Kinds of changes: each operation is reported as changes of the expected kinds."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def check_unreported_text_is_equal(old: Document, new: Document) -> None:
 
 
 def count_unreported_sections(document: Document, reported_addresses: set[str]) -> Counter[tuple[str, ...]]:
-    """Count titles and words of the unreported sections, without their tasks."""
+    """Count the unreported sections by their title and words, without their tasks."""
     counts: Counter[tuple[str, ...]] = Counter()
     for section in document.sections:
         if section.key not in reported_addresses:
@@ -149,7 +149,7 @@ def count_unreported_sections(document: Document, reported_addresses: set[str]) 
 def count_unreported_tasks(
     document: Document, reported_addresses: set[str], text_sections: set[str]
 ) -> Counter[tuple[str, bool]]:
-    """Count titles and boxes of unreported tasks, without those in reported texts."""
+    """Count the unreported tasks by their title and state, without those in reported texts."""
     counts: Counter[tuple[str, bool]] = Counter()
     for section in document.sections:
         for task in document.tasks(section):

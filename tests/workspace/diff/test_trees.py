@@ -13,8 +13,10 @@ from workspace.diff.trees import compare_trees
 from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 
-API = "# API\n\nAll of it.\n\n## Search\n\nFinds what was written, in order of rank.\n\n### Errors\n\nTBD\n"
-GUIDE = "# Guide\n\nHow to.\n\n## Setup\n\nTBD\n"
+API_TEXT = (
+    "# API\n\nAll of it.\n\n## Search\n\nFinds what was written, in order of rank.\n\n### Errors\n\nTBD\n"
+)
+GUIDE_TEXT = "# Guide\n\nHow to.\n\n## Setup\n\nTBD\n"
 
 
 def compare_commits(repo: Repo, old: str, new: str) -> list[DocumentChange]:
@@ -23,7 +25,7 @@ def compare_commits(repo: Repo, old: str, new: str) -> list[DocumentChange]:
 
 
 def commit_documents(repo: Repo) -> str:
-    return repo.commit({"api.md": API, "guide.md": GUIDE})
+    return repo.commit({"api.md": API_TEXT, "guide.md": GUIDE_TEXT})
 
 
 def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
@@ -45,7 +47,7 @@ def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
 def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
     old = commit_documents(repo)
     (repo.path / "api.md").unlink()
-    changes = compare_commits(repo, old, repo.commit({"docs/api.md": API.replace("in order of", "by")}))
+    changes = compare_commits(repo, old, repo.commit({"docs/api.md": API_TEXT.replace("in order of", "by")}))
     assert [(change.kind, change.path, change.old_path) for change in changes] == [
         (DocumentKind.RENAMED, "docs/api.md", "api.md")
     ]
@@ -58,10 +60,10 @@ def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
 
 def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> None:
     old = commit_documents(repo)
-    remaining_text, section = API.split("## Search")
+    remaining_text, section = API_TEXT.split("## Search")
     moved_section = "### Search {#search}" + section.replace("### Errors", "#### Errors")
     changes = compare_commits(
-        repo, old, repo.commit({"api.md": remaining_text, "guide.md": GUIDE + "\n" + moved_section})
+        repo, old, repo.commit({"api.md": remaining_text, "guide.md": GUIDE_TEXT + "\n" + moved_section})
     )
     assert [
         [summarize_change(section_change) for section_change in document.sections] for document in changes
@@ -84,7 +86,7 @@ def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> No
 
 def test_moved_section_with_changed_subsections_is_reported(repo: Repo) -> None:
     old = commit_documents(repo)
-    remaining_text, section = API.split("## Search")
+    remaining_text, section = API_TEXT.split("## Search")
     changes = compare_commits(
         repo,
         old,
@@ -111,10 +113,10 @@ def test_ambiguous_sections_are_not_reported_as_moved(repo: Repo) -> None:
 
 
 def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
-    old = repo.commit({"a/one.md": GUIDE, "b/two.md": GUIDE})
+    old = repo.commit({"a/one.md": GUIDE_TEXT, "b/two.md": GUIDE_TEXT})
     for name in ("a/one.md", "b/two.md"):
         (repo.path / name).unlink()
-    changes = compare_commits(repo, old, repo.commit({"three.md": GUIDE}))
+    changes = compare_commits(repo, old, repo.commit({"three.md": GUIDE_TEXT}))
     assert [change.kind for change in changes] == [
         DocumentKind.REMOVED,
         DocumentKind.REMOVED,
@@ -122,10 +124,10 @@ def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
     ]
 
 
-def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_section_moves_are_not_detected_above_the_limits(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     old_commit = commit_documents(repo)
-    remaining_text, section = API.split("## Search")
-    new_commit = repo.commit({"api.md": remaining_text, "guide.md": GUIDE + "\n## Search" + section})
+    remaining_text, section = API_TEXT.split("## Search")
+    new_commit = repo.commit({"api.md": remaining_text, "guide.md": GUIDE_TEXT + "\n## Search" + section})
     monkeypatch.setattr(trees, "_MAX_DOCUMENTS", 1)
     monkeypatch.setattr(trees, "_MAX_PAIRS", 0)
     assert [
@@ -135,7 +137,7 @@ def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.
         [ChangeKind.ADDED, ChangeKind.ADDED],
     ]
     (repo.path / "guide.md").unlink()
-    later_commit = repo.commit({"moved.md": GUIDE + "\n## Search" + section})
+    later_commit = repo.commit({"moved.md": GUIDE_TEXT + "\n## Search" + section})
     assert [change.kind for change in compare_commits(repo, new_commit, later_commit)] == [
         DocumentKind.RENAMED
     ]
@@ -150,7 +152,7 @@ def test_unreadable_document_has_an_error_code(repo: Repo) -> None:
     assert format_data(changes)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
 
 
-def test_diff_from_empty_tree_and_of_equal_commits(repo: Repo) -> None:
+def test_equal_commits_have_no_changes_and_an_empty_tree_has_only_additions(repo: Repo) -> None:
     commit = commit_documents(repo)
     git = GitReader(repo.path)
     assert list(compare_trees(Snapshot(git, commit), Snapshot(git, commit))) == []

@@ -1,4 +1,4 @@
-"""Word edits: applied to the old text they give the new text, and they are minimal."""
+"""Edits of words turn the old text into the new text, and are minimal."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL
-from tests.workspace.documents import texts
+from tests.workspace.bombs import ADVERSARIAL_BUILDERS
+from tests.workspace.documents import document_sources
 from workspace.diff.text import TextEdit, decode_trimmed, diff_texts, diff_words, split_tokens, split_units
 
 WORDS = st.sampled_from(
     ["the", "search", "`a b`", "``", "-", "- ", "1.", "|", "\n", "\n\n", " ", "数据", "e\u0301", "```", "~~~"]
 )
 TEXTS = st.one_of(
-    texts().map(decode_trimmed),
+    document_sources().map(decode_trimmed),
     st.lists(WORDS, max_size=40).map(" ".join),
     st.lists(WORDS, max_size=40).map("".join),
 )
@@ -38,14 +38,14 @@ def test_edits_applied_to_the_old_text_give_the_new_text(old: str, new: str) -> 
 
 
 @given(TEXTS, st.data())
-def test_one_word_in_a_text_is_one_edit_near_it(old: str, data: st.DataObject) -> None:
+def test_edits_of_one_inserted_word_give_the_new_text(old: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(old)))
     new = old[:offset] + "unheardof" + old[offset:]
     assert apply_edits(old, new, diff_texts(old, new)) == new
 
 
 @given(TEXTS)
-def test_units_and_tokens_are_the_text(text: str) -> None:
+def test_joined_units_and_joined_tokens_equal_the_text(text: str) -> None:
     assert "".join(split_tokens(text)) == text
     assert "".join(text[unit.start : unit.end] for unit in split_units(text)) == text
 
@@ -66,7 +66,7 @@ def test_edits_are_as_small_as_expected(old: str, new: str, expected: list[tuple
     assert [(old[a:b], new[c:d]) for a, b, c, d in edits] == expected
 
 
-def test_long_paragraph_is_compared_at_its_ends() -> None:
+def test_long_paragraph_has_one_edit_between_its_equal_ends() -> None:
     old = "begin " + "x y " * 3000 + "end"
     new = "begin " + "y x " * 3000 + "end"
     edits = diff_words(old, new)
@@ -74,10 +74,10 @@ def test_long_paragraph_is_compared_at_its_ends() -> None:
     assert apply_edits(old, new, edits) == new
 
 
-@loop_over("name", ADVERSARIAL)
+@loop_over("name", ADVERSARIAL_BUILDERS)
 def test_adversarial_texts_are_compared_exactly(name: str) -> None:
     old, new = (
-        decode_trimmed(ADVERSARIAL[name](150)),
-        decode_trimmed(ADVERSARIAL[name](170)).replace("a", "c", 40),
+        decode_trimmed(ADVERSARIAL_BUILDERS[name](150)),
+        decode_trimmed(ADVERSARIAL_BUILDERS[name](170)).replace("a", "c", 40),
     )
     assert apply_edits(old, new, diff_texts(old, new)) == new

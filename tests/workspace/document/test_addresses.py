@@ -23,8 +23,8 @@ from workspace.nearest import find_nearest
 pytestmark = pytest.mark.smoke
 
 
-def format_sections(document: Document) -> str:
-    """Return a line for each section: line, level, key, title, and other names."""
+def format_outline(document: Document) -> str:
+    """Return the document's title, and its sections (line, level, key, title, other names) and tasks."""
     lines = [f"title: {document.title}"]
     for section in document.sections:
         indent = "  " * (len(document.breadcrumb(section)) - 1)
@@ -43,7 +43,7 @@ def format_sections(document: Document) -> str:
 @loop_over("case", read_cases("addresses.md"))
 def test_document_has_the_addresses_of_each_example(case: Case) -> None:
     assert (
-        format_sections(Document.parse(case.data("document"), "notes/The-File.md")) == case.fences["sections"]
+        format_outline(Document.parse(case.data("document"), "notes/The-File.md")) == case.fences["sections"]
     )
 
 

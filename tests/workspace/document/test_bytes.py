@@ -1,4 +1,4 @@
-"""Edits of documents with unusual bytes, and addresses of sections in any document."""
+"""Edits preserve documents with unusual bytes, and every form of an address resolves to its section."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_slug_of_several_headings_is_ambiguous(document: Document) -> None:
             ] * count
 
 
-TYPE = next(iter(builtin_types().values()))
+DOCUMENT_TYPE = next(iter(builtin_types().values()))
 OPERATION_BUILDERS: dict[str, Callable[[str], Operation]] = {
     "update_content content": lambda text: UpdateContent(file=FILE, slug="one", content=text),
     "append_content content": lambda text: AppendContent(file=FILE, slug="one", content=text),
@@ -142,8 +142,10 @@ OPERATION_BUILDERS: dict[str, Callable[[str], Operation]] = {
     "rename_section new_title": lambda text: RenameSection(file=FILE, slug="one", new_title=text),
     "complete_task note": lambda text: CompleteTask(file=FILE, slug="one[0]", note=text),
     "tag_document tags": lambda text: TagDocument(file=FILE, tags=(text,)),
-    "create_document title": lambda text: CreateDocument(type=TYPE, title=text),
-    "create_document initial_content": lambda text: CreateDocument(type=TYPE, title="New", content=text),
+    "create_document title": lambda text: CreateDocument(type=DOCUMENT_TYPE, title=text),
+    "create_document initial_content": lambda text: CreateDocument(
+        type=DOCUMENT_TYPE, title="New", content=text
+    ),
 }
 
 

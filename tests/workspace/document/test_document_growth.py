@@ -15,7 +15,7 @@ from index.documents import IndexedDocument
 from index.matches import Matcher
 from index.snippets import cut_snippet
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL
+from tests.workspace.bombs import ADVERSARIAL_BUILDERS
 from tests.workspace.documents import EDIT_CONTEXT, revise_document
 from tools.outline import build_outline, list_extra_titles, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
@@ -80,17 +80,17 @@ def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | N
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@pytest.mark.parametrize("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
 def test_parse_time_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     measure_parse(build_document(10))
     assert find_excessive_growth(lambda size: measure_parse(build_document(size)), 4000) is None
 
 
-def find_last_key(document: Document) -> str:
+def find_last_section_key(document: Document) -> str:
     return document.sections[-1].key if document.sections else "_preamble"
 
 
-def find_first_task(document: Document) -> str:
+def find_first_task_address(document: Document) -> str:
     addresses = (
         format_task_address(section, task)
         for section in document.sections
@@ -105,26 +105,26 @@ def decode_text(document: Document) -> str:
 
 EDIT_BUILDERS: dict[str, Callable[[Document], DocumentOperation]] = {
     "add a section": lambda d: AddSection(file=FILE, title="Its own", content="Text."),
-    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=find_last_key(d)),
-    "append": lambda d: AppendContent(file=FILE, slug=find_last_key(d), content="Text."),
-    "update": lambda d: UpdateContent(file=FILE, slug=find_last_key(d), content="Text."),
+    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=find_last_section_key(d)),
+    "append": lambda d: AppendContent(file=FILE, slug=find_last_section_key(d), content="Text."),
+    "update": lambda d: UpdateContent(file=FILE, slug=find_last_section_key(d), content="Text."),
     "update with itself": lambda d: UpdateContent(
         file=FILE,
-        slug=find_last_key(d),
+        slug=find_last_section_key(d),
         content=d.text(d.sections[-1].start, d.sections[-1].end) if d.sections else "",
     ),
     "update everything": lambda d: UpdateContent(
         file=FILE,
-        slug=d.sections[0].key if d.sections else find_last_key(d),
+        slug=d.sections[0].key if d.sections else find_last_section_key(d),
         content="Text.",
         include_subsections=True,
     ),
-    "rename": lambda d: RenameSection(file=FILE, slug=find_last_key(d), new_title="Other"),
-    "remove": lambda d: RemoveSection(file=FILE, slug=find_last_key(d)),
-    "add a task": lambda d: AddTask(file=FILE, slug=find_last_key(d), title="Do", criteria="Done"),
-    "add a subtask": lambda d: AddTask(file=FILE, slug=find_first_task(d), title="Do"),
-    "complete a task": lambda d: CompleteTask(file=FILE, slug=find_first_task(d), note="Note"),
-    "reopen a task": lambda d: ReopenTask(file=FILE, slug=find_first_task(d)),
+    "rename": lambda d: RenameSection(file=FILE, slug=find_last_section_key(d), new_title="Other"),
+    "remove": lambda d: RemoveSection(file=FILE, slug=find_last_section_key(d)),
+    "add a task": lambda d: AddTask(file=FILE, slug=find_last_section_key(d), title="Do", criteria="Done"),
+    "add a subtask": lambda d: AddTask(file=FILE, slug=find_first_task_address(d), title="Do"),
+    "complete a task": lambda d: CompleteTask(file=FILE, slug=find_first_task_address(d), note="Note"),
+    "reopen a task": lambda d: ReopenTask(file=FILE, slug=find_first_task_address(d)),
     "tag": lambda d: TagDocument(file=FILE, tags=("tag",)),
     "name a missing section": lambda d: AppendContent(file=FILE, slug="no/such-section", content="x"),
 }
@@ -147,7 +147,7 @@ USES: dict[str, Callable[[Document], object]] = {
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@pytest.mark.parametrize("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
 def test_time_of_every_use_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     problems = {}
     for name, run_use in USES.items():
@@ -161,8 +161,8 @@ def test_time_of_every_use_is_linear_in_size(build_document: Callable[[int], byt
 
 
 def test_deep_nesting_does_not_overflow_the_stack() -> None:
-    for piece in (b"> ", b"- ", b"1. ", b">- ", b"[", b"*", b"<b>", b"![", b"- [ ] "):
-        document = Document.parse(piece * 5000 + b"a\n\n# T\n\n## Later\n\n- [ ] a\n", FILE)
+    for construct in (b"> ", b"- ", b"1. ", b">- ", b"[", b"*", b"<b>", b"![", b"- [ ] "):
+        document = Document.parse(construct * 5000 + b"a\n\n# T\n\n## Later\n\n- [ ] a\n", FILE)
         assert document.title == "T"
         assert resolve_task(document, "later[0]")
 

@@ -1,4 +1,4 @@
-"""Properties of any document."""
+"""Properties of reading and editing that hold for any document."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.workspace.documents import documents, revise_document, texts
+from tests.workspace.documents import document_sources, documents, revise_document
 from workspace.document.addresses import AmbiguousAddress, format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits.metadata import TagDocument
@@ -30,7 +30,7 @@ FILE = "doc.md"
         st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
     )
 )
-def test_any_bytes_parse(data: bytes) -> None:
+def test_any_bytes_are_parsed(data: bytes) -> None:
     document = Document.parse(data, FILE)
     assert document.data == data
     assert document.title
@@ -107,7 +107,7 @@ def test_removing_an_added_section_restores_the_bytes(document: Document, data: 
         new_document = revise_document(document, add)
     except WorkspaceError:
         return
-    new_slug = min(set(list_addresses(new_document)) - set(list_addresses(document)), key=len)
+    new_slug = min(set(list_section_addresses(new_document)) - set(list_section_addresses(document)), key=len)
     restored_document = revise_document(new_document, RemoveSection(file=FILE, slug=new_slug))
     assert (
         restored_document.data == document.data
@@ -227,8 +227,8 @@ def test_edit_preserves_bytes_of_all_other_sections(document: Document, data: st
     assert [line for line in lines if line not in new_document.data] == []
 
 
-@given(texts())
-def test_line_numbers_count_lines(data: bytes) -> None:
+@given(document_sources())
+def test_line_number_of_a_section_is_that_of_its_heading(data: bytes) -> None:
     document = Document.parse(data, FILE)
     for section in document.sections:
         assert document.lines.offset(section.line - 1) == section.heading_start or not section.has_heading
@@ -254,5 +254,5 @@ def normalize_line_ends(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def list_addresses(document: Document) -> list[str]:
+def list_section_addresses(document: Document) -> list[str]:
     return [section.address for section in document.sections]

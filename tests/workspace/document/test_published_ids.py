@@ -1,4 +1,4 @@
-"""A published documentation: each id is the address, and every operation, merge and fix preserves it."""
+"""Published documentation with ids in its headings: each id is an address, and every edit preserves it."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def test_first_version_addresses_resolve_in_reads_and_links() -> None:
 
 @pytest.mark.property
 @loop_over("name_kind", ["id", "earlier address"])
-def test_rename_preserves_every_list(name_kind: str) -> None:
+def test_rename_preserves_every_attribute_list(name_kind: str) -> None:
     for number, document in enumerate(DOCUMENTS):
         new_document, addresses = document, derive_earlier_addresses(number) if name_kind != "id" else {}
         text = document.data.decode()
-        # From the end: a name of 0.1.0 is derived from the headings above, too.
+        # The last heading is renamed first: version 0.1.0 derived a name also from the headings above.
         for heading in reversed(make_headings(number)):
             rename = RenameSection(
                 file=document.path, slug=addresses.get(heading.id, heading.id), new_title=f"New {number}"
@@ -115,7 +115,7 @@ def test_rename_preserves_every_list(name_kind: str) -> None:
 
 
 @pytest.mark.property
-def test_update_of_a_section_preserves_every_list() -> None:
+def test_update_of_a_section_preserves_every_attribute_list() -> None:
     for number, document in enumerate(DOCUMENTS):
         new_document, text = document, document.data.decode()
         for heading in make_headings(number):
@@ -180,7 +180,7 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
         assert line.encode() in result.target.data
 
 
-def test_removed_section_is_restored_with_its_list(small_repo: Repo) -> None:
+def test_removed_section_is_restored_with_its_attribute_list(small_repo: Repo) -> None:
     path, head_before, text = make_path(1), small_repo.head(), make_text(1)
     ids = ["install-001", "größe", "options", "faq", "in-mdx"]
     write_operations(small_repo, *(RemoveSection(file=path, slug=slug) for slug in ids), base=head_before)
@@ -202,7 +202,7 @@ def test_renamed_section_is_restored_by_its_earlier_address(small_repo: Repo) ->
     assert (small_repo.path / path).read_text() == make_text(2)
 
 
-def test_first_version_address_is_followed_through_a_rename(small_repo: Repo) -> None:
+def test_first_version_address_is_found_after_a_rename(small_repo: Repo) -> None:
     path = make_path(2)
     write_operations(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     workspace = Workspace.open(small_repo.path)
@@ -213,7 +213,7 @@ def test_first_version_address_is_followed_through_a_rename(small_repo: Repo) ->
     assert (move.path, move.fragment) == (path, "first-steps")
 
 
-def test_link_by_a_first_version_address_follows_a_rename(small_repo: Repo) -> None:
+def test_link_by_a_first_version_address_is_updated_by_a_rename(small_repo: Repo) -> None:
     path = make_path(2)
     small_repo.commit({"notes.md": f"# Notes\n\n[a]({path}#first-steps--first-steps-)\n"})
     write_operations(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
@@ -221,7 +221,7 @@ def test_link_by_a_first_version_address_follows_a_rename(small_repo: Repo) -> N
 
 
 @pytest.mark.property
-def test_merge_preserves_every_list() -> None:
+def test_merge_preserves_every_attribute_list() -> None:
     for number, base in enumerate(DOCUMENTS):
         our_document, their_document = base, base
         for heading in make_headings(number):
@@ -240,7 +240,7 @@ def test_merge_preserves_every_list() -> None:
         assert document.data.count(b"Theirs.") == len(make_headings(number))
 
 
-def test_lists_that_both_sides_changed_are_merged() -> None:
+def test_attribute_lists_that_both_sides_changed_are_merged() -> None:
     base = "# A\n\n## X { #x }\n\n## Y\n{: #y }\n\nText.\n"
     ours = base.replace("## X { #x }", "## New X { #x }").replace("## Y", "## New Y")
     theirs = base.replace("{ #x }", "{ #x .wide }").replace("{: #y }", "{: #y .wide }")

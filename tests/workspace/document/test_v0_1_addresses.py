@@ -48,7 +48,7 @@ def test_current_names_precede_those_of_the_first_version() -> None:
         resolve_section(document, "y")
 
 
-def test_document_without_lists_has_no_earlier_names() -> None:
+def test_document_without_attribute_lists_has_no_earlier_names() -> None:
     for text in (
         "# T\n\n## A {#a}\n\n## B <#b>\n\n## C\n",
         '## <a id="x"></a>X\n',

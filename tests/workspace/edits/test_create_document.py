@@ -1,4 +1,4 @@
-"""create_document: the skeleton of a type, filled with the initial content."""
+"""The create_document operation: it fills the skeleton of a document type with the initial content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workspace.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.smoke
 
-TYPE = parse_type(
+DOCUMENT_TYPE = parse_type(
     "note",
     b'title = "Note"\nsummary = "A note"\ninstructions = ["Write"]\n',
     b"# {title}\n\n## Context\n\n## Steps\n\n### First\n\n## Links\n",
@@ -30,7 +30,7 @@ def overlay(repo: Repo) -> Overlay:
 
 
 def create_document(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
-    outcome = CreateDocument(type=TYPE, title=title, content=content, folder=folder).apply(
+    outcome = CreateDocument(type=DOCUMENT_TYPE, title=title, content=content, folder=folder).apply(
         overlay, EDIT_CONTEXT
     )
     document = overlay.document(outcome.path)

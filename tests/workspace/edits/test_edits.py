@@ -1,4 +1,4 @@
-"""Operations, by examples: a document before, the request, and the document after (or the error)."""
+"""Operations have the results of the examples: a document before, the request, and a document or an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.cases import FOLDER, Case, read_cases
+from tests.workspace.cases import CASES_FOLDER, Case, read_cases
 from workspace.document.document import Document
 from workspace.document.splices import EditContext
 from workspace.edits.edit_operations import EDIT_OPERATIONS
@@ -30,7 +30,7 @@ OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTH
 
 
 def perform_operation(case: Case) -> tuple[bytes, dict[str, object]]:
-    """Return the bytes after the operation of a case, and its result."""
+    """Perform the operation of a case, and return the document's bytes and the operation's result."""
     fields = case.json("json")
     context = EditContext(AnchorForm(fields.pop("anchors", "braces")), "2025-09-19")
     if "tags" in fields:
@@ -63,7 +63,7 @@ def test_every_operation_has_an_example() -> None:
     tested_operations = {case.values[0].json("json")["operation"] for case in CASES}
     for file in FILES_WITH_SEVERAL_DOCUMENTS:
         tested_operations.update(
-            re.findall(r'"operation": "(\w+)"', (FOLDER / file).read_text(encoding="utf-8"))
+            re.findall(r'"operation": "(\w+)"', (CASES_FOLDER / file).read_text(encoding="utf-8"))
         )
     assert tested_operations >= set(OPERATIONS)
 

@@ -1,4 +1,4 @@
-"""Each operation on a document with every kind of block, with LF and with CRLF."""
+"""Each operation is applied to a document with every kind of block, with LF and with CRLF."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REQUIRED_BLOCKS = {
 
 
 def replace_endings(case: Case, ending: str) -> Case:
-    """Return a case whose documents have these line endings."""
+    """Return the case with `ending` as the line ending of its documents."""
     fences = {
         fence: text.replace("\n", ending) if fence.partition(" ")[0] in ("before", "after") else text
         for fence, text in case.fences.items()

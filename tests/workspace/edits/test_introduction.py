@@ -16,9 +16,9 @@ EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-01")
 FRONT_MATTER = "---\ntitle: Architecture\n---"
 DOCUMENTS = {
     "no line end": FRONT_MATTER,
-    "one": f"{FRONT_MATTER}\n",
-    "a blank line": f"{FRONT_MATTER}\n\n",
-    "blank lines": f"{FRONT_MATTER}\n\n\n",
+    "one line end": f"{FRONT_MATTER}\n",
+    "one blank line": f"{FRONT_MATTER}\n\n",
+    "two blank lines": f"{FRONT_MATTER}\n\n\n",
     "CRLF": f"{FRONT_MATTER}\n\n".replace("\n", "\r\n"),
     "text": f"{FRONT_MATTER}\n\nAn introduction.\n",
     "a section": f"{FRONT_MATTER}\n\n## Nodes\n\nText.\n",

@@ -1,4 +1,4 @@
-"""Moves of documents, and effects of renames and removals, by the examples of `move_document.md`."""
+"""Moves, renames and removals of documents have the results of the examples in `move_document.md`."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_move_out_of_the_root_is_refused(repo: Repo) -> None:
     assert result.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
 
 
-def test_operation_on_the_old_path_error_names_the_new_path(repo: Repo) -> None:
+def test_error_of_operation_on_the_old_path_names_the_new_path(repo: Repo) -> None:
     result = plan_operations(
         repo,
         MoveDocument(file="README.md", new_path="start.md"),
@@ -166,16 +166,16 @@ def test_move_to_other_manifest_values_gives_a_hint(repo: Repo) -> None:
     assert not step.outcome.hints
 
 
-@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize("evidence", ["base", "seen_texts"])
 def test_text_read_before_a_move_may_be_overwritten_after_it(
-    repo: Repo, evidence: str, is_known: bool
+    repo: Repo, evidence: str, is_read: bool
 ) -> None:
     repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})
     seen_texts, base = SeenTexts(), None
-    if is_known and evidence == "base":
+    if is_read and evidence == "base":
         base = take_snapshot(repo)
-    elif is_known:
+    elif is_read:
         for path in ("README.md", "other.md"):
             document = take_snapshot(repo).document(path)
             seen_texts.add(compute_digest(document, section) for section in document.sections)
@@ -186,7 +186,7 @@ def test_text_read_before_a_move_may_be_overwritten_after_it(
         UpdateContent(file="other.md", slug="_preamble", content="Else."),
         precondition=Precondition(base, seen_texts),
     )
-    expected = "done" if is_known else "failed"
+    expected = "done" if is_read else "failed"
     assert [step.status.value for step in result.steps] == ["done", expected, expected]
 
 

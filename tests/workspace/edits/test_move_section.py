@@ -1,4 +1,4 @@
-"""Moves of sections, by the examples of `tests/cases/move_section.md`, and properties of every move."""
+"""Moves of sections have the results of `move_section.md`, and preserve all texts and links."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from workspace.writing.plan import Mode, StepStatus, plan
 from workspace.writing.read_before_write import Precondition
 
 pytestmark = pytest.mark.smoke
-FORMS = (AnchorForm.BRACES, AnchorForm.BRACES)
-RULES = LinkRules()
+ANCHOR_FORMS = (AnchorForm.BRACES, AnchorForm.BRACES)
+LINK_RULES = LinkRules()
 
 
 @loop_over("case", read_cases("move_section.md"))
@@ -129,7 +129,7 @@ def move_if_needed(
     """Return the documents after a move; None if the section already has this position."""
     if is_in_place(source, section, target, position) and position.level == section.level:
         return None
-    return move_section(source, section, target, position, FORMS, RULES)
+    return move_section(source, section, target, position, ANCHOR_FORMS, LINK_RULES)
 
 
 def list_movable_sections(document: Document) -> list[Section]:
@@ -138,9 +138,9 @@ def list_movable_sections(document: Document) -> list[Section]:
 
 def draw_position(draw: Callable[..., Any], target: Document, section: Section | None) -> TargetPosition:
     keys: list[str] = [section.key for section in list_movable_sections(target)]
-    anchor_kind = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
+    placement = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
     key = draw(st.sampled_from(keys)) if keys else ""
-    parent, before, after = (key if anchor_kind == name else None for name in ("parent", "before", "after"))
+    parent, before, after = (key if placement == name else None for name in ("parent", "before", "after"))
     return find_target_position(target, parent, before, after, section)
 
 
@@ -178,7 +178,7 @@ def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
         new_source, keys[0], keys[1], keys[2], move_result.section if target is source else None
     )
     returned_result = move_section(
-        move_result.target, move_result.section, new_source, original_position, FORMS, RULES
+        move_result.target, move_result.section, new_source, original_position, ANCHOR_FORMS, LINK_RULES
     )
     assert remove_anchors(returned_result.target) == source.data
     if target is not source:
@@ -193,7 +193,9 @@ def remove_anchors(document: Document) -> bytes:
 @settings(max_examples=scale_examples(60))
 @given(st.data())
 def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
-    source, other_document = (Document.parse(data.draw(documents.texts()), path) for path in ("a.md", "b.md"))
+    source, other_document = (
+        Document.parse(data.draw(documents.document_sources()), path) for path in ("a.md", "b.md")
+    )
     target = data.draw(st.sampled_from([source, other_document]))
     assume(list_movable_sections(source))
     section = data.draw(st.sampled_from(list_movable_sections(source)))
@@ -226,7 +228,7 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
 def find_moved_section(
     move_result: SectionMoveResult, new_documents: dict[str, Document], document: Document, item: Section
 ) -> Section:
-    """Return the section of the result that a section became."""
+    """Return the section that `item` became by the move."""
     if not item.has_heading:
         preamble = new_documents[document.path].preamble
         assert preamble is not None
@@ -264,7 +266,7 @@ def test_move_preserves_the_target_of_every_reference(data: st.DataObject) -> No
     section = data.draw(st.sampled_from(list_movable_sections(source)))
     position = draw_position(data.draw, target, None)
     assume(target is other_document or not section.start <= position.offset <= section.tree_end)
-    move_result = move_section(source, section, target, position, FORMS, RULES)
+    move_result = move_section(source, section, target, position, ANCHOR_FORMS, LINK_RULES)
     old_documents = {source.path: source, target.path: target}
     new_documents = {source.path: move_result.source, target.path: move_result.target}
     for path, document in old_documents.items():

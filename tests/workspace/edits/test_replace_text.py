@@ -1,4 +1,4 @@
-"""replace_text: exactly the quoted text, as often as requested, without changes of sections."""
+"""The replace_text operation replaces the quoted text as often as requested, and preserves sections."""
 
 from __future__ import annotations
 

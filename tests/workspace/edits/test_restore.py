@@ -1,4 +1,4 @@
-"""Restore and undo, by the examples of `tests/cases/restore.md`, and across documents and writers."""
+"""Restore and undo: the examples of `restore.md`, several documents, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo, create_empty_repository, create_repository
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.publishing.interrupted import Interrupted
+from tests.workspace.publishing.callback_operation import CallbackOperation
 from workspace.document.section_text import compute_digest
 from workspace.edits.operation import Operation
 from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
@@ -180,11 +180,13 @@ def test_removed_section_of_a_renamed_document_is_restored(tmp_path: Path) -> No
 
 
 def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> None:
-    """A commit during the plan of an undo is preserved, and the undo is planned again."""
+    """A commit that is made while an undo is planned is preserved, and the undo is planned again."""
     repo = create_repository(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
     change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
     their_update = UpdateContent(file=DOCUMENT_PATH, slug="usage", content="Do not run it.")
-    step = write_operations(repo, Interrupted(_make_writer(repo, their_update)), Undo(commit=change_commit))
+    step = write_operations(
+        repo, CallbackOperation(_make_writer(repo, their_update)), Undo(commit=change_commit)
+    )
     assert step.outcome, step.error
     assert read_work_tree(repo) == {DOCUMENT_PATH: GUIDE.replace("Run it and see.", "Do not run it.")}
 
@@ -194,7 +196,9 @@ def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> No
     old_commit = repo.head()
     change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
     their_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs.")
-    step = write_operations(repo, Interrupted(_make_writer(repo, their_update)), Undo(commit=change_commit))
+    step = write_operations(
+        repo, CallbackOperation(_make_writer(repo, their_update)), Undo(commit=change_commit)
+    )
     assert step.error
     assert step.error.code == "CONFLICT"
     conflicts = step.error.details["conflicts"]
@@ -208,7 +212,7 @@ def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> No
     restore = RestoreSection(file=DOCUMENT_PATH, slug="setup", commit=old_commit)
     other_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs again.")
     base = repo.head()
-    step = write_operations(repo, Interrupted(_make_writer(repo, other_update)), restore, base=base)
+    step = write_operations(repo, CallbackOperation(_make_writer(repo, other_update)), restore, base=base)
     assert step.error
     assert step.error.code == "CONFLICT"
     assert "Theirs again." in read_work_tree(repo)[DOCUMENT_PATH]

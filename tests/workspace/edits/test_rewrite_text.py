@@ -1,4 +1,4 @@
-"""rewrite_text: only the lines that a person changed have other bytes."""
+"""The rewrite_text operation: it changes the bytes of only those lines that the user changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workspace.errors import ConcurrentChange
 
 pytestmark = pytest.mark.smoke
 
-MIXED = (
+MIXED_LINE_ENDINGS = (
     b"\xef\xbb\xbf---\r\ntitle: x\r\n---\r\n# Title\r\n\r\nIntro  \r\nmore\xff\nmixed\r\n\r\n## A\r\n\r\n"
     b"one\r\ntwo\n\r\n```\r\n## no\r\n```\r\n\r\n## B\r\nend"
 )
@@ -33,7 +33,7 @@ def rewrite_section(data: bytes, slug: str | None, old: str, new: str) -> bytes:
 
 @loop_over("slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"])
 def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
-    assert rewrite_section(MIXED, slug, "", "") == MIXED
+    assert rewrite_section(MIXED_LINE_ENDINGS, slug, "", "") == MIXED_LINE_ENDINGS
 
 
 @loop_over(
@@ -47,12 +47,14 @@ def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
         (None, "title: x", "title: y", b"title: x", b"title: y"),
         (None, "## A\n", "## An A\n", b"## A\r", b"## An A\r"),
     ],
-    ids=["word", "more", "less", "other ending", "no last newline", "front matter", "heading"],
+    ids=["word", "added lines", "removed line", "other ending", "no last newline", "front matter", "heading"],
 )
 def test_only_changed_lines_have_other_bytes(
     slug: str | None, old: str, new: str, old_bytes: bytes, new_bytes: bytes
 ) -> None:
-    assert rewrite_section(MIXED, slug, old, new) == MIXED.replace(old_bytes, new_bytes, 1)
+    assert rewrite_section(MIXED_LINE_ENDINGS, slug, old, new) == MIXED_LINE_ENDINGS.replace(
+        old_bytes, new_bytes, 1
+    )
 
 
 @loop_over(
@@ -61,7 +63,7 @@ def test_only_changed_lines_have_other_bytes(
         (b"one\xff\n\nlast\n", b"last\n\none\xff\n"),
         (b"\xff\n" * 4 + b"\nlast\n", b"1\n2\n3\n4\n5\n6\n\xff\n7\n"),
     ],
-    ids=["moved", "among many new ones"],
+    ids=["moved line", "line among many new lines"],
 )
 def test_moved_line_that_is_not_utf_8_is_preserved(old: bytes, new: bytes) -> None:
     old_text, new_text = (data.decode("utf-8", "replace").strip() for data in (old, new))

@@ -26,7 +26,7 @@ _LINE_PREFIX = re.compile(rb"^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
 TaskContent = tuple[str, bool, tuple[tuple[str, str], ...]]
 
 
-def list_addresses(document: Document) -> list[str]:
+def list_task_addresses(document: Document) -> list[str]:
     """Return the addresses of all tasks."""
     return [
         format_task_address(section, task)
@@ -55,12 +55,12 @@ def count_lines(data: bytes) -> Counter[bytes]:
     return Counter(line for line in lines if line)
 
 
-task_lists = documents.filter(lambda document: bool(document.all_tasks))
+documents_with_tasks = documents.filter(lambda document: bool(document.all_tasks))
 
 
-@given(task_lists, st.data())
+@given(documents_with_tasks, st.data())
 def test_removing_a_task_removes_only_its_lines(document: Document, data: st.DataObject) -> None:
-    slug = data.draw(st.sampled_from(list_addresses(document)))
+    slug = data.draw(st.sampled_from(list_task_addresses(document)))
     _, task = resolve_task(document, slug)
     try:
         new_document = revise_document(document, RemoveTask(file=FILE, slug=slug))
@@ -73,9 +73,9 @@ def test_removing_a_task_removes_only_its_lines(document: Document, data: st.Dat
     assert len(new_document.data.replace(b"\r\n", b"\n")) <= len(remaining.replace(b"\r\n", b"\n"))
 
 
-@given(task_lists, st.data())
+@given(documents_with_tasks, st.data())
 def test_moving_a_task_preserves_every_word(document: Document, data: st.DataObject) -> None:
-    slug, other_slug = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
+    slug, other_slug = (data.draw(st.sampled_from(list_task_addresses(document))) for _ in range(2))
     targets = [
         {"before": other_slug},
         {"to_slug": other_slug},
@@ -93,9 +93,9 @@ def test_moving_a_task_preserves_every_word(document: Document, data: st.DataObj
     assert moved_task.title == resolve_task(document, slug)[1].title
 
 
-@given(task_lists, st.data())
+@given(documents_with_tasks, st.data())
 def test_removing_an_added_task_restores_the_words(document: Document, data: st.DataObject) -> None:
-    neighbor = data.draw(st.sampled_from(list_addresses(document)))
+    neighbor = data.draw(st.sampled_from(list_task_addresses(document)))
     section, _ = resolve_task(document, neighbor)
     try:
         add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="it is removed")
@@ -112,11 +112,11 @@ titles = st.sampled_from([None, "Another title", "[x] `b` c", "数据"])
 values = st.sampled_from([None, "", "One line", "two  words\nover lines", "数据 `a`", "Note: no"])
 
 
-@given(task_lists, titles, st.tuples(values, values, values), st.data())
+@given(documents_with_tasks, titles, st.tuples(values, values, values), st.data())
 def test_updating_a_task_changes_only_the_given_fields(
     document: Document, title: str | None, texts: tuple[str | None, ...], data: st.DataObject
 ) -> None:
-    slug = data.draw(st.sampled_from(list_addresses(document)))
+    slug = data.draw(st.sampled_from(list_task_addresses(document)))
     _, task = resolve_task(document, slug)
     given_texts = dict(zip(("criteria", "note", "assignee"), texts, strict=True))
     update = UpdateTask(file=FILE, slug=slug, title=title, **given_texts)
@@ -151,7 +151,7 @@ regular_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
 
 
 def format_task(number: str, task: tuple[list[str], list[Any]], indent: str) -> list[str]:
-    """Return the lines of a task, and of its fields or subtasks; its title is its number."""
+    """Return the lines of a task, and of its fields or subtasks; the title contains `number`."""
     fields, subtasks = task
     lines = [f"{indent}- [ ] Task {number}", *(f"{indent}  - {field}" for field in fields)]
     for position, item in enumerate(subtasks):
@@ -174,7 +174,7 @@ def regular_task_documents(draw: st.DrawFn) -> Document:
 
 @given(regular_task_documents(), st.data())
 def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st.DataObject) -> None:
-    slug, other_slug = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
+    slug, other_slug = (data.draw(st.sampled_from(list_task_addresses(document))) for _ in range(2))
     section, task = resolve_task(document, slug)
     targets = [
         {"before": other_slug},
@@ -190,7 +190,7 @@ def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st
     parent_index, _, position = task.index.rpartition(".")
     next_title = titles.get(f"{parent_index}.{int(position) + 1}" if parent_index else str(int(position) + 1))
     new_addresses = dict(
-        zip((item.title for item in new_document.all_tasks), list_addresses(new_document), strict=True)
+        zip((item.title for item in new_document.all_tasks), list_task_addresses(new_document), strict=True)
     )
     owner_slug = new_addresses[titles[parent_index]] if parent_index else section.key
     target = {"before": new_addresses[next_title]} if next_title else {"to_slug": owner_slug}

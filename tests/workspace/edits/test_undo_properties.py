@@ -26,19 +26,20 @@ from workspace.git import trees
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-A, B, C = "a.md", "notes/b.md", "c.md"
+A_PATH, B_PATH, C_PATH = "a.md", "notes/b.md", "c.md"
 FILES = {
-    A: "---\ntype: document\ntags: [x]\n# kept\nowner: ada\n---\n\n# A\n\nWelcome: [b](notes/b.md#setup).\n\n"
+    A_PATH: "---\ntype: document\ntags: [x]\n# kept\nowner: ada\n---\n\n"
+    "# A\n\nWelcome: [b](notes/b.md#setup).\n\n"
     "## Setup\n\nSteps, and [more](#setup/linux).\n\n### Linux\n\nUse apt.\n\n### Mac\n\nUse brew.\n\n\n"
     "## Tasks\n\n- [ ] One\n- [ ] Two\n\nErrors\n------\n\nSee [below](#last).\n\n"
     "## Last {#last}\n\nThe end.\n\n## Unrelated\n\nOther business.\n",
-    B: "# B\n\n## Setup\n\nAnother one: [a](../a.md#errors).\n\n## Errors\n\nOops [a](../a.md).\n\n"
+    B_PATH: "# B\n\n## Setup\n\nAnother one: [a](../a.md#errors).\n\n## Errors\n\nOops [a](../a.md).\n\n"
     "### Deep\n\nDown.\n\n## Unrelated\n\nNor this.",
-    C: "# C\n\nLinks to [linux](a.md#setup/linux), [b](notes/b.md) and [errors](notes/b.md#errors).\n",
+    C_PATH: "# C\n\nLinks to [linux](a.md#setup/linux), [b](notes/b.md) and [errors](notes/b.md#errors).\n",
 }
 SLUGS = {
-    A: ("setup", "setup/linux", "setup/mac", "tasks", "errors", "last"),
-    B: ("setup", "errors", "errors/deep"),
+    A_PATH: ("setup", "setup/linux", "setup/mac", "tasks", "errors", "last"),
+    B_PATH: ("setup", "errors", "errors/deep"),
 }
 CONTENTS = st.sampled_from(
     ["New text.", "Two\n\nparagraphs.", "- [ ] a task", "### Sub\n\nBelow.", "| a |\n|---|\n| 1 |"]
@@ -48,9 +49,9 @@ TITLES = st.sampled_from(["Errors", "Fresh", "Setup", "Ünïcode"])
 
 @st.composite
 def operations(draw: st.DrawFn) -> Operation:
-    file = draw(st.sampled_from([A, B]))
+    file = draw(st.sampled_from([A_PATH, B_PATH]))
     slug = draw(st.sampled_from(SLUGS[file]))
-    other_file = draw(st.sampled_from([A, B]))
+    other_file = draw(st.sampled_from([A_PATH, B_PATH]))
     neighbor = draw(st.none() | st.sampled_from(SLUGS[other_file]))
     match draw(st.integers(0, 12)):
         case 0:
@@ -72,7 +73,7 @@ def operations(draw: st.DrawFn) -> Operation:
         case 8:
             return AddTask(file=file, slug=slug, title="Do it")
         case 9:
-            return CompleteTask(file=A, slug="tasks[0]")
+            return CompleteTask(file=A_PATH, slug="tasks[0]")
         case 10:
             return SetMetadata(file=file, metadata={"owner": draw(st.none() | TITLES), "new": "x"})
         case 11:
@@ -94,6 +95,7 @@ def repo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_copy(repo_path: Path) -> Iterator[Workspace]:
+    """Yield one workspace, of a temporary copy of the repository."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "repo"
         shutil.copytree(repo_path, path)
@@ -101,7 +103,7 @@ def open_copy(repo_path: Path) -> Iterator[Workspace]:
 
 
 def write_batch(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
-    """Return the commit of a batch; None if it changed nothing."""
+    """Write a batch, and return its commit; None if the batch changed nothing."""
     result = workspace.write(
         operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
     )
@@ -118,7 +120,7 @@ def undo_commit(workspace: Workspace, commit: str) -> None:
 
 
 def read_tree_files(workspace: Workspace) -> dict[str, bytes]:
-    """Return every file of the tip."""
+    """Return the bytes of every file of the tip, by path."""
     snapshot = workspace.snapshot()
     assert snapshot.tree
     return {
@@ -141,10 +143,13 @@ def test_undo_restores_the_tree_before_any_batch(repo_path: Path, batch: Sequenc
 
 
 @settings(max_examples=scale_examples(20), deadline=None)
-@given(st.lists(operations(), min_size=1, max_size=6), st.sampled_from([A, B]), st.booleans())
+@given(st.lists(operations(), min_size=1, max_size=6), st.sampled_from([A_PATH, B_PATH]), st.booleans())
 @example(
-    [MoveSection(file=B, slug="errors/deep", to_file=B, before="setup"), RemoveSection(file=B, slug="setup")],
-    B,
+    [
+        MoveSection(file=B_PATH, slug="errors/deep", to_file=B_PATH, before="setup"),
+        RemoveSection(file=B_PATH, slug="setup"),
+    ],
+    B_PATH,
     False,
 )
 def test_undo_preserves_later_edits_of_other_sections(

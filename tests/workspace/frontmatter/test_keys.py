@@ -190,7 +190,7 @@ def test_no_value_ends_the_front_matter(value: object, front_matter: str) -> Non
 
 @st.composite
 def nested_lines(draw: st.DrawFn, column: int = 2, depth: int = 0) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Draw lines of a block list or mapping with comments, and for each the path to its scalar, or ()."""
+    """Draw lines of a block list or mapping, and the path to the scalar of each line; () if it has none."""
     is_list = draw(st.booleans())
     lines: list[str] = []
     paths: list[tuple[Any, ...]] = []
@@ -258,7 +258,7 @@ def test_edit_inside_value_changes_no_other_line(
 
 
 @pytest.mark.parametrize(
-    ("old_value", "content", "new_value"),
+    ("old_source", "new_value", "new_source"),
     [
         ("[a,  'b',c ]", ["a", "b", "x", "c"], "[a,  'b', x,c ]"),
         ("[a,  'b',c ]", ["b", "c"], "['b',c ]"),
@@ -276,8 +276,10 @@ def test_edit_inside_value_changes_no_other_line(
         ("\n  k: &x y # one\n  l: 1", {"k": "z", "l": 1}, "\n  k: z # one\n  l: 1"),
     ],
 )
-def test_edited_list_or_mapping_preserves_its_form(old_value: str, content: object, new_value: str) -> None:
-    assert set_keys(f"k: {old_value}\nl: 1\n", {"k": content}, "\n") == f"k: {new_value}\nl: 1\n"
+def test_edited_list_or_mapping_preserves_its_form(
+    old_source: str, new_value: object, new_source: str
+) -> None:
+    assert set_keys(f"k: {old_source}\nl: 1\n", {"k": new_value}, "\n") == f"k: {new_source}\nl: 1\n"
 
 
 @pytest.mark.parametrize(
@@ -315,7 +317,7 @@ def test_key_of_another_yaml_type_is_refused() -> None:
 @pytest.mark.parametrize(
     "line", ["k: *x #" + " " * 60_000 + "y", '"' + "*" * 60_000 + '": *x y', "k: *x " + "# " * 30_000]
 )
-def test_long_line_of_alias_is_read_in_one_pass(line: str) -> None:
+def test_long_line_with_an_alias_is_read_in_seconds(line: str) -> None:
     start = perf_counter()
     with suppress(InvalidFrontMatter):
         set_keys(f"a: &x 1\n{line}\n", {"b": 1}, "\n")

@@ -1,4 +1,4 @@
-"""Changes to Git's index by splices; git reads the changed index."""
+"""Splices change Git's index file, and git reads the changed index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILES = {f"{folder}f{number}.md": f"{folder}{number}\n" for folder in FOLDERS fo
 PATHS = st.sampled_from(
     [*FILES, "a/aa.md", "a/bb.md", "new.md", "z/y/n.md", f"q/{LONG_NAME}.md", "\u00e9/\u4e2d.md"]
 )
-BLOB_ID = "257cc5642cb1a054f08cc83f2d943e56fd3ebe99"  # of "foo\\n"
+BLOB_ID = "257cc5642cb1a054f08cc83f2d943e56fd3ebe99"  # the id of the blob "foo\\n"
 CHANGES = st.dictionaries(
     PATHS, st.sampled_from([None, (BLOB_ID, FILE_MODE), (BLOB_ID, EXECUTABLE_MODE)]), max_size=8
 )

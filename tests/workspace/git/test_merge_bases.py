@@ -26,7 +26,7 @@ def _build_node(parents: Sequence[str], time: int) -> Node:
 
 
 def build_commits(parents: Sequence[Sequence[int]], clock_errors: Sequence[int] = ()) -> list[PlannedCommit]:
-    """Return commits with these parents; `clock_errors` is the clock error of each in seconds."""
+    """Return commits with these parent indexes; `clock_errors` has the clock error of each in seconds."""
     clocks = itertools.chain(clock_errors, itertools.repeat(0))
     return [
         PlannedCommit({**FILES, "n.md": b"%d" % n}, parent_indexes, clock_error_s=clock_error)
@@ -80,7 +80,7 @@ def test_merge_bases_equal_definition_in_random_graphs() -> None:
             assert len(bases) == len(best)
 
 
-def test_repository_returns_its_merge_bases(tmp_path: Path) -> None:
+def test_criss_cross_merge_has_two_merge_bases(tmp_path: Path) -> None:
     repo, ids = write_history(tmp_path / "repo", build_commits([[], [0], [0], [1, 2], [2, 1], [3], [4]]))
     reader = GitReader(repo.path)
     assert {*reader.merge_bases(ids[5], ids[6])} == {ids[1], ids[2]}
@@ -88,7 +88,7 @@ def test_repository_returns_its_merge_bases(tmp_path: Path) -> None:
     assert reader.merge_bases(ids[5], ids[5]) == (ids[5],)
 
 
-def test_merge_base_reads_only_newer_commits() -> None:
+def test_merge_base_is_found_without_reading_older_commits() -> None:
     commits = {str(n): _build_node([str(n - 1)] if n else [], n) for n in range(10_000)}
     commits |= {"x": _build_node(["9990"], 10_000), "y": _build_node(["9995"], 10_001)}
     read_ids = []

@@ -1,4 +1,4 @@
-"""Commit messages."""
+"""Commit messages: their subject, body and trailers."""
 
 from __future__ import annotations
 

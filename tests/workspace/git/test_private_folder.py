@@ -1,4 +1,4 @@
-"""The private folder is not accessible to other users, who could otherwise hold its lock and block writes."""
+"""The folder `.git/docyard` is not accessible to other users, who could hold its lock and block writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GitReader`: opening and reading repositories of every kind."""
+"""`GitReader` opens and reads repositories of every kind."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_folder_without_repository_is_refused(tmp_path: Path, name: str) -> None
         ([], {"extensions.unheardOf": "1"}, "unheardof"),
     ],
 )
-def test_unsupported_kinds_are_refused(
+def test_unsupported_kind_of_repository_is_refused(
     tmp_path: Path, options: list[str], settings: dict[str, str], reason: str
 ) -> None:
     repo = repositories.create_empty_repository(tmp_path, *options)
@@ -196,7 +196,7 @@ def test_broken_git_configuration_is_refused(tmp_path: Path) -> None:
         GitReader(repo.path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a file")
 def test_repository_of_other_owner_is_refused(tmp_path: Path) -> None:
     repo = repositories.create_repository(tmp_path / "repo")
     for path in (repo.path, repo.path / ".git"):

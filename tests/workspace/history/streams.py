@@ -1,4 +1,4 @@
-"""Histories written by `git fast-import`: any commit graph in one call."""
+"""Write a history with any commit graph by one call of `git fast-import`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST_COMMIT_TIME_S = 1_700_000_000
 
 
 class PlannedCommit(NamedTuple):
-    """A planned commit: all of its files, and the indexes of its parents in the list."""
+    """A commit to write: all of its files, and the indexes of its parents in the list of commits."""
 
     files: Mapping[str, bytes]
     parents: Sequence[int] = ()

@@ -1,4 +1,4 @@
-"""Blame, compared with `git blame`."""
+"""Blame names the same commit for each line as `git blame`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
 
 
 @loop_over("seed", range(8))
-def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
+def test_blame_equals_git_blame(tmp_path: Path, seed: int) -> None:
     """All lines are distinct, because the blame of equal lines is ambiguous."""
     rng = Random(seed)
     lines = [f"Line {number} as it was." for number in range(30)]
@@ -51,7 +51,7 @@ def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
 
 
 @loop_over("seed", range(8))
-def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
+def test_blame_across_merges_equals_git_blame(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     base = [f"Line {number} as it was." for number in range(20)]
     sides = [list(base), list(base)]

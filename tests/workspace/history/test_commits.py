@@ -1,4 +1,4 @@
-"""History: the commits that changed a document or section, and its earlier locations."""
+"""History contains the commits that changed a document or section, and its earlier locations."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def read_changes(path: Path, file: str, slug: str | None = None, **options: obje
 
 
 def list_changes(page: ChangePage) -> list[tuple[str, str, str | None]]:
+    """Return kind, path and fragment of each change of a page."""
     return [(change.kind, change.path, change.fragment) for change in page.entries]
 
 
@@ -59,7 +60,7 @@ def test_history_of_a_section_has_only_its_commits(tmp_path: Path) -> None:
     ]
 
 
-def test_page_continues_after_the_previous_page(tmp_path: Path) -> None:
+def test_repeated_request_continues_an_incomplete_scan(tmp_path: Path) -> None:
     repo = create_repository(tmp_path, {"guide.md": GUIDE})
     for number in range(6):
         repo.commit({"other.md": f"# Other {number}\n"})
@@ -111,7 +112,7 @@ def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
     ]
 
 
-def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Path) -> None:
+def test_renamed_section_with_an_edited_line_is_tracked(tmp_path: Path) -> None:
     repo = create_repository(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}"})
     repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG_TEXT.replace('Line 3', 'Row 3')}"}, "Retitle")
     assert list_changes(read_changes(tmp_path, "a.md", "remarks")) == [
@@ -453,7 +454,7 @@ def test_walk_that_reuses_an_older_walk_has_the_same_result(tmp_path: Path, seed
 
 
 def read_all_pages(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:
-    """Return all pages of three changes of a location, without an empty last page."""
+    """Return (changes, commits) of all pages with at most three changes, without an empty last page."""
     pages: list[tuple[object, list[str]]] = []
     cursor: str | None = None
     while True:

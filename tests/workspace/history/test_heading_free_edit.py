@@ -1,4 +1,4 @@
-"""Edits without headings, found without a parse; the results equal those of parsed versions."""
+"""Edits that change no heading are found without a parse; the results equal those of parsed versions."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ def test_edit_within_section_needs_no_parse() -> None:
     assert map_range(new, old, 5, new.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
-def test_changed_list_end_may_create_heading() -> None:
+def test_edit_that_may_create_a_heading_is_not_found() -> None:
     old = b"# T\n\n- item\n\n  Text.\n\n  ## One\n"
     assert find_heading_free_edit(old.replace(b"  Text.", b"Text."), old) is None

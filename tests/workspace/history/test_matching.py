@@ -32,7 +32,7 @@ def measure_longest_subsequence(old: list[bytes], new: list[bytes]) -> int:
 
 
 @given(FEW_LINES, FEW_LINES)
-def test_pairs_are_as_many_as_in_the_longest_subsequence(old: list[bytes], new: list[bytes]) -> None:
+def test_number_of_pairs_is_the_length_of_the_longest_subsequence(old: list[bytes], new: list[bytes]) -> None:
     pairs = pair_lines(old, new)
     assert all(old[old_line] == new[new_line] for old_line, new_line in pairs)
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))

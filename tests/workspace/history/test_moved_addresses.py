@@ -110,7 +110,7 @@ def test_removed_document_was_not_moved(repo: Repo) -> None:
     assert find_move(repo, "retries.md", "errors") is None
 
 
-def test_newest_meaning_of_reused_address_is_resolved(repo: Repo) -> None:
+def test_reused_address_resolves_to_the_newest_document_that_had_it(repo: Repo) -> None:
     rename_file(repo, "retries.md", "a.md")
     second_files = {"retries.md": "# Second\n\n## Errors\n\nThe errors of the second.\n"}
     repo.commit(second_files)
@@ -258,7 +258,7 @@ def test_damaged_history_has_no_moves(repo: Repo, kind: str) -> None:
     assert find_move(repo, "limits.md", "nothing") is None
 
 
-def test_list_of_moves_is_resolved(repo: Repo) -> None:
+def test_given_moves_are_resolved(repo: Repo) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
     moves = Moves.of({"old.md": "retries.md", "lost.md": "gone.md", "limits.md": "retries.md"})
     assert moves.find(snapshot, "old.md") == Move("retries.md", None, None)
@@ -280,7 +280,7 @@ def test_renamed_documents_are_listed_within_limit(repo: Repo) -> None:
     assert map_renamed_documents(Snapshot(git, repo.head()), 2) == {}
 
 
-WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(400)]
+LINES = [f"Line {number} of many, with words of its own.\n" for number in range(400)]
 
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -292,7 +292,7 @@ def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     repo = create_empty_repository(folder)
     texts = {
-        f"{name}.md": "".join(WORDS[20 * position : 20 * position + 20])
+        f"{name}.md": "".join(LINES[20 * position : 20 * position + 20])
         for position, name in enumerate("abcdef")
     }
     repo.commit(texts)
@@ -325,7 +325,7 @@ def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
 
 
 def _find_renames_with_git(repo: Repo, all_paths: set[str]) -> Mapping[str, str]:
-    """Return the new path of each removed path, by `git log -M`."""
+    """Return the new path of each removed path, by the renames that `git diff-tree -M` reports."""
     commits = repo.git("rev-list", "--first-parent", "HEAD").split()
     commit_changes = []
     for commit in commits[:-1]:

@@ -13,7 +13,7 @@ from workspace.snapshot.snapshot import Snapshot
 TEXT = "# Guide\n\nOne.\n"
 
 
-def list_proposals(setup: ProposalSetup) -> list[tuple[str, str | None]]:
+def list_changes_with_proposals(setup: ProposalSetup) -> list[tuple[str, str | None]]:
     """Return subject and proposal of each change of the guide, newest first."""
     snapshot = Snapshot(setup.store, setup.store.tip("main"))
     page = History(setup.store).changes(snapshot, "guide.md")
@@ -30,7 +30,7 @@ def test_change_has_the_proposal_of_its_merge(setup: ProposalSetup) -> None:
     setup.commit("main", {"other.md": "# Other\n\nMore.\n"})
     setup.merge(proposal)
     setup.commit("main", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"}, message="By hand")
-    assert list_proposals(setup) == [("By hand", None), ("Change", "k0000001"), ("Change", None)]
+    assert list_changes_with_proposals(setup) == [("By hand", None), ("Change", "k0000001"), ("Change", None)]
 
 
 def test_commits_of_main_have_no_proposal(setup: ProposalSetup) -> None:
@@ -41,7 +41,7 @@ def test_commits_of_main_have_no_proposal(setup: ProposalSetup) -> None:
     setup.merge(setup.find_proposal("k0000001"))
     setup.merge(second_proposal)
     assert first_proposal.id == "k0000001"
-    assert list_proposals(setup) == [("Change", "k0000002"), ("By hand", None), ("Change", None)]
+    assert list_changes_with_proposals(setup) == [("Change", "k0000002"), ("By hand", None), ("Change", None)]
 
 
 def test_manual_merge_has_no_proposal(setup: ProposalSetup) -> None:
@@ -50,4 +50,4 @@ def test_manual_merge_has_no_proposal(setup: ProposalSetup) -> None:
     assert tip
     setup.commit("main", {"other.md": "# Other\n\nMore.\n"})
     setup.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, tip, message="Merge by hand")
-    assert list_proposals(setup)[0] == ("Change", None)
+    assert list_changes_with_proposals(setup)[0] == ("Change", None)

@@ -1,7 +1,7 @@
-"""Cases of several documents: `before PATH` and `after PATH` fences, the operations, and the result.
+"""Plan the operations of cases with several documents, in the fences `before PATH` and `after PATH`.
 
 A document without an `after` fence is unchanged; a document with an empty `gone PATH` fence is removed.
-`settings` is the workspace's docyard.toml, `files` lists further files.
+The fence `settings` is the workspace's docyard.toml, and the fence `files` lists the paths of further files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2025-09-19")
 
 
 def make_operation(fields: dict[str, object]) -> Operation:
-    """Return the operation of a case."""
+    """Return the operation with the fields that a case gives as JSON."""
     arguments = dict(fields)
     operation_type = OPERATIONS[str(arguments.pop("operation"))]
     if operation_type is CreateDocument:

@@ -1,4 +1,4 @@
-"""Documents whose links are spelled in all possible ways."""
+"""Strategies for documents whose links are spelled in all possible ways, and a file tree to resolve them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATHS = (
     "B/x.md.md",
     "a%20b.md",
 )
-SOURCES = ("README.md", "top.md", "a/from.md", "a/b/from.md", "B/from.md", "a/b/über/from.md")
+SOURCE_PATHS = ("README.md", "top.md", "a/from.md", "a/b/from.md", "B/from.md", "a/b/über/from.md")
 
 
 class PathTree:
@@ -46,7 +46,7 @@ class PathTree:
         self.folders = {path[:end] for path in paths for end in range(len(path)) if path[end] == "/"}
 
     @cached_property
-    def stems(self) -> Mapping[str, Collection[str]]:
+    def paths_by_stem(self) -> Mapping[str, Collection[str]]:
         return group_by_stem(self.paths)
 
     def exists(self, path: str) -> bool:
@@ -134,8 +134,8 @@ LINK_FORMS = (
 
 
 @st.composite
-def texts(draw: st.DrawFn, source: str) -> bytes:
-    """Draw a document with one to three links."""
+def linking_documents(draw: st.DrawFn, source: str) -> bytes:
+    """Draw the bytes of a document with one to three links."""
     blocks = [
         draw(st.sampled_from(LINK_FORMS)).format(draw(destinations(source)))
         for _ in range(draw(st.integers(1, 3)))

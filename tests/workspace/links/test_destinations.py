@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.links.folder_world import read_folder
+from tests.workspace.links.folder_file_tree import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
 from workspace.document.document import Document
@@ -100,7 +100,6 @@ def test_written_destination_resolves_to_its_target(
                 assume(False)
         file_tree = read_folder(Path(folder), config)
         assume(not file_tree.is_folder(path))
-        # A document without the fragment is not distinguished from a document with the fragment.
         escaped_destination = (
             old_destination.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old_destination
         )
@@ -145,7 +144,7 @@ def test_written_destination_resolves_to_its_target(
         "b.md#",
     ],
 )
-def test_link_to_the_target_stays_unchanged(destination: str, tmp_path: Path) -> None:
+def test_destination_that_leads_to_the_target_is_unchanged(destination: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/b.md").write_bytes(b"")
     (tmp_path / "docs/a.md").write_bytes(b"")

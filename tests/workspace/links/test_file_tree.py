@@ -1,4 +1,4 @@
-"""File trees of the same files are equal: of a commit, of a batch, and of a folder on the disk."""
+"""The file trees of a commit, a batch and a folder on the disk are equal if they contain the same files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.links.folder_world import read_folder
+from tests.workspace.links.folder_file_tree import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.git.reader import GitReader
@@ -34,13 +34,13 @@ def _take_snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def _commit_files(repo: Repo) -> FileTree:
+def _build_from_commit(repo: Repo) -> FileTree:
     repo.git("rm", "-rq", ".")
     repo.commit(FILES)
     return OverlayFileTree(_take_snapshot(repo))
 
 
-def _apply_batch(repo: Repo) -> FileTree:
+def _build_from_batch(repo: Repo) -> FileTree:
     """Return a tree of the same files, after a batch that created and removed files."""
     repo.git("rm", "-rq", ".")
     created_paths = ("a.md", "docs/deep/er/c.markdown")
@@ -56,12 +56,12 @@ def _apply_batch(repo: Repo) -> FileTree:
     return OverlayFileTree(overlay)
 
 
-def _read_from_disk(repo: Repo) -> FileTree:
-    _commit_files(repo)
+def _build_from_disk(repo: Repo) -> FileTree:
+    _build_from_commit(repo)
     return read_folder(repo.path, WorkspaceConfig.read(FILES["docyard.toml"].encode()))
 
 
-@pytest.mark.parametrize("build_file_tree", [_commit_files, _apply_batch, _read_from_disk])
+@pytest.mark.parametrize("build_file_tree", [_build_from_commit, _build_from_batch, _build_from_disk])
 def test_every_file_tree_describes_the_same_files(
     build_file_tree: Callable[[Repo], FileTree], repo: Repo
 ) -> None:
@@ -105,17 +105,17 @@ def test_every_file_tree_describes_the_same_files(
     assert {"a.md", "docs", "img"} <= set(file_tree.entries(""))
     assert not file_tree.entries("gone")
     assert not file_tree.entries("a.md")
-    assert [list(file_tree.stems[stem]) for stem in ("a", "b", "c")] == [
+    assert [list(file_tree.paths_by_stem[stem]) for stem in ("a", "b", "c")] == [
         ["a.md"],
         ["docs/B.md"],
         ["docs/deep/er/c.markdown"],
     ]
-    assert "v" not in file_tree.stems
-    assert "g" not in file_tree.stems
+    assert "v" not in file_tree.paths_by_stem
+    assert "g" not in file_tree.paths_by_stem
 
 
 def test_folder_with_other_files_exists_after_a_removal(repo: Repo) -> None:
-    file_tree = _apply_batch(repo)
+    file_tree = _build_from_batch(repo)
     assert file_tree.is_folder("half")
     assert file_tree.exists("half/x")
 
@@ -152,10 +152,10 @@ def test_empty_repository_has_no_files(tmp_path: Path) -> None:
     assert file_tree.exists("")
     assert not file_tree.exists("a.md")
     assert not file_tree.entries("")
-    assert not file_tree.stems
+    assert not file_tree.paths_by_stem
 
 
-def test_batch_of_thousands_of_documents_is_a_tree_without_reads(repo: Repo) -> None:
+def test_file_tree_of_a_batch_does_not_read_its_documents(repo: Repo) -> None:
     overlay = Overlay(_take_snapshot(repo))
     overlay.put_bytes("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
     file_tree = OverlayFileTree(overlay)

@@ -21,7 +21,7 @@ from workspace.links.fragments import (
     find_target,
     make_github_slug,
     make_mkdocs_slug,
-    read_linked_headings,
+    read_target_headings,
 )
 from workspace.markdown import outline
 
@@ -67,7 +67,7 @@ def test_headings_are_numbered_like_github(titles: list[str], is_nested: bool) -
         occurrences[slug] = 0
         expected.append(slug)
     names = find_names(document, Dialect.GITHUB)
-    for slug, heading in zip(expected, read_linked_headings(document), strict=True):
+    for slug, heading in zip(expected, read_target_headings(document), strict=True):
         if slug:
             assert names[slug].offset == heading.offset
 
@@ -111,7 +111,7 @@ def test_all_headings_are_read(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
     parsed_headings = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
     first_line = document.front_matter_lines
-    assert [heading.offset for heading in read_linked_headings(document)] == [
+    assert [heading.offset for heading in read_target_headings(document)] == [
         document.lines.offset(first_line + heading.line) for heading in parsed_headings
     ]
 

@@ -10,13 +10,22 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.repositories import Repo, create_repository
-from tests.workspace.links.spellings import PATHS, SOURCES, PathTree, read_targets, rules, texts
+from tests.workspace.links.spellings import (
+    PATHS,
+    SOURCE_PATHS,
+    PathTree,
+    linking_documents,
+    read_targets,
+    rules,
+)
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.links.inbound_links import LinkPattern, ScannedInboundLinks, may_link
 from workspace.workspace import Workspace
 
-source_documents = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
+source_documents = st.sampled_from(SOURCE_PATHS).flatmap(
+    lambda source: st.tuples(st.just(source), linking_documents(source))
+)
 
 
 @given(rules, source_documents)
@@ -28,7 +37,7 @@ source_documents = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.
 @settings(max_examples=scale_examples(150))
 def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    file_tree = PathTree((*PATHS, *SOURCES), links)
+    file_tree = PathTree((*PATHS, *SOURCE_PATHS), links)
     for _, destination, target in read_targets(file_tree, Document.parse(data, path)):
         pattern = LinkPattern.of(target, links.root)
         assert may_link(path, data, [pattern], wiki=links.wiki), (destination, target)

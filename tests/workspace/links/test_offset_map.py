@@ -16,6 +16,7 @@ pytestmark = pytest.mark.smoke
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[Document, tuple[Splice, ...]]:
+    """Draw a document, and splices of it that do not overlap."""
     data = draw(st.binary(max_size=60))
     cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
     spans = zip(cuts[::2], cuts[1::2], strict=False)
@@ -87,7 +88,7 @@ def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
         ("## B {#b}\n\n## C {#b}\n", (0, 9, "## B {#b}"), "## B {#b}\n\n## C {#b}\n", {}),
         ("## A\n\n### B\n", (6, 12, "x\n\n### B\n"), "## A\n\nx\n\n### B\n", {6: 9}),
     ],
-    ids=["renamed", "removed", "ambiguous", "sent again"],
+    ids=["renamed", "removed", "ambiguous", "rewritten unchanged"],
 )
 def test_rewritten_heading_at_the_same_address_matches(
     old_text: str, splice: tuple[int, int, str], new_text: str, matched_offsets: dict[int, int]

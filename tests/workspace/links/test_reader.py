@@ -1,4 +1,4 @@
-"""The links of documents, by the examples in tests/cases/reading_links.md, each with every line ending."""
+"""Links are read as in the examples of tests/cases/reading_links.md, with every line ending."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.links.library import LinkFields, MarkdownItReader
+from tests.workspace.links.markdown_it_links import LinkFields, MarkdownItReader
 from workspace.links.inline import read_inline
 from workspace.links.link import LinkKind, LinkSpan, NameSpan
 
@@ -56,8 +56,8 @@ def read_link_fields(text: str, labels: frozenset[str] = frozenset()) -> list[Li
 @example("<a title='[a](b)'> [<http://x](y)>](b)")
 @example("[a]( ) [a](\n<b>\n'c\nd'\n)")
 def test_reader_finds_the_same_links_as_the_library(text: str) -> None:
-    # The library does not end a comment in `---->` (CommonMark §6.6), and takes a backslash before white
-    # space for the end of a destination (§6.3).
+    # The library does not end a comment in `---->` (CommonMark §6.6), and treats a backslash before white
+    # space as the end of a destination (§6.3).
     assume("--->" not in text and "\\ " not in text and "\\\n" not in text and "\\\t" not in text)
     assert read_link_fields(text) == LIBRARY.read_links(text)
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL
+from tests.workspace.bombs import ADVERSARIAL_BUILDERS
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
 from workspace.links.reader import (
@@ -116,7 +116,7 @@ def test_linewise_reader_equals_the_parser(text: str, wiki: bool) -> None:
 
 @given(texts)
 def test_line_endings_do_not_change_the_links(text: str) -> None:
-    """Read a text with CRLF and with CR, and with other lines above."""
+    """The text has LF, CR or CRLF, or begins with a byte-order mark."""
     links_by_ending = [
         [
             (link.kind, link.destination, link.label, link.line)
@@ -173,9 +173,9 @@ def test_common_texts_are_read_without_the_parser() -> None:
     assert uncertain_units == []
 
 
-@loop_over("name", ADVERSARIAL)
+@loop_over("name", ADVERSARIAL_BUILDERS)
 def test_adversarial_texts_are_read_like_the_parser(name: str) -> None:
-    document = Document.parse(ADVERSARIAL[name](100))
+    document = Document.parse(ADVERSARIAL_BUILDERS[name](100))
     assert read_links(document) == read_by_parser(document)
 
 
@@ -189,7 +189,7 @@ def test_adversarial_texts_are_read_like_the_parser(name: str) -> None:
         "# A\n\n" + "[a][b] " * 10_000 + "\n\n[b]: #a\n",
     ],
 )
-def test_document_with_ten_thousand_links_to_itself_is_read_fast(text: str) -> None:
+def test_ten_thousand_links_of_a_document_to_itself_are_read(text: str) -> None:
     document = Document.parse(text.encode(), "doc.md")
     links = read_cached_links(document).links
     assert {link.destination for link in links} <= {"#a", "doc.md", "doc.md#a"}

@@ -1,4 +1,4 @@
-"""Resolution and rewriting of links, by the examples of `tests/cases/links.md`."""
+"""Links are resolved and rewritten as in the examples of `tests/cases/links.md`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.folder_world import read_folder
+from tests.workspace.links.folder_file_tree import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
@@ -19,7 +19,7 @@ CASES = read_cases("links.md")
 
 
 class _Folder:
-    """The folder of an example, and its first document."""
+    """The files of an example, which are written to a folder, and the path of its first document."""
 
     def __init__(self, case: Case, root: Path) -> None:
         self.root = root
@@ -62,13 +62,13 @@ def test_links_resolve_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path)
     links = read_cached_links(folder.document, folder.config.links.wiki).links
     rows = [
-        f"{link.line} {_format_result(folder, resolved_link)}"
+        f"{link.line} {_format_resolved_link(folder, resolved_link)}"
         for link, resolved_link in zip(links, folder.resolve_links(), strict=True)
     ]
     assert rows == case.fences["links"].splitlines()
 
 
-def _format_result(folder: _Folder, resolved_link: ResolvedLink) -> str:
+def _format_resolved_link(folder: _Folder, resolved_link: ResolvedLink) -> str:
     suggestion = suggest_destination(folder.file_tree, resolved_link)
     texts = [resolved_link.status.value, f"; did you mean '{suggestion}'?" if suggestion else ""]
     if resolved_link.status is LinkStatus.OK and resolved_link.path is not None:

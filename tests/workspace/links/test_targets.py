@@ -1,4 +1,4 @@
-"""The path and the fragment of a destination."""
+"""A destination is read as a target: a path and a fragment."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from workspace.config.tables import Dialect, LinkRules
 from workspace.errors import InvalidConfig
 from workspace.links.resolver import Target, is_external, list_candidate_paths, read_target, split_destination
 
-RULES = LinkRules()
-SOURCE = "docs/a.md"
+LINK_RULES = LinkRules()
+SOURCE_PATH = "docs/a.md"
 
 
 @loop_over(
@@ -24,10 +24,10 @@ SOURCE = "docs/a.md"
         ("b.md#", Target("docs/b.md", "")),
         ("b.md?q#x", Target("docs/b.md", "x")),
         ("b.md#x?q#y", Target("docs/b.md", "x?q#y")),
-        ("", Target(SOURCE, None)),
-        ("?q", Target(SOURCE, None)),
-        ("#%C3%A9", Target(SOURCE, "é")),
-        ("#%zz%FF", Target(SOURCE, "%zz\ufffd")),
+        ("", Target(SOURCE_PATH, None)),
+        ("?q", Target(SOURCE_PATH, None)),
+        ("#%C3%A9", Target(SOURCE_PATH, "é")),
+        ("#%zz%FF", Target(SOURCE_PATH, "%zz\ufffd")),
         (" b.md\n", Target("docs/b.md", None)),
         ("b\t.md", Target("docs/b.md", None)),
         ("..", Target("", None, is_folder=True)),
@@ -47,7 +47,7 @@ SOURCE = "docs/a.md"
     ],
 )
 def test_destination_is_read_as_target(destination: str, target: Target) -> None:
-    assert read_target(destination, SOURCE, RULES) == target
+    assert read_target(destination, SOURCE_PATH, LINK_RULES) == target
 
 
 @loop_over(
@@ -55,13 +55,13 @@ def test_destination_is_read_as_target(destination: str, target: Target) -> None
 )
 def test_external_destination_has_no_target(destination: str) -> None:
     assert is_external(destination)
-    assert read_target(destination, SOURCE, RULES) is None
+    assert read_target(destination, SOURCE_PATH, LINK_RULES) is None
 
 
 def test_destination_with_a_slash_is_relative_to_the_root() -> None:
     rules = LinkRules(root="./site/")
-    assert read_target("/x", SOURCE, rules) == Target("site/x", None)
-    assert read_target("x", SOURCE, rules) == Target("docs/x", None)
+    assert read_target("/x", SOURCE_PATH, rules) == Target("site/x", None)
+    assert read_target("x", SOURCE_PATH, rules) == Target("docs/x", None)
 
 
 def test_destinations_that_match_a_glob_are_ignored() -> None:
@@ -100,19 +100,19 @@ def test_link_settings_are_read() -> None:
 
 
 def test_candidate_paths_are_in_search_order() -> None:
-    github = list_candidate_paths(Target("a b", None, undecoded_path="a%20b"), RULES)
-    assert github[0] == "a b"
-    assert {"a b/README.md", "a%20b", "a%20b/index.md"} < set(github)
-    assert "a b.md" not in github
-    docusaurus = list_candidate_paths(Target("a", None), LinkRules(dialect=Dialect.DOCUSAURUS))
-    assert {"a", "a.md", "a.mdx", "a/index.mdx"} < set(docusaurus)
-    assert set(list_candidate_paths(Target("", None), RULES)) >= {"", "README.md"}
+    github_paths = list_candidate_paths(Target("a b", None, undecoded_path="a%20b"), LINK_RULES)
+    assert github_paths[0] == "a b"
+    assert {"a b/README.md", "a%20b", "a%20b/index.md"} < set(github_paths)
+    assert "a b.md" not in github_paths
+    docusaurus_paths = list_candidate_paths(Target("a", None), LinkRules(dialect=Dialect.DOCUSAURUS))
+    assert {"a", "a.md", "a.mdx", "a/index.mdx"} < set(docusaurus_paths)
+    assert set(list_candidate_paths(Target("", None), LINK_RULES)) >= {"", "README.md"}
 
 
 @given(st.text(alphabet="ab./%2eF#?: \\&é\t", max_size=30), st.sampled_from(["a.md", "x/y/z.md"]))
 def test_every_destination_is_read(destination: str, source: str) -> None:
     assert "".join(split_destination(destination)) == destination
-    target = read_target(destination, source, RULES)
+    target = read_target(destination, source, LINK_RULES)
     assert (target is None) == is_external(destination.translate({9: None}).strip())
     if target is not None:
         assert not set(target.path.split("/")) & {".", ".."}

@@ -1,4 +1,4 @@
-"""References and footnotes whose definition an operation removes."""
+"""References and footnotes whose definition an operation removes are reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ See [one] and [Two][t], ![pic][], once[^n] and [out][].
 def run_operation(
     folder: Path, operation: Operation, text: str = PAGE_TEXT
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the result of an operation, and its hints."""
+    """Plan an operation in a new repository, and return its result and its hints."""
     repo = repositories.create_repository(
         folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"}
     )
@@ -55,7 +55,7 @@ def test_lost_definitions_are_reported(tmp_path: Path, operation: Operation) -> 
     assert locations == [("a.md", "_preamble", 3)] * 3
     assert [link["destination"] for link in result["broken_links"]] == ["b.md#x", "p.png", "[^n]"]
     assert result["broken_links_total"] == 3
-    # The second definition of the label counts now, with another target.
+    # The second definition of the label applies now, and has another target.
     assert [hint for hint in hints if "could not be updated" in hint and "a.md line 3" in hint]
 
 

@@ -45,7 +45,7 @@ forms = st.sampled_from(["[L{n}]({to})", "[L{n}](<{to}> 'T')", "- [L{n}]({to})",
 
 @st.composite
 def file_sets(draw: st.DrawFn) -> dict[str, bytes]:
-    """Draw documents with a mark in each section, and links to each other."""
+    """Draw documents by path, with a mark in each section and with links between the documents."""
     files, number = {}, 0
     for path in PATHS:
         blocks = [f"---\nid: file{number};\n---"]
@@ -75,13 +75,13 @@ operations = st.one_of(
         st.sampled_from(["A.md", "docs/c.md", "new/deep/(d) 100%.md", "b.md", "x y/README.md"]),
     ),
     st.builds(
-        lambda *drawn_operations: ("rename", *drawn_operations),
+        lambda *arguments: ("rename", *arguments),
         st.integers(0, 30),
         st.sampled_from(["New", "Errors"]),
     ),
     st.builds(lambda number: ("remove", number), st.integers(0, 30)),
     st.builds(lambda number: ("update", number), st.integers(0, 30)),
-    st.builds(lambda *drawn_operations: ("add", *drawn_operations), st.integers(0, 30), titles),
+    st.builds(lambda *arguments: ("add", *arguments), st.integers(0, 30), titles),
     st.builds(lambda file: RemoveDocument(path=file), st.sampled_from(PATHS)),
 )
 
@@ -122,7 +122,7 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
             section = (
                 target.sections[section_index] if target is not None and section_index is not None else None
             )
-            # A link to a title leads to the document if the title has no name of its own any more.
+            # A link to a title leads to the document if the title no longer has a name.
             if target is not None and section is not None and not section.is_preamble:
                 mark = _SECTION_MARK.search(target.data, section.start, section.tree_end)
             elif target is not None:

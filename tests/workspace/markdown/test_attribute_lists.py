@@ -1,4 +1,4 @@
-"""Attribute lists of headings: every form is an anchor, is preserved, and differs from text."""
+"""Attribute lists of headings: every form is read as an anchor, preserved, and distinguished from text."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def headings(draw: st.DrawFn) -> tuple[str, str, str]:
 
 @settings(max_examples=scale_examples(150))
 @given(headings(), st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["## {} ", "## {} ##", "{}\n---"]))
-def test_list_id_is_the_address_and_not_in_the_title(
+def test_attribute_list_id_is_the_address_and_not_in_the_title(
     heading: tuple[str, str, str], gap: str, line: str
 ) -> None:
     title, name, list_text = heading
@@ -91,7 +91,7 @@ def test_list_id_is_the_address_and_not_in_the_title(
 @given(
     headings(), st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["## {} ##", "### {}", "{}\n---"]), words
 )
-def test_rename_preserves_the_list_byte_for_byte(
+def test_rename_preserves_the_attribute_list_byte_for_byte(
     heading: tuple[str, str, str], gap: str, line: str, new_title: str
 ) -> None:
     title, name, list_text = heading
@@ -192,9 +192,9 @@ def test_any_text_is_read_and_preserved(text: str) -> None:
 
 
 @loop_over("size", [10_000, 40_000])
-@loop_over("piece", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
-def test_hostile_heading_is_read_in_linear_time(piece: str, size: int) -> None:
-    text = piece * (size // len(piece)) + "}"
+@loop_over("construct", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
+def test_hostile_heading_is_read_in_linear_time(construct: str, size: int) -> None:
+    text = construct * (size // len(construct)) + "}"
     start = time.process_time()
     heading = read_heading(text)
     assert time.process_time() - start < 1

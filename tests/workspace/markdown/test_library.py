@@ -1,4 +1,4 @@
-"""The import of markdown-it-py by several threads at once."""
+"""Only one module imports markdown-it-py, and several threads can import it at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
-FIRST_USES = """
+FIRST_USES_SCRIPT = """
 import sys
 import threading
 from workspace.markdown.parser import make_block_parser, make_bounded_state
@@ -59,6 +59,6 @@ def test_only_one_module_imports_the_library_at_run_time() -> None:
 
 
 @pytest.mark.slow
-def test_first_uses_in_several_threads_succeed() -> None:
+def test_first_uses_of_the_parser_in_several_threads_succeed() -> None:
     for _ in range(50):
-        subprocess.run([sys.executable, "-c", FIRST_USES], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-c", FIRST_USES_SCRIPT], cwd=ROOT, check=True)

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL
-from tests.workspace.documents import texts
+from tests.workspace.bombs import ADVERSARIAL_BUILDERS
+from tests.workspace.documents import document_sources
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout
 from workspace.markdown import anchors, inline
@@ -85,7 +85,7 @@ UNUSUAL_BYTES = (b"\xff", b"\xe2\x82", b"\r", b"\0", b"\n", b"\t", b"\xef\xbb\xb
 
 @st.composite
 def difficult_texts(draw: st.DrawFn) -> bytes:
-    """Draw documents whose lines may change the meaning of later lines, with unusual endings and bytes."""
+    """Draw the bytes of documents whose lines may change the meaning of later lines."""
     text = (
         draw(front_matter)
         + "\n".join(draw(st.lists(indented_lines, max_size=12)))
@@ -99,7 +99,7 @@ def difficult_texts(draw: st.DrawFn) -> bytes:
 
 
 def parse_headings(data: bytes) -> ScannedHeadings:
-    """Return the expected result of the scanner for a document, by the parser."""
+    """Return the headings that the parser finds, as the expected result of the scanner."""
     line_offsets = Lines(data)
     read_result = read_outline(data[line_offsets.offset(0) :].decode("utf-8", "replace"), is_document=True)
     line_count = read_result.front_matter_lines
@@ -144,7 +144,7 @@ def test_scanner_finds_the_headings_of_the_parser(data: bytes) -> None:
     assert headings is None or headings == parse_headings(data)
 
 
-@given(st.one_of(difficult_texts(), texts()))
+@given(st.one_of(difficult_texts(), document_sources()))
 @example(b'- a\n<a id="x"></a>\n## B\n')
 @example(b'## A\n\n<a id="x"></a>\n\n## B\n')
 def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
@@ -153,7 +153,7 @@ def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
     assert document.outline == expected.outline
 
 
-@loop_over("build_document", ADVERSARIAL.values(), ids=ADVERSARIAL)
+@loop_over("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
 def test_adversarial_texts_have_the_headings_of_the_parser(build_document: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = build_document(size)

@@ -1,4 +1,4 @@
-"""The scanner reads the documents of this project."""
+"""The scanner finds the same headings as the parser in the documentation of this project."""
 
 from __future__ import annotations
 

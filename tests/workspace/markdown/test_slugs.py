@@ -1,4 +1,4 @@
-"""Slugs of headings, by cases of GitHub's package, and of file names."""
+"""Slugs of headings, compared with those of GitHub's package, and slugs of file names."""
 
 from __future__ import annotations
 

@@ -28,26 +28,26 @@ from workspace.writing.plan import Mode
 from workspace.writing.write import SigningRequired
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
-INSTALL_EDITED, USE_EDITED = (
+MAIN_GUIDE, TOPIC_GUIDE = (
     GUIDE.replace("Run it.", "Run it twice."),
     GUIDE.replace("Use it.", "Use it well."),
 )
-BOTH_EDITED = INSTALL_EDITED.replace("Use it.", "Use it well.")
+MERGED_GUIDE = MAIN_GUIDE.replace("Use it.", "Use it well.")
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """Return a repository with the branches `topic` and `main`, which changed different lines."""
     repo = repositories.create_repository(tmp_path / "repo", {"guide.md": GUIDE, "notes.md": "# Notes\n"})
-    commit_to_branch(repo, "topic", {"guide.md": USE_EDITED.encode()}, start="main")
-    repo.commit({"guide.md": INSTALL_EDITED}, "On main")
+    commit_to_branch(repo, "topic", {"guide.md": TOPIC_GUIDE.encode()}, start="main")
+    repo.commit({"guide.md": MAIN_GUIDE}, "On main")
     return repo
 
 
 def commit_to_branch(
     repo: Repo, branch: str, changes: dict[str, bytes | None], start: str | None = None
 ) -> str:
-    """Commit to a branch that is not checked out; create it first at `start`, if given."""
+    """Commit to a branch that is not checked out, and return the commit; first create it at `start`."""
     if start is not None:
         repo.git("branch", branch, start)
     store = GitStore(repo.path)
@@ -73,7 +73,7 @@ def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
         "|\\  ",
         "| * On topic",
     ]
-    assert (repo.path / "guide.md").read_text() == BOTH_EDITED
+    assert (repo.path / "guide.md").read_text() == MERGED_GUIDE
     assert repo.status() == ""
     assert repo.fsck() == ""
     repeated_result = merge_branch(repo)
@@ -83,7 +83,7 @@ def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
 def test_merge_into_branch_not_checked_out_is_committed(repo: Repo) -> None:
     head = repo.head()
     result = merge_branch(repo, into="topic")
-    assert repo.git("show", "topic:guide.md") == BOTH_EDITED
+    assert repo.git("show", "topic:guide.md") == MERGED_GUIDE
     assert repo.git("rev-parse", "topic^2").strip() == repo.head() == head
     assert result.merge.ours.commit == repo.git("rev-parse", "topic^1").strip()
     assert repo.status() == ""
@@ -132,15 +132,15 @@ def test_merge_is_repeated_after_concurrent_commit(repo: Repo) -> None:
     assert len(tips) == 3
     assert result.merge.ours.commit == tips[-1]
     assert {path.name for path in repo.path.glob("*.md")} == {"guide.md", "notes.md", "other.md"}
-    assert (repo.path / "guide.md").read_text() == BOTH_EDITED
+    assert (repo.path / "guide.md").read_text() == MERGED_GUIDE
     assert (repo.path / "notes.md").read_text() == "# Notes\n\nMore.\n"
     assert repo.status() == ""
 
 
 def test_concurrent_commit_can_make_merge_conflict(repo: Repo) -> None:
     def commit_as_person(merge: Merge) -> None:
-        if (repo.path / "guide.md").read_text() == INSTALL_EDITED:
-            repo.commit({"guide.md": INSTALL_EDITED.replace("Use it.", "Use it badly.")}, "A person's")
+        if (repo.path / "guide.md").read_text() == MAIN_GUIDE:
+            repo.commit({"guide.md": MAIN_GUIDE.replace("Use it.", "Use it badly.")}, "A person's")
 
     with pytest.raises(MergeConflict):
         merge_branch(repo, commit_as_person)
@@ -186,7 +186,7 @@ def test_two_concurrent_merges_are_both_committed(repo: Repo) -> None:
     for thread in threads:
         thread.join()
     assert [result.is_new for result in results] == [True, True]
-    assert (repo.path / "guide.md").read_text() == BOTH_EDITED
+    assert (repo.path / "guide.md").read_text() == MERGED_GUIDE
     assert (repo.path / "notes.md").read_text() == "# Notes\n\nSecond.\n"
     assert len(repo.git("log", "--merges", "--format=%H").split()) == 2
     assert repo.fsck() == repo.status() == ""
@@ -219,7 +219,7 @@ def test_merged_files_have_their_modes(repo: Repo) -> None:
     assert (repo.path / "image.png").read_bytes() == b"\x89PNG\x00"
     assert repo.git("ls-files", "-s", "notes.md", "run.sh").count("100755") == 2
     assert repo.status() == ""
-    commit_to_branch(repo, "back", {"guide.md": BOTH_EDITED.encode()}, start="main")
+    commit_to_branch(repo, "back", {"guide.md": MERGED_GUIDE.encode()}, start="main")
     repo.git(
         "branch", "-f", "topic", repo.git("commit-tree", "-p", "main", "-m", "Back", "main~1^{tree}").strip()
     )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from benchmarks.checks.merges import check_documents, find_lost_text
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.cases import FOLDER, Case, read_cases
+from tests.workspace.cases import CASES_FOLDER, Case, read_cases
 from tests.workspace.documents import documents
 from workspace.document.document import Document
 from workspace.merge.conflict import (
@@ -127,7 +127,7 @@ def test_edits_of_different_units_merge_and_edits_of_one_unit_conflict() -> None
 
 @pytest.mark.slow
 def test_many_edit_scripts_merge_or_conflict() -> None:
-    paths = sorted([*FOLDER.parents[1].glob("docs/**/*.md"), *FOLDER.glob("*.md")])
+    paths = sorted([*CASES_FOLDER.parents[1].glob("docs/**/*.md"), *CASES_FOLDER.glob("*.md")])
     report = check_documents([Document.parse(path.read_bytes(), path.name) for path in paths], 2000, 1)
     assert report.counts["equal"] == 2000
     assert report.counts["conflict"] > 2000

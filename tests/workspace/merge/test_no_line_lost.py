@@ -54,43 +54,43 @@ FRONT_MATTERS = st.sampled_from(["", "", "", "---\nk: v\n---", "---\ntags:\n- a\
 
 @st.composite
 def split_documents(draw: st.DrawFn) -> list[list[str]]:
-    """Split a document into its preamble and its sections, each as blocks."""
+    """Draw a document as its preamble and its sections, each as a list of blocks."""
     introduction = [*filter(None, [draw(FRONT_MATTERS)]), *draw(st.lists(BLOCKS, max_size=2))]
     return [introduction, *draw(st.lists(SECTIONS, max_size=5))]
 
 
 @st.composite
 def edited_documents(draw: st.DrawFn, sections: Sequence[list[str]]) -> list[list[str]]:
-    """Draw a document after some changes to its text."""
-    new_parts = [[*part] for part in sections]
+    """Draw a document, as in `split_documents`, after some changes to its text."""
+    new_sections = [[*blocks] for blocks in sections]
     for _ in range(draw(st.integers(1, 3))):
-        part = draw(st.integers(0, len(new_parts) - 1))
-        block = draw(st.integers(0, max(0, len(new_parts[part]) - 1)))
-        target = draw(st.integers(1, len(new_parts)))
+        section_index = draw(st.integers(0, len(new_sections) - 1))
+        block_index = draw(st.integers(0, max(0, len(new_sections[section_index]) - 1)))
+        target_index = draw(st.integers(1, len(new_sections)))
         match draw(st.sampled_from(["add", "write", "append", "take", "remove", "move", "copy", "retitle"])):
             case "add":
-                new_parts.insert(target, draw(SECTIONS))
-            case "write" if block:
-                new_parts[part][block] = draw(BLOCKS)
+                new_sections.insert(target_index, draw(SECTIONS))
+            case "write" if block_index:
+                new_sections[section_index][block_index] = draw(BLOCKS)
             case "append":
-                new_parts[part].append(draw(BLOCKS))
-            case "take" if block:
-                del new_parts[part][block]
-            case "remove" if part:
-                del new_parts[part]
-            case "move" if part:
-                new_parts.insert(min(target, len(new_parts) - 1), new_parts.pop(part))
-            case "copy" if part:
-                new_parts.insert(target, [*new_parts[part]])
-            case "retitle" if part:
-                new_parts[part][0] = draw(HEADINGS)
+                new_sections[section_index].append(draw(BLOCKS))
+            case "take" if block_index:
+                del new_sections[section_index][block_index]
+            case "remove" if section_index:
+                del new_sections[section_index]
+            case "move" if section_index:
+                new_sections.insert(min(target_index, len(new_sections) - 1), new_sections.pop(section_index))
+            case "copy" if section_index:
+                new_sections.insert(target_index, [*new_sections[section_index]])
+            case "retitle" if section_index:
+                new_sections[section_index][0] = draw(HEADINGS)
             case _:
                 pass
-    return new_parts
+    return new_sections
 
 
 def join_blocks(sections: Sequence[Sequence[str]], ending: str) -> bytes:
-    text = "\n\n".join(block for part in sections for block in part)
+    text = "\n\n".join(block for blocks in sections for block in blocks)
     return f"{text}\n".replace("\n", ending).encode()
 
 
@@ -124,6 +124,7 @@ def merge_versions(
     return merge_documents(base, ours, theirs, resolutions or {})
 
 
+# Each example is a base, our version and their version.
 REMOVED_AND_MOVED = (
     b"## Old\n\nold\n\n## B\n\nb\n",
     b"## B\n\nb\n",

@@ -1,4 +1,4 @@
-"""New content for a conflict replaces the unit, with any line endings."""
+"""New content for a conflict replaces the unit, whatever its line endings are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Second words.
 
 Last words."""
 
-# The versions of both sides, the unit in conflict, and its resolution.
+# For each unit in conflict: its text in the base, in ours and in theirs, and the content of the resolution.
 CONFLICTS = {
     UnitId(UnitKind.METADATA, "owner"): ("owner: x", "owner: y", "owner: z", "owner: both"),
     UnitId(UnitKind.HEADING, "setup"): ("## Setup", "## Start", "## Begin", "## Before"),
@@ -54,7 +54,7 @@ CONFLICTS = {
 }
 
 
-def merge_edited(
+def merge_replacements(
     base_text: str,
     ours_text: str,
     theirs_text: str,
@@ -63,6 +63,7 @@ def merge_edited(
     ending: str,
     last_ending: str,
 ) -> MergedDocument:
+    """Merge two versions of `BASE`, in which the text of each side replaces `base_text`."""
     texts = (BASE, BASE.replace(base_text, ours_text), BASE.replace(base_text, theirs_text))
     base, ours, theirs = (
         Document.parse((text + last_ending).replace("\n", ending).encode(), "guide.md") for text in texts
@@ -79,7 +80,7 @@ def test_new_content_replaces_unit_in_conflict(unit: UnitId) -> None:
             expected = (BASE.replace(old, content) + last_ending).replace("\n", ending).encode()
             for template in ("{}", "{}\n", "\n{}\n\n", "{}\r\n", "  \n{}\n \n"):
                 resolutions = {unit: Resolution(ResolutionChoice.CONTENT, template.format(content).encode())}
-                result = merge_edited(
+                result = merge_replacements(
                     base_text, ours_text, theirs_text, resolutions, ending=ending, last_ending=last_ending
                 )
                 assert (result.conflicts, result.resolved_units) == ((), (unit,))
@@ -89,20 +90,20 @@ def test_new_content_replaces_unit_in_conflict(unit: UnitId) -> None:
 @loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
 def test_copied_version_equals_chosen_side(unit: UnitId) -> None:
     for ending in ("\n", "\r\n"):
-        [conflict] = merge_edited(*CONFLICTS[unit][:3], {}, ending=ending, last_ending="\n").conflicts
+        [conflict] = merge_replacements(*CONFLICTS[unit][:3], {}, ending=ending, last_ending="\n").conflicts
         assert conflict.unit == unit
         for choice, version in (
             (ResolutionChoice.OURS, conflict.ours),
             (ResolutionChoice.THEIRS, conflict.theirs),
         ):
             assert version is not None
-            expected = merge_edited(
+            expected = merge_replacements(
                 *CONFLICTS[unit][:3], {unit: Resolution(choice)}, ending=ending, last_ending="\n"
             )
             for text in (version, version.replace(b"\r\n", b"\n"), version + b"\n"):
                 resolutions = {unit: Resolution(ResolutionChoice.CONTENT, text)}
                 assert (
-                    merge_edited(*CONFLICTS[unit][:3], resolutions, ending=ending, last_ending="\n")
+                    merge_replacements(*CONFLICTS[unit][:3], resolutions, ending=ending, last_ending="\n")
                     == expected
                 )
 
@@ -110,7 +111,7 @@ def test_copied_version_equals_chosen_side(unit: UnitId) -> None:
 def test_heading_in_resolution_gets_level_of_its_position() -> None:
     unit = UnitId(UnitKind.HEADING, "setup")
     resolutions = {unit: Resolution(ResolutionChoice.CONTENT, b"#### Before\n")}
-    result = merge_edited(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
+    result = merge_replacements(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
     assert (result.data, result.conflicts) == ((BASE.replace("## Setup", "## Before") + "\n").encode(), ())
 
 
@@ -134,6 +135,6 @@ def test_resolution_that_changes_structure_is_refused(kind: UnitKind, location: 
     unit = UnitId(kind, location)
     resolutions = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
     with pytest.raises(InvalidResolution) as error_info:
-        merge_edited(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
+        merge_replacements(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
     assert error_info.value.fix
     assert error_info.value.details["unit"] == unit

@@ -47,7 +47,7 @@ OURS, THEIRS = Resolution(ResolutionChoice.OURS), Resolution(ResolutionChoice.TH
 
 
 class CommitGraph:
-    """Commits on no branch, in a bare repository."""
+    """A bare repository in which tests create commits on no branch, with any parents."""
 
     def __init__(self, path: Path) -> None:
         create_repository(path, "main")
@@ -55,7 +55,7 @@ class CommitGraph:
         self.base = self.commit(BASE)
 
     def commit(self, files: Files | Mapping[str, WholeEntry], *parents: str) -> str:
-        """Commit the files of the first parent with some changes; None removes a file."""
+        """Commit the files of the first parent with some changes, and return the id; None removes a file."""
         tree = self.store.commit(parents[0]).tree if parents else None
         blobs = {
             path: self.store.put_blob(data.encode() if isinstance(data, str) else data)
@@ -228,7 +228,7 @@ def test_removal_and_rename_are_a_file_conflict(history: CommitGraph) -> None:
     assert read_merged_files(result) == encode_expected({"guide.md": None})
 
 
-def test_edits_follow_files_of_moved_folder(history: CommitGraph) -> None:
+def test_edits_are_merged_into_files_of_moved_folder(history: CommitGraph) -> None:
     first_page, second_page = BASE["docs/one.md"], BASE["docs/two.md"]
     edited_page = "# Two\n\nThe second page of the folder.\n\nMore.\n"
     removed_files: Files = {"docs/one.md": None, "docs/two.md": None}
@@ -274,7 +274,7 @@ def test_document_with_blocked_path_has_edits_of_both_sides(history: CommitGraph
     assert read_merged_files(result) == encode_expected({"guide.md": merged_guide, "new.md": "# New\n"})
 
 
-def test_file_against_folder_is_a_path_conflict(history: CommitGraph) -> None:
+def test_file_and_folder_at_one_path_are_a_path_conflict(history: CommitGraph) -> None:
     for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
         result = merge_changes(history, ours, theirs)
         (path,) = theirs
@@ -438,7 +438,7 @@ def test_only_changes_agreed_by_all_bases_are_merged(history: CommitGraph) -> No
 
 
 def test_units_equal_in_all_bases_are_merged(history: CommitGraph) -> None:
-    """Units equal in all bases are merged, next to a heading, a key and a text that differ."""
+    """A heading, a key and a text differ between the bases and conflict; all other units are merged."""
     front_matter = "---\nowner: ada\nstate: new\n---\n\n"
     start_commit = history.commit({"guide.md": front_matter + GUIDE}, history.base)
     edited_text = (
@@ -491,7 +491,7 @@ def test_merged_file_tree_has_merged_files_and_folders(history: CommitGraph) -> 
     assert not file_tree.exists("guide.md")
     assert file_tree.exists("x/y/z.md")
     assert not file_tree.is_folder("x/y/z.md")
-    assert set(file_tree.stems) == {"a", "guide", "notes", "z"}
+    assert set(file_tree.paths_by_stem) == {"a", "guide", "notes", "z"}
     document = file_tree.document("g/guide.md")
     assert document is not None
     assert document.data == (GUIDE + "\nMore.\n").encode()

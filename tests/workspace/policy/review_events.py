@@ -1,4 +1,4 @@
-"""People with tokens, and events of proposals, for tests of the review policy."""
+"""Make people with tokens, and events of proposals, for tests of the review policy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class MemoryKeyring(NamedTuple):
-    """A keyring in memory."""
+    """A keyring in memory: people by the names of their tokens."""
 
     people: Mapping[str, KnownPerson]
 
@@ -37,18 +37,18 @@ class MemoryKeyring(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The result of a check."""
+    """The result of a check: its name, and True if it passed."""
 
     name: str
     passed: bool
 
 
-def make_keyring(**addresses: str) -> MemoryKeyring:
-    """Return a keyring of tokens with their people's addresses; a key is the digest of the token's name."""
+def make_keyring(**emails: str) -> MemoryKeyring:
+    """Return a keyring with a person for each TOKEN=EMAIL; the key is the SHA-256 digest of the token."""
     return MemoryKeyring(
         {
-            token: KnownPerson(Person(token, token.title(), address), hashlib.sha256(token.encode()).digest())
-            for token, address in addresses.items()
+            token: KnownPerson(Person(token, token.title(), email), hashlib.sha256(token.encode()).digest())
+            for token, email in emails.items()
         }
     )
 

@@ -1,4 +1,4 @@
-"""The rules that govern a change: by path, by old or new type; all rules govern changes of settings."""
+"""Rules govern changes by path and by old or new type; all rules govern changes of settings."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from workspace.policy.protection import (
 )
 from workspace.snapshot.snapshot import Snapshot
 
-API = "---\ntype: api_spec\n---\n\n# Api\n"
+API_TEXT = "---\ntype: api_spec\n---\n\n# Api\n"
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\n\n'
     '[[protect]]\ntypes = ["api_spec"]\n\n'
     '[[protect]]\npaths = ["runs/*.md"]\ntypes = ["runbook", "api_spec"]\n',
     "specs/a.md": "# A\n",
-    "guides/api.md": API,
+    "guides/api.md": API_TEXT,
     "guides/plain.md": "# Plain\n",
     "runs/.taxonomy.toml": '[metadata]\ntype = "runbook"\n',
     "runs/deploy.md": "# Deploy\n",
@@ -72,18 +72,18 @@ def find_governed_paths(
         ({"specs/a.md": None, "free/a.md": b"# A\n"}, [1]),  # moved away
         ({"guides/plain.md": None, "specs/plain.md": b"# Plain\n"}, [1]),  # moved here
         ({"guides/api.md": b"# Api\n"}, [2]),  # the document has the type before the change
-        ({"guides/plain.md": API.encode()}, [2]),  # the document has the type after the change
+        ({"guides/plain.md": API_TEXT.encode()}, [2]),  # the document has the type after the change
         ({"guides/api.md": None}, [2]),
-        ({"new.md": API.encode()}, [2]),
+        ({"new.md": API_TEXT.encode()}, [2]),
         ({"new.md": b"---\ntype: [x, api_spec]\n---\n"}, [2]),
         ({"new.md": b"---\ntype: 'api_spec'\n---\n"}, [2]),
         ({"new.md": b"---\ntype: {{ api_spec\n---\n"}, []),
-        ({"new.txt": API.encode()}, []),
+        ({"new.txt": API_TEXT.encode()}, []),
         ({"runs/deploy.md": b"# D\n"}, [3]),  # by its manifest
         ({"runs/new.md": b"# N\n"}, [3]),
         ({"runs/note.md": b"---\ntype: note\n---\n\nMore.\n"}, []),  # front matter takes precedence
         ({"runs/note.md": b"# N\n"}, [3]),
-        ({"runs/new.md": API.encode()}, [2, 3]),
+        ({"runs/new.md": API_TEXT.encode()}, [2, 3]),
         ({"docyard.toml": b""}, [1, 2, 3]),
         ({"docyard.toml": None}, [1, 2, 3]),
         ({".docyard/templates/x/type.toml": b""}, [1, 2, 3]),
@@ -134,7 +134,7 @@ def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
 
 
 def test_without_rules_no_path_is_protected(tmp_path: Path) -> None:
-    repo = repositories.create_repository(tmp_path / "repo", {"a.md": API})
+    repo = repositories.create_repository(tmp_path / "repo", {"a.md": API_TEXT})
     tip = Snapshot(GitReader(repo.path), repo.head())
     check_direct_write(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
     assert find_governing_rules(tip.config, find_touched_paths(tip, {"docyard.toml": b""})) == ()

@@ -210,7 +210,7 @@ def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, make_unsafe: Call
         assert str(folder) not in error_info.value.message + error_info.value.fix
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can change the owner")
 def test_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
     os.chown(folder / TOKENS_PATH, 12345, -1)

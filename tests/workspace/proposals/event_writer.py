@@ -1,4 +1,4 @@
-"""Authors, a clock and a writer of events for tests of proposals."""
+"""Authors, and functions that make and write events at fixed times, for tests of proposals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class EventWriter:
         request: str | None = None,
         now: Callable[[], datetime] | None = None,
     ) -> AppendResult:
-        """Append events to a proposal."""
+        """Append events to a proposal as an author, at the time of the clock if `now` is not given."""
         return self.log.append(
             proposal,
             bodies,

@@ -1,4 +1,4 @@
-"""Forged or copied approvals, and approvals of another decision, are void; change requests count."""
+"""Forged, copied and outdated approvals are void, and the last review of each person decides."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from workspace.proposals.events import (
     ReviewDecision,
     Reviewed,
     Submitted,
-    Unreadable,
+    UnreadableEvent,
     decode_event,
     encode_event,
 )
 
-TOKENS = make_keyring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org")
-ANA, LAPTOP, BEN = (TOKENS.people[name] for name in ("ana", "laptop", "ben"))
+KEYRING = make_keyring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org")
+ANA, LAPTOP, BEN = (KEYRING.people[name] for name in ("ana", "laptop", "ben"))
 STRANGER = make_keyring(carol="carol@example.org").people["carol"]
 
-APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
+APPROVE, REQUEST_CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
 def evaluate(
     *reviews: tuple[EventBody, Author],
     tip: str | None = COMMIT,
     opener: Author = AGENT,
-    own_address: str = "",
+    own_email: str = "",
 ) -> EffectiveReviews:
     events = make_events(*reviews, opener=opener)
     return evaluate_reviews(
-        make_proposal(events, tip), events, TOKENS, frozenset({own_address} if own_address else ())
+        make_proposal(events, tip), events, KEYRING, frozenset({own_email} if own_email else ())
     )
 
 
@@ -70,7 +70,7 @@ def test_sealed_approval_counts() -> None:
         (seal_review(BEN, token="ana"), make_author(ANA), VoidReason.UNSEALED),
         (seal_review(ANA, proposal="z7m2q9xb"), make_author(ANA), VoidReason.UNSEALED),
         (seal_review(ANA, target="drafts"), make_author(ANA), VoidReason.UNSEALED),
-        (seal_review(ANA, sealed_verdict=CHANGES), make_author(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_verdict=REQUEST_CHANGES), make_author(ANA), VoidReason.UNSEALED),
         (seal_review(ANA, sealed_commit=OTHER_COMMIT), make_author(ANA), VoidReason.UNSEALED),
         (seal_review(STRANGER), make_author(STRANGER), VoidReason.UNKNOWN_TOKEN),
         (seal_review(ANA), make_author(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
@@ -84,9 +84,9 @@ def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidR
     assert [*evaluation.void_reasons.values()] == [reason]
 
 
-def test_address_of_token_overrides_address_of_event() -> None:
+def test_email_of_token_overrides_email_of_event() -> None:
     author = make_author(ANA)._replace(email="other@example.org")
-    assert list_approvers(evaluate((seal_review(ANA), author), own_address="ana@example.org")) == []
+    assert list_approvers(evaluate((seal_review(ANA), author), own_email="ana@example.org")) == []
 
 
 def test_approval_is_bound_to_its_commit() -> None:
@@ -118,7 +118,7 @@ def test_approval_by_commit_author_is_void() -> None:
         evaluate(
             (seal_review(ANA), make_author(ANA)),
             (seal_review(BEN), make_author(BEN)),
-            own_address="BEN@example.org",
+            own_email="BEN@example.org",
         )
     ) == ["ana"]
 
@@ -130,20 +130,20 @@ def test_person_may_approve_proposal_of_own_client() -> None:
 
 def test_last_review_of_person_counts_for_all_tokens() -> None:
     evaluation = evaluate(
-        (seal_review(ANA), make_author(ANA)), (seal_review(LAPTOP, CHANGES), make_author(LAPTOP))
+        (seal_review(ANA), make_author(ANA)), (seal_review(LAPTOP, REQUEST_CHANGES), make_author(LAPTOP))
     )
     assert list_approvers(evaluation) == []
     assert [*evaluation.void_reasons.values()] == [VoidReason.REPLACED]
     assert [author.label for author in evaluation.change_requesters] == ["laptop"]
     second_evaluation = evaluate(
-        (seal_review(ANA, CHANGES), make_author(ANA)), (seal_review(LAPTOP), make_author(LAPTOP))
+        (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)), (seal_review(LAPTOP), make_author(LAPTOP))
     )
     assert (list_approvers(second_evaluation), second_evaluation.change_requesters) == (["laptop"], ())
 
 
 def test_copied_approval_is_void() -> None:
     approval = seal_review(ANA), make_author(ANA)
-    evaluation = evaluate(approval, (seal_review(ANA, CHANGES), make_author(ANA)), approval)
+    evaluation = evaluate(approval, (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)), approval)
     assert list_approvers(evaluation) == []
     assert len(evaluation.change_requesters) == 1
     assert sorted(evaluation.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
@@ -151,7 +151,7 @@ def test_copied_approval_is_void() -> None:
 
 def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
     request, forged_approval = (
-        (seal_review(ANA, CHANGES), make_author(ANA)),
+        (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)),
         (Reviewed(APPROVE, "", COMMIT), make_author(ANA)),
     )
     evaluation = evaluate(request, (seal_review(ANA), make_author(ANA)), request, forged_approval)
@@ -162,11 +162,14 @@ def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
 def test_unsealed_review_does_not_replace_sealed_review() -> None:
     forged_approval = Reviewed(APPROVE, "", COMMIT), make_author(ANA)
     assert (
-        len(evaluate((seal_review(ANA, CHANGES), make_author(ANA)), forged_approval).change_requesters) == 1
+        len(
+            evaluate((seal_review(ANA, REQUEST_CHANGES), make_author(ANA)), forged_approval).change_requesters
+        )
+        == 1
     )
-    forged_request = Reviewed(CHANGES, "", OTHER_COMMIT), make_author(ANA)
+    forged_request = Reviewed(REQUEST_CHANGES, "", OTHER_COMMIT), make_author(ANA)
     evaluation = evaluate(
-        (seal_review(ANA, CHANGES), make_author(ANA)), forged_request, (Submitted(COMMIT), AGENT)
+        (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)), forged_request, (Submitted(COMMIT), AGENT)
     )
     assert [author.label for author in evaluation.change_requesters] == ["ana"], (
         "only the forged request was answered"
@@ -174,13 +177,15 @@ def test_unsealed_review_does_not_replace_sealed_review() -> None:
 
 
 def test_only_changed_content_answers_change_request() -> None:
-    request = seal_review(ANA, CHANGES), make_author(ANA)
+    request = seal_review(ANA, REQUEST_CHANGES), make_author(ANA)
     assert len(evaluate(request, (Submitted(COMMIT), AGENT)).change_requesters) == 1
     assert evaluate(request, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
     assert (
         len(
             evaluate(
-                request, (Submitted(OTHER_COMMIT), AGENT), (seal_review(ANA, CHANGES), make_author(ANA))
+                request,
+                (Submitted(OTHER_COMMIT), AGENT),
+                (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)),
             ).change_requesters
         )
         == 1
@@ -189,7 +194,7 @@ def test_only_changed_content_answers_change_request() -> None:
 
 def test_token_approval_withdraws_git_change_request() -> None:
     git_author = Author("Ana", "ana@example.org", IdentitySource.GIT)
-    request = Reviewed(CHANGES, "", COMMIT), git_author
+    request = Reviewed(REQUEST_CHANGES, "", COMMIT), git_author
     assert evaluate(request).change_requesters == (git_author,)
     assert evaluate(request, (seal_review(ANA), make_author(ANA))).change_requesters == ()
     assert evaluate(request, (seal_review(BEN), make_author(BEN))).change_requesters == (git_author,)
@@ -199,7 +204,10 @@ def test_token_approval_withdraws_git_change_request() -> None:
 def test_comment_review_does_not_replace_decision() -> None:
     comment_review = seal_review(ANA, ReviewDecision.COMMENT), make_author(ANA)
     assert list_approvers(evaluate((seal_review(ANA), make_author(ANA)), comment_review)) == ["ana"]
-    assert len(evaluate((seal_review(ANA, CHANGES), make_author(ANA)), comment_review).change_requesters) == 1
+    assert (
+        len(evaluate((seal_review(ANA, REQUEST_CHANGES), make_author(ANA)), comment_review).change_requesters)
+        == 1
+    )
 
 
 def test_seals_are_unique() -> None:
@@ -215,13 +223,13 @@ def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
     unsealed_data = encode_event(ID, Reviewed(APPROVE, "", COMMIT), make_author(ANA), NOON)[1]
     assert json.loads(unsealed_data)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
     for seal in ("", "0" * 64, "0" * 95 + "x", "0" * 97):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableEvent):
             encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), make_author(ANA), NOON)
 
 
 def test_reviews_of_many_events_take_linear_time() -> None:
     """Quadratic time over all earlier events would exceed the timeout."""
-    request = Reviewed(CHANGES, "", COMMIT)
+    request = Reviewed(REQUEST_CHANGES, "", COMMIT)
     event, *_ = make_events((request, ADA))
     people = [ADA._replace(email=f"{number}@example.org") for number in range(50_000)]
     events: list[Event] = [event]
@@ -230,4 +238,4 @@ def test_reviews_of_many_events_take_linear_time() -> None:
         for number, author in enumerate(people)
     ]
     events += [event._replace(body=Submitted(COMMIT))] * 50_000
-    assert len(evaluate_reviews(make_proposal([event]), events, TOKENS).change_requesters) == 50_000
+    assert len(evaluate_reviews(make_proposal([event]), events, KEYRING).change_requesters) == 50_000

@@ -17,7 +17,7 @@ from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import merge_remote
 from workspace.writing.plan import Mode
 
-API = "specs/api.md"
+API_PATH = "specs/api.md"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def setup(tmp_path: Path) -> ProposalSetup:
 
 
 def propose_as_agent(setup: ProposalSetup) -> Proposal:
-    return setup.submit_proposal("By an agent.", API, "calls")
+    return setup.submit_proposal("By an agent.", API_PATH, "calls")
 
 
 @pytest.mark.parametrize("amend_options", [("--amend",), ("-C", "HEAD")])
@@ -37,7 +37,7 @@ def test_person_who_amends_client_commit_cannot_approve(
     proposal = propose_as_agent(setup)
     setup.repo.git("checkout", "-q", proposal.content.branch)
     setup.repo.git("config", "user.email", "bea@example.org")
-    (setup.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
+    (setup.repo.path / API_PATH).write_text("# API\n\n## Calls\n\nBy Bea.\n")
     setup.repo.git("commit", "-q", "-a", "--no-edit", *amend_options)
     assert setup.log("-1", "--format=%ae %(trailers:key=Docyard-Client,valueonly)")[0].endswith("an agent")
     with pytest.raises(OwnProposal):
@@ -47,12 +47,12 @@ def test_person_who_amends_client_commit_cannot_approve(
 
 
 def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, Resolutions]:
-    """Return a proposal in conflict with its target, and resolutions with new content."""
-    first_update = UpdateContent(file=API, slug="calls", content="First.")
+    """Create a proposal in conflict with its target, and return it and resolutions with new content."""
+    first_update = UpdateContent(file=API_PATH, slug="calls", content="First.")
     merged_proposal = setup.proposal_actions.propose([first_update], AGENT, mode=Mode.ALL).proposal
     proposal = setup.open()
     branch = setup.proposal_actions.open_branch(proposal.id)
-    second_update = UpdateContent(file=API, slug="calls", content="Second.")
+    second_update = UpdateContent(file=API_PATH, slug="calls", content="Second.")
     branch.write([second_update], mode=Mode.ALL, tool="edit_document", client="an agent")
     assert merged_proposal is not None
     setup.approve(merged_proposal, "cyd")
@@ -87,11 +87,11 @@ def test_conflict_resolved_by_agent_allows_approval_by_user(setup: ProposalSetup
 def test_person_who_resolved_sync_conflict_cannot_approve(setup: ProposalSetup) -> None:
     """A sync may write protected text to a proposal; it reaches the target only by review."""
     proposal = setup.open()
-    operation = UpdateContent(file=API, slug="calls", content="Ours.")
+    operation = UpdateContent(file=API_PATH, slug="calls", content="Ours.")
     branch = setup.proposal_actions.open_branch(proposal.id)
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
     setup.repo.git("checkout", "-q", "-b", "theirs", "main")
-    their_commit = setup.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
+    their_commit = setup.repo.commit({API_PATH: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
     setup.repo.git("checkout", "-q", "main")
     setup.repo.git("config", "user.email", "bea@example.org")
     content = Resolution(ResolutionChoice.CONTENT, b"By Bea.\n")
@@ -100,6 +100,6 @@ def test_person_who_resolved_sync_conflict_cannot_approve(setup: ProposalSetup) 
         return {path: {conflict.unit: content} for path, conflict in conflicts}
 
     merge_remote(setup.workspace, proposal.content.branch, their_commit, "origin", choose)
-    assert "By Bea." in setup.show(API, proposal.content.branch)
+    assert "By Bea." in setup.show(API_PATH, proposal.content.branch)
     with pytest.raises(OwnProposal):
         setup.approve(setup.proposal_actions.find(proposal.id))

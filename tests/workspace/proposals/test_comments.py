@@ -1,4 +1,4 @@
-"""Comments on text: their current position, or that the text has changed or was removed."""
+"""Comments on text: each has its current position, or is reported as outdated or removed."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_comment_on_whole_proposal_has_no_anchor(repo: Repo) -> None:
     assert find_comment_anchor(Comment("0" * 16, ADA, NOON, "Why?", None, None), take_snapshot(repo)) is None
 
 
-def test_missing_target_is_refused(repo: Repo) -> None:
+def test_comment_on_missing_text_is_refused(repo: Repo) -> None:
     document = take_snapshot(repo).document("retries.md")
     with pytest.raises(SectionNotFound):
         build_comment_target(document, "nothing")
@@ -197,7 +197,7 @@ def test_comment_with_version_0_1_0_address_is_at_section(repo: Repo) -> None:
     for old_slug, new_slug in (("errors--faults-", "faults"), ("wait--b-/jitter", "b/jitter")):
         new_comment = make_comment(repo, new_slug)
         assert new_comment.target is not None
-        # As a 0.1.0 server writes it.
+        # A server of version 0.1.0 writes this slug.
         comments.append(new_comment._replace(target=replace(new_comment.target, slug=old_slug)))
         assert find_comment_anchor(comments[-1], take_snapshot(repo)) == (
             TextStatus.HERE,

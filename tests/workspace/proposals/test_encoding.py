@@ -39,7 +39,7 @@ from workspace.proposals.events import (
     Reviewed,
     Submitted,
     UnknownEvent,
-    Unreadable,
+    UnreadableEvent,
     decode_event,
     encode_event,
     remove_controls,
@@ -176,7 +176,7 @@ def test_events_of_later_versions_decode_as_unknown(fields: dict[str, object]) -
     ids=lambda fields: str(fields)[:60],
 )
 def test_invalid_events_are_unreadable(fields: dict[str, object]) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         decode_event(*build_altered_event(**fields))
 
 
@@ -196,7 +196,7 @@ def test_invalid_events_are_unreadable(fields: dict[str, object]) -> None:
     ids=lambda data: str(data[:10]),
 )
 def test_hostile_bytes_are_unreadable(data: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         decode_event(ID, "20260131T120000000Z-9f2c51d0a7b3e846.json", data)
 
 
@@ -211,13 +211,13 @@ def test_hostile_bytes_are_unreadable(data: bytes) -> None:
     st.text(max_size=40),
 )
 def test_arbitrary_json_is_unreadable(value: object, name: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         decode_event(ID, name, json.dumps(value).encode())
 
 
 def test_manually_edited_event_is_unreadable() -> None:
     name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         decode_event(ID, name, data.replace(b"Done", b"Gone"))
 
 

@@ -412,7 +412,6 @@ def test_second_read_decodes_only_new_events(
 
 
 def test_order_of_tips_does_not_change_events(repo: Repo, writer: EventWriter) -> None:
-    """The order of several tips does not change the events that are read."""
     writer.append(make_opening())
     tips = []
     for number in range(4):

@@ -46,7 +46,7 @@ def test_invalid_comment_text_is_refused(text: str) -> None:
     assert error.value.fix
 
 
-def test_authors_are_same_by_token_or_address() -> None:
+def test_authors_are_the_same_by_token_or_email() -> None:
     token = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
     git = Author("Bea", "Bea@Example.org", IdentitySource.GIT)
     client = Author("Bea", "bea@example.org", IdentitySource.CLIENT, "an agent")

@@ -1,4 +1,4 @@
-"""The order of events: answers follow their questions, despite wrong clocks."""
+"""Events are sorted by time, and each comes after the events that it refers to, despite wrong clocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_independent_events_are_sorted_by_time() -> None:
     assert find_heads([later_event, earlier_event]) == tuple(sorted([earlier_event.id, later_event.id]))
 
 
-def test_wrong_clock_does_not_sort_answer_before_question() -> None:
+def test_wrong_clock_does_not_sort_event_before_its_predecessor() -> None:
     opening = make_event(make_opening(), 0)
     closing = make_event(Closed(), 60 * 24 * 365 * 10, after=[opening])
     reopening = make_event(Reopened(), 1, after=[closing])

@@ -46,14 +46,14 @@ class ProposalSetup:
     def commit_file(
         self, text: str, path: str = "new.md", branch: str = BRANCH, message: str = "Change"
     ) -> str:
-        """Commit a file to a branch."""
+        """Commit a file to a branch, and return the commit."""
         self.repo.git("checkout", "-q", branch)
         commit = self.repo.commit({path: text}, message)
         self.repo.git("checkout", "-q", "main")
         return commit
 
     def submit(self, text: str = "One\n") -> str:
-        """Commit to the proposal and submit it."""
+        """Commit to the proposal, submit it, and return the commit."""
         commit = self.commit_file(text)
         self.writer.append(Submitted(commit), by=AGENT)
         return commit
@@ -382,8 +382,8 @@ def test_unknown_id_returns_nearest_ids(setup: ProposalSetup) -> None:
 
 def test_threads_are_collected_and_unknown_events_counted(setup: ProposalSetup) -> None:
     question = setup.writer.append(Commented("Why?"), by=BEA).events[0]
-    answer = setup.writer.append(Commented("Because.", reply_to=question.id), by=AGENT).events[0]
-    setup.writer.append(Commented("I see.", reply_to=answer.id), by=BEA)
+    reply = setup.writer.append(Commented("Because.", reply_to=question.id), by=AGENT).events[0]
+    setup.writer.append(Commented("I see.", reply_to=reply.id), by=BEA)
     setup.writer.append(Commented("To nobody", reply_to="0" * 16))
     threads = setup.find_proposal().content.threads
     assert [

@@ -37,7 +37,7 @@ from workspace.proposals.events import (
 )
 from workspace.proposals.proposal import ProposalState
 
-REQUEST = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
+CHANGE_REQUEST = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 
 
 @pytest.fixture(autouse=True)
@@ -76,31 +76,31 @@ def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> 
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     fill_quota(writer, BEA, Commented(text))
-    count = fill_quota(writer, AGENT, REQUEST, Closed("No."), Reopened())
+    count = fill_quota(writer, AGENT, CHANGE_REQUEST, Closed("No."), Reopened())
     assert count > 20, "the quota of a client"
-    events = [writer.append(body, by=BEA).events[0] for body in (REQUEST, Closed("No."))]
+    events = [writer.append(body, by=BEA).events[0] for body in (CHANGE_REQUEST, Closed("No."))]
     for log in (writer.log, EventWriter(repo.path).log):
         discussion_events = log.read().events_of(ID)
         assert discussion_events.events[-2:] == (*events,)
-        assert (discussion_events.unreadable_count, discussion_events.unread_count) == (0, 0)
+        assert (discussion_events.unreadable_count, discussion_events.unread_event_count) == (0, 0)
 
 
 def test_long_events_share_quota_of_comments(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     assert fill_quota(writer, ADA, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
-    writer.append(REQUEST)
+    writer.append(CHANGE_REQUEST)
 
 
 def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    writer.append(REQUEST, by=BEA)
+    writer.append(CHANGE_REQUEST, by=BEA)
     commit_events(repo, ID, Commented("A planted remark, " * 20), 150)
     tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
     discussion_events = writer.log.read().events_of(ID)
-    assert REQUEST in [event.body for event in discussion_events.events]
-    assert (len(discussion_events.events), discussion_events.unread_count) == (100, 52)
+    assert CHANGE_REQUEST in [event.body for event in discussion_events.events]
+    assert (len(discussion_events.events), discussion_events.unread_event_count) == (100, 52)
     assert Discussion(writer.store, [tip]).events_of(ID) == discussion_events, (
         "earlier reads do not change the result"
     )
@@ -111,18 +111,18 @@ def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> N
 def test_missing_event_is_read_once_restored(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    writer.append(REQUEST)
+    writer.append(CHANGE_REQUEST)
     blob = repo.git("rev-parse", f"{DISCUSSION_BRANCH}:{ID}/{find_last_event_file(repo)}").strip()
     path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     hidden_path = path.rename(repo.path / ".git" / "away")
     log = EventWriter(repo.path).log
-    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_count) == (1, 1)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_event_count) == (1, 1)
     hidden_path.rename(path)
-    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_count) == (2, 0)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_event_count) == (2, 0)
 
 
 def find_last_event_file(repo: Repo) -> str:
-    """Return the file of the last event."""
+    """Return the name of the last event's file."""
     return repo.git("ls-tree", "--name-only", f"{DISCUSSION_BRANCH}:{ID}").splitlines()[-1]
 
 

@@ -12,7 +12,7 @@ from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.document.document import Document
 from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
-    MAX_COMMENTS,
+    MAX_THREADS_PER_PAGE,
     MAX_TRACKED_TEXTS,
     CommentAnchor,
     TextStatus,
@@ -20,7 +20,7 @@ from workspace.proposals.comments import (
     find_comment_anchor_safely,
 )
 from workspace.proposals.events import Commented
-from workspace.proposals.review import review as module
+from workspace.proposals.review import review as review_module
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"
 ID = "k0000001"
@@ -58,7 +58,7 @@ def test_comments_have_anchors_in_proposal_and_merge(tmp_path: Path, monkeypatch
     ]
     assert list_anchors() == expected
     with monkeypatch.context() as patch:
-        patch.setattr(module, "find_comment_anchor_safely", None)
+        patch.setattr(review_module, "find_comment_anchor_safely", None)
         assert list_anchors() == expected, "anchors of a tip are cached"
     setup.merge(setup.find_proposal(ID))
     setup.move_branch(f"proposals/{ID}", None)
@@ -84,20 +84,20 @@ def test_threads_are_paged(tmp_path: Path) -> None:
     setup.propose(ID, {"other.md": "# Other\n"})
     remarks = [
         Commented(f"Remark {number}", place=None, commit=None, reply_to=None)
-        for number in range(MAX_COMMENTS + 5)
+        for number in range(MAX_THREADS_PER_PAGE + 5)
     ]
     setup.writer.append(*remarks, by=ADA, proposal=ID)
     proposal = setup.find_proposal(ID)
     first_page = setup.proposal_reviews.comments(proposal)
     assert (len(first_page.threads), first_page.total, first_page.next) == (
-        MAX_COMMENTS,
-        MAX_COMMENTS + 5,
-        MAX_COMMENTS,
+        MAX_THREADS_PER_PAGE,
+        MAX_THREADS_PER_PAGE + 5,
+        MAX_THREADS_PER_PAGE,
     )
-    last_page = setup.proposal_reviews.comments(proposal, after=MAX_COMMENTS, limit=1_000)
+    last_page = setup.proposal_reviews.comments(proposal, after=MAX_THREADS_PER_PAGE, limit=1_000)
     assert (len(last_page.threads), last_page.next) == (5, None)
     texts = [thread.thread.comment.text for thread in (*first_page.threads, *last_page.threads)]
-    assert texts == [f"Remark {number}" for number in range(MAX_COMMENTS + 5)]
+    assert texts == [f"Remark {number}" for number in range(MAX_THREADS_PER_PAGE + 5)]
     middle_page = setup.proposal_reviews.comments(proposal, after=3, limit=2)
     assert ([thread.thread.comment.text for thread in middle_page.threads], middle_page.next) == (
         ["Remark 3", "Remark 4"],
@@ -124,7 +124,7 @@ def test_page_of_document_tracks_only_possible_comments(
         call_count += 1
         return find_safely(*arguments)
 
-    monkeypatch.setattr(module, "find_comment_anchor_safely", count_and_find)
+    monkeypatch.setattr(review_module, "find_comment_anchor_safely", count_and_find)
 
     def count_threads(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
         page = setup.proposal_reviews.comments(setup.find_proposal(ID), after=after, at=(path, slug))

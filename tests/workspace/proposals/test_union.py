@@ -1,4 +1,4 @@
-"""The union of event files: independent of order and repetition, without any loss."""
+"""The union of event files does not depend on order or repetition, and loses no file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git's housekeeping during a publication: objects are rewritten, protected, and read again."""
+"""Objects that Git's housekeeping may remove during a publication are protected or written again."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def list_keep_files(repo: Repo) -> list[Path]:
 
 
 def run_before_move(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], None]) -> None:
-    """Run a callback right before the branch moves."""
+    """Make each publication run a callback right before its branch moves."""
     original_move = refs.BranchRef.move
 
     def move_after_callback(self: refs.BranchRef, name: str) -> None:
@@ -102,11 +102,11 @@ def run_before_move(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], None
     monkeypatch.setattr(refs.BranchRef, "move", move_after_callback)
 
 
-def write_gc_lock(repo: Repo, *, pid: int | None = None, host: str | None = None, age: float = 0.0) -> Path:
-    """Write the lock file of a running `git gc`, as builtin/gc.c does."""
+def write_gc_lock(repo: Repo, *, pid: int | None = None, host: str | None = None, age_s: float = 0.0) -> Path:
+    """Write the lock file of a running `git gc` as builtin/gc.c does, and return its path."""
     lock = find_git_dir(repo) / "gc.pid"
     lock.write_text(f"{pid or os.getpid()} {host or socket.gethostname()}")
-    os.utime(lock, (time.time() - age,) * 2)
+    os.utime(lock, (time.time() - age_s,) * 2)
     return lock
 
 
@@ -194,10 +194,10 @@ def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
         ({}, True),
         ({"host": "another.example.org", "pid": 1}, True),
         ({"pid": 2**22 + 1}, False),
-        ({"age": THIRTEEN_HOURS_S}, False),
-        ({"host": "another.example.org", "age": THIRTEEN_HOURS_S}, False),
+        ({"age_s": THIRTEEN_HOURS_S}, False),
+        ({"host": "another.example.org", "age_s": THIRTEEN_HOURS_S}, False),
     ],
-    ids=["alive", "of another machine", "dead", "old", "of another machine and old"],
+    ids=["running", "on another machine", "ended", "old", "on another machine and old"],
 )
 def test_gc_is_running_by_rules_of_git(repo: Repo, options: dict[str, object], is_running: bool) -> None:
     assert identify_running_gc(find_git_dir(repo)) is None
@@ -252,13 +252,13 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
     assert "New steps." in repo.git("show", "main:guides/setup.md")
 
 
-@pytest.mark.parametrize("writer", ["a publication", "a call"])
+@pytest.mark.parametrize("writer", ["publish", "workspace.write"])
 def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: str) -> None:
     first_commit, second_commit = publish_change(repo), publish_change(repo, b"# Setup\n\nMore.\n")
     for id in (*list_new_objects(repo, second_commit), *list_new_objects(repo, first_commit)):
         build_loose_path(find_git_dir(repo), id).unlink(missing_ok=True)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
-    if writer == "a publication":
+    if writer == "publish":
         store = GitStore(repo.path)
         batch = Batch("main", second_commit, {"guides/new.md": NEW_TEXT}, "Change", SIGNATURE)
         publish(store, batch, durable=False)
@@ -448,21 +448,21 @@ def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("text", "age", "is_preserved"),
+    ("text", "age_s", "is_preserved"),
     [
         ("docyard: while this", 0, False),
         ("", THIRTEEN_HOURS_S, False),
         ("", 0, True),
         ("fetch-pack 1 on host\n", THIRTEEN_HOURS_S, True),
     ],
-    ids=["cut off", "empty and old", "empty", "of git fetch"],
+    ids=["truncated", "empty and old", "empty and new", "written by git fetch"],
 )
 def test_keep_file_without_pack_is_removed_if_stale(
-    repo: Repo, text: str, age: int, is_preserved: bool
+    repo: Repo, text: str, age_s: int, is_preserved: bool
 ) -> None:
     keep_file = find_git_dir(repo) / "objects" / "pack" / "pack-1.keep"
     keep_file.write_text(text)
-    os.utime(keep_file, (time.time() - age,) * 2)
+    os.utime(keep_file, (time.time() - age_s,) * 2)
     publish_change(repo)
     assert keep_file.exists() == is_preserved
 

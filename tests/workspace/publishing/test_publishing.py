@@ -1,4 +1,4 @@
-"""Publication of batches: one of several writers wins, and a checkout is updated or refuses the batch."""
+"""Only one of several concurrent batches is published, and a checkout is updated or refuses the batch."""
 
 from __future__ import annotations
 
@@ -337,8 +337,9 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
          "README.md"),
     ],
     ids=[
-        "edited", "staged", "untracked", "intended", "deleted", "removed", "untracked-again", "mode",
-        "file-above", "staged-above", "folder", "link-above", "link", "link-instead",
+        "edited", "staged", "untracked", "intent-to-add", "deleted", "removed", "removed-from-index",
+        "executable", "file-at-folder", "staged-file-at-folder", "folder", "link-at-folder",
+        "new-link", "link-at-file",
     ],
 )  # fmt: skip
 def test_uncommitted_changes_refuse_batch(
@@ -367,7 +368,7 @@ def test_unrelated_uncommitted_changes_are_preserved(repo: Repo) -> None:
 
 
 def test_change_just_before_publication_is_not_hidden(repo: Repo) -> None:
-    """Git compares the content of a file as new as the index; a newer index must not disable this."""
+    """Git compares the content of a file whose time equals that of its index; this must stay so."""
     file, index = repo.path / "guides/setup.md", repo.path / ".git/index"
     times = (1_700_000_000, 1_700_000_000)
     repo.git("config", "core.trustctime", "false")

@@ -1,4 +1,4 @@
-"""Recovery after later changes: locks removed by users, occupied paths, unwritable reflogs."""
+"""Recovery succeeds after users removed locks, occupied paths or made reflogs unwritable."""
 
 from __future__ import annotations
 

@@ -225,8 +225,6 @@ def test_unsupported_repository_state_refuses_writes(template_copy: Repo, state:
     assert read_repository_files(template_copy.path.parent) == files_before
 
 
-# Paths in the commit that are not documents.
-
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 
 

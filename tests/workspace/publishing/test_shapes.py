@@ -1,4 +1,4 @@
-"""Repositories and checkouts of every shape: read and written as by Git.
+"""Repositories and checkouts of every shape are read and written as Git does.
 
 Each shape is read, written twice, and written again after a user's commit. The expected files are not
 computed here: `git checkout-index` writes them.
@@ -21,9 +21,9 @@ from tests.repository_shapes import (
     FILES,
     SERVED_SHAPES,
     Shape,
-    another_file_system,
     configure_clone,
     make_shape,
+    work_tree_on_another_file_system,
 )
 from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.text import AppendContent
@@ -65,7 +65,7 @@ def test_supported_repository_shape_is_served(
         text = shape.repo.git("show", f"{shape.tip()}:README.md")
         assert [text.count(word) for word in ("Ours.", "Again.", "After.", "By hand.")] == [1, 1, 1, 1]
     finally:
-        if build_shape is another_file_system and "shape" in locals():
+        if build_shape is work_tree_on_another_file_system and "shape" in locals():
             shutil.rmtree(shape.open_path)
 
 

@@ -1,4 +1,4 @@
-"""A checker of pages, by a parser that is independent of the renderer."""
+"""Check the HTML of pages with a parser that is independent of the renderer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _find_element_problems(element: ElementTree.Element) -> list[str]:
 
 
 class _TagBalance(HTMLParser):
-    """A check that start and end tags are balanced."""
+    """A parser that checks that start and end tags are balanced."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The examples of `tests/cases/rendering.md`."""
+"""Documents are rendered as in the examples of `tests/cases/rendering.md`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from tests import repositories
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.html_checker import find_html_problems
+from tests.workspace.rendering.page_urls import PlainUrls
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render

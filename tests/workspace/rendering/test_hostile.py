@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.browser.hostile_documents import make_hostile_documents, make_vectors
+from tests.browser.hostile_documents import make_attack_texts, make_hostile_documents
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.html_checker import find_html_problems
+from tests.workspace.rendering.page_urls import PlainUrls
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_text
@@ -21,7 +21,7 @@ from workspace.snapshot.snapshot import Snapshot
 
 DOCUMENTS = make_hostile_documents()
 URLS = PlainUrls()
-MATH = RenderOptions(math=True, mermaid=True)
+MATH_OPTIONS = RenderOptions(math=True, mermaid=True)
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,12 @@ def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str
 
 
 def test_adversarial_texts_are_rendered_safely() -> None:
-    for text in make_vectors():
+    for text in make_attack_texts():
         assert find_html_problems(render_text(text, urls=URLS)) == [], text
 
 
 def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
-    """Except after an attribute or a comment that is never closed."""
+    """The end is omitted only after an attribute or a comment that is never closed."""
     truncated_texts = {
         text
         for path, text in DOCUMENTS.items()
@@ -59,7 +59,7 @@ def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
 
 
 TEXT_PIECES = [
-    *make_vectors(), "<", ">", '"', "'", "&", "`", "```\n", "$", "$$", "\n\n", "\n", "> ", "- ", "1. ",
+    *make_attack_texts(), "<", ">", '"', "'", "&", "`", "```\n", "$", "$$", "\n\n", "\n", "> ", "- ", "1. ",
     "| a |\n|---|\n|", "[", "](", ")", "![", "]: ", "[^1]", "[^1]: ", "# ", "## x {#a}", "<a id=a></a>",
     "</a>", "<b>", "</b>", "<p>", "<table>", "<tr>", "<td>", "</table>", "<li>", "<pre>", "</pre>", "<code>",
     "<svg>", "<math>", "<style>", "<!--", "-->", "\t", "\x00", "\ufeff", "    ", "\\", "x",
@@ -85,5 +85,5 @@ def test_mixed_documents_are_rendered_safely(
     snapshot = Snapshot(git, git.head().commit)
     for path in snapshot.documents:
         assert find_html_problems(render(snapshot, path, urls=URLS).html) == []
-        html = render(snapshot, path, urls=URLS, options=MATH).html
+        html = render(snapshot, path, urls=URLS, options=MATH_OPTIONS).html
         assert "javascript:" not in html.partition("<math")[2].partition("</math>")[0]

@@ -1,9 +1,9 @@
-"""Destinations before the sanitizer: only web and mail URLs become links."""
+"""The link renderer makes links only of web and mail URLs, before the sanitizer runs."""
 
 from __future__ import annotations
 
 from tests.loops import loop_over
-from tests.workspace.rendering.addresses import PlainUrls
+from tests.workspace.rendering.page_urls import PlainUrls
 from workspace.rendering.links import LinkRenderer, RenderedLink
 
 

@@ -11,7 +11,6 @@ from tests.loops import loop_over
 from workspace.errors import LimitExceeded
 from workspace.git.reader import GitReader
 from workspace.rendering.raw import RawFile, read_raw_file
-from workspace.rendering.raw import read_raw_file as raw_module
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -81,6 +80,6 @@ def test_missing_or_excluded_file_is_refused(snapshot: Snapshot, path: str) -> N
 def test_raw_file_over_the_limit_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    monkeypatch.setattr(sys.modules[raw_module.__module__], "MAX_RAW_BYTES", 10)
+    monkeypatch.setattr(sys.modules[read_raw_file.__module__], "MAX_RAW_BYTES", 10)
     with pytest.raises(LimitExceeded):
         read_raw_file(snapshot, "a.png")

@@ -8,8 +8,8 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.html_checker import find_html_problems
+from tests.workspace.rendering.page_urls import PlainUrls
 from workspace.git.reader import GitReader
 from workspace.rendering import renderer
 from workspace.rendering.links import RenderedHeading, RenderOptions
@@ -17,7 +17,7 @@ from workspace.rendering.renderer import MAX_RENDERED_BYTES, render, render_text
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 URLS = PlainUrls()
-REL = ' rel="noopener noreferrer nofollow"'
+REL_ATTRIBUTE = ' rel="noopener noreferrer nofollow"'
 GUIDE = """---
 title: Meta
 ---
@@ -82,10 +82,10 @@ def test_missing_document_is_an_error(repo: Repo) -> None:
 def test_short_texts_have_line_breaks_and_links(repo: Repo) -> None:
     source = "One [a](other.md#a)\ntwo <a id=x></a>[^1]\n\n[^1]: x"
     html = render_text(source, urls=URLS, snapshot=take_snapshot(repo), base_path="guide.md")
-    assert f'<a href="/doc/other.md#a"{REL}>a</a><br>\ntwo' in html
+    assert f'<a href="/doc/other.md#a"{REL_ATTRIBUTE}>a</a><br>\ntwo' in html
     assert " id=" not in html
     assert find_html_problems(html) == []
-    assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL}>a</a></p>\n"
+    assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL_ATTRIBUTE}>a</a></p>\n"
 
 
 def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -> None:
@@ -93,11 +93,11 @@ def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -
     old_page = render(take_snapshot(repo), "a.md", urls=URLS)
     assert render(take_snapshot(repo), "a.md", urls=URLS) is old_page
     html_at_ref = render(take_snapshot(repo), "a.md", urls=PlainUrls("v1")).html
-    assert html_at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL}>b</a></p>\n'
+    assert html_at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL_ATTRIBUTE}>b</a></p>\n'
     repo.git("rm", "-q", "b.md")
     repo.commit({}, "Removed")
     new_page = render(take_snapshot(repo), "a.md", urls=URLS)
-    assert new_page.html == f'<p><a class="broken" title="There is no such file"{REL}>b</a></p>\n'
+    assert new_page.html == f'<p><a class="broken" title="There is no such file"{REL_ATTRIBUTE}>b</a></p>\n'
 
 
 def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from workspace.snapshot.snapshot import Listing, TooManyFiles
 
 
 def make_nested_tree(repo: Repo, name: str, depth: int) -> str:
-    """Return the id of a tree of 10 ** depth paths: each level has ten entries with the same subtree."""
+    """Write a tree of 10 ** depth paths, and return its id: ten entries of each level are the same tree."""
     process = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"],
         cwd=repo.path,

@@ -1,4 +1,4 @@
-"""Snapshots: the committed state, without uncommitted changes."""
+"""Snapshots contain the committed state, without uncommitted changes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @dataclass
 class SyncPair:
-    """A bare repository and a clone that synchronizes with it: `remote_repo`, its URL, and `local_repo`."""
+    """A clone (`local_repo`) that synchronizes with a bare repository (`remote_repo`) at `url`."""
 
     remote_repo: Repo
     local_repo: Repo

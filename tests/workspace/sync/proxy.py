@@ -43,14 +43,14 @@ class Proxy:
         self._process.communicate()
 
     def cut(self, after_bytes: int | None, *, upward: bool = False, keep_open: bool = False) -> None:
-        """Close new connections after `after_bytes` bytes in total, to the client or `upward`.
+        """Close new connections after `after_bytes` bytes to the client, or to the server if `upward`.
 
         None forwards everything. With `keep_open`, connections stay open, but no more bytes are forwarded.
         """
         self._request({"after_bytes": after_bytes, "upward": upward, "keep_open": keep_open})
 
     def count_forwarded(self, *, upward: bool) -> int:
-        """Return the number of bytes forwarded since the last `cut`."""
+        """Return the number of bytes to the client, or to the server if `upward`, since the last `cut`."""
         return self._request({"forwarded": upward})
 
     def _request(self, request: dict[str, int | bool | None]) -> int:
@@ -64,8 +64,8 @@ class Proxy:
 
 
 @dataclass
-class Rule:
-    """The limits of connections that begin while the rule is active."""
+class CutRule:
+    """The byte limit of connections that begin while the rule is active, and counts of forwarded bytes."""
 
     after_bytes: int | None = None
     upward: bool = False
@@ -96,11 +96,11 @@ class Rule:
 
 
 class Relay:
-    """The proxy within its process."""
+    """The part of the proxy that runs in its own process."""
 
     def __init__(self, target: int) -> None:
         self.target = target
-        self.rule = Rule()
+        self.rule = CutRule()
         self.listener = socket.create_server((HOST, 0))
 
     def accept(self) -> None:
@@ -120,7 +120,7 @@ class Relay:
             if "forwarded" in request:
                 print(self.rule.forwarded[request["forwarded"]], flush=True)
             else:
-                self.rule = Rule(**request)
+                self.rule = CutRule(**request)
                 print(0, flush=True)
 
 

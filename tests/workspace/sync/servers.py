@@ -21,7 +21,7 @@ TOKEN = "tok-5f2a91c07be3"
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
-def git_environment() -> dict[str, str]:
+def build_git_environment() -> dict[str, str]:
     """Return the environment of a server, without the user's configuration."""
     return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C"}
 
@@ -64,7 +64,7 @@ def run_git_daemon(folder: Path) -> Iterator[str]:
     arguments = ["--reuseaddr", f"--listen={HOST}", f"--port={port}", f"--base-path={folder}", "--export-all"]
     process = subprocess.Popen(
         [program, *arguments, "--enable=receive-pack", str(folder)],
-        env=git_environment(),
+        env=build_git_environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -94,7 +94,7 @@ def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
                 return b"".join(chunks)
             return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-        def respond(self, read_body: bytes) -> None:
+        def respond(self, request_body: bytes) -> None:
             credentials = base64.b64decode(self.headers.get("Authorization", "").removeprefix("Basic "))
             if token is not None and credentials.partition(b":")[2] != token.encode():
                 self.send_response(401)
@@ -103,7 +103,7 @@ def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
                 self.end_headers()
                 return
             path, _, query = self.path.partition("?")
-            env = git_environment() | {
+            env = build_git_environment() | {
                 "GIT_PROJECT_ROOT": str(folder),
                 "GIT_HTTP_EXPORT_ALL": "1",
                 "REMOTE_USER": "ada",
@@ -111,11 +111,11 @@ def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
                 "PATH_INFO": path,
                 "QUERY_STRING": query,
                 "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(read_body)),
+                "CONTENT_LENGTH": str(len(request_body)),
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
             }
             process = subprocess.run(
-                ["git", "http-backend"], input=read_body, env=env, capture_output=True, check=False
+                ["git", "http-backend"], input=request_body, env=env, capture_output=True, check=False
             )
             header, _, content = process.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(b": ", 1) for line in header.split(b"\r\n") if b": " in line)

@@ -58,7 +58,7 @@ def add_comment(repo: Repo, id: str, text: str) -> None:
 
 
 def read_comments(repo: Repo) -> dict[str, list[str]]:
-    """Return the comments of each proposal in a repository, all of which are open."""
+    """Return the texts of the comments of each proposal that has a branch in a repository."""
     git = GitStore(repo.path)
     discussion = EventLog(git).read()
     return {
@@ -131,7 +131,7 @@ def test_file_in_place_of_events_is_replaced(file_pair: SyncPair, other_repo: Re
     other_repo.commit({IDS[0]: "no folder\n"})
     other_repo.git("push", "-q", "origin", f"planted:{DISCUSSION_BRANCH}")
     other_repo.git("checkout", "-q", "-f", "main")
-    file_pair.sync()  # is fast-forwarded
+    file_pair.sync()  # the discussion is fast-forwarded
     other_repo.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION_BRANCH}")
     file_pair.remote_repo.git("update-ref", "-d", f"refs/heads/{DISCUSSION_BRANCH}")
     open_proposal(other_repo, IDS[0], {"a.md": "# A\n"})

@@ -1,4 +1,4 @@
-"""Exchanges whose connection is cut or stops responding.
+"""An exchange whose connection is cut or stops responding loses nothing.
 
 Each exchange is cut twice in each direction over one transport, ten times over each transport in slow
 tests, and twenty times in soak tests.
@@ -36,7 +36,7 @@ CUT_COUNTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, mark
 def pair_and_proxy(
     request: pytest.FixtureRequest, tmp_path: Path, home: Path
 ) -> Iterator[tuple[SyncPair, Proxy]]:
-    """Return a sync pair whose clone connects through a proxy."""
+    """Yield a sync pair whose clone connects through a proxy, and the proxy."""
     with open_sync_pair(request.param, tmp_path, home) as sync_pair:
         assert sync_pair.port is not None
         with Proxy(sync_pair.port) as proxy:
@@ -172,7 +172,7 @@ def test_killed_exchange_with_folder_is_repeatable(file_pair: SyncPair, cut_coun
 
 
 def sync_and_kill(sync_pair: SyncPair, timeout_s: float | None) -> int:
-    """Synchronize in a process that is killed after so many seconds, and return its exit code."""
+    """Synchronize in a process that is killed after `timeout_s` seconds, and return its exit code."""
     code = (
         "from pathlib import Path; from workspace.workspace import Workspace; "
         "from workspace.sync.sync import sync; from workspace.git.remotes.credentials import Access; "

@@ -8,7 +8,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import SyncPair
-from tests.workspace.sync.test_joining import append_text, choose_all
+from tests.workspace.sync.test_diverged_branches import append_text, choose_all
 from workspace.edits.documents import MoveDocument, RemoveDocument
 from workspace.edits.metadata import SetMetadata
 from workspace.edits.text import AppendContent
@@ -29,7 +29,7 @@ RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
     '[[protect]]\ntypes = ["runbook"]\nchecks = []\n'
 )
-PAGE = "# A\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n"
+PAGE_TEXT = "# A\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n"
 BEA = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
 AGENT = Actor(
     Author("Ada", "ada@example.org", IdentitySource.CLIENT, "an agent"), "update_proposal", "an agent"
@@ -74,7 +74,7 @@ class OtherClone:
 @pytest.fixture
 def pair_and_clone(file_pair: SyncPair) -> tuple[SyncPair, OtherClone]:
     file_pair.push_as_other_user(
-        {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
+        {"docyard.toml": RULES, "free/a.md": PAGE_TEXT, "specs/b.md": PAGE_TEXT, "other.md": "# Other\n"}
     )
     file_pair.sync()
     return file_pair, OtherClone(file_pair)
@@ -84,7 +84,7 @@ def open_local(sync_pair: SyncPair) -> Workspace:
     return Workspace.open(sync_pair.local_repo.path, durable=False)
 
 
-def move_into_specs() -> MoveDocument:
+def make_move_into_specs() -> MoveDocument:
     return MoveDocument(file="free/a.md", new_path="specs/a.md")
 
 
@@ -92,7 +92,7 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
     pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     sync_pair, other_clone = pair_and_clone
-    theirs = other_clone.merge_reviewed(move_into_specs())
+    theirs = other_clone.merge_reviewed(make_move_into_specs())
     assert append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n").is_committed
     ours = sync_pair.local_repo.head()
     for _ in range(2):
@@ -112,14 +112,14 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
 
 def test_reviewed_side_is_chosen_and_rest_merged(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
     sync_pair, other_clone = pair_and_clone
-    other_clone.merge_reviewed(move_into_specs())
+    other_clone.merge_reviewed(make_move_into_specs())
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     append_text(open_local(sync_pair), "other.md", "Free.\n")
     with pytest.raises(UnreviewedMerge):  # the unreviewed side cannot be chosen
         sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
     result = sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS))
     assert (result.state, sync_pair.read_remote_tip()) == (SyncState.UP_TO_DATE, sync_pair.local_repo.head())
-    assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE
+    assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE_TEXT
     assert not (sync_pair.local_repo.path / "free/a.md").exists()
     assert "Free." in (sync_pair.local_repo.path / "other.md").read_text()
     assert "Unreviewed." in sync_pair.local_repo.git("log", "-p", "--first-parent", "-3")
@@ -150,14 +150,14 @@ def test_direct_removal_of_document_moved_under_rule_blocks_merge(
     pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     sync_pair, other_clone = pair_and_clone
-    other_clone.merge_reviewed(move_into_specs())
+    other_clone.merge_reviewed(make_move_into_specs())
     sync_pair.local_repo.git("rm", "-q", "free/a.md")
     sync_pair.local_repo.git("commit", "-qm", "Remove")
     assert sync_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
         sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
     assert sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
-    assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE
+    assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE_TEXT
 
 
 def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
@@ -168,7 +168,7 @@ def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
     sync_pair.sync()  # the remote has the commit, but the other clone does not
     theirs = sync_pair.read_remote_tip()
     with pytest.raises(UnreviewedMerge) as error_info:
-        other_clone.merge_reviewed(move_into_specs())
+        other_clone.merge_reviewed(make_move_into_specs())
     assert error_info.value.details["unreviewed"][0]["side"] == "theirs"
     assert sync_pair.read_remote_tip() == theirs
     other_workspace = Workspace.open(other_clone.repo.path, durable=False)
@@ -178,7 +178,7 @@ def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
         sync(other_workspace, sync_pair.access, choose=choose_all(ResolutionChoice.OURS)).state
         is SyncState.UP_TO_DATE
     )
-    assert other_clone.repo.git("show", "main:specs/a.md") == PAGE
+    assert other_clone.repo.git("show", "main:specs/a.md") == PAGE_TEXT
 
 
 def test_changes_reviewed_on_both_sides_are_merged(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
@@ -206,7 +206,7 @@ def test_changes_reviewed_on_both_sides_are_merged(pair_and_clone: tuple[SyncPai
 def test_unreviewed_document_stays_at_path_of_chosen_side(file_pair: SyncPair) -> None:
     """One side moves a document, the other gives it a type: a rule applies only to both together."""
     rule = '[[protect]]\npaths = ["specs/**"]\ntypes = ["runbook"]\n'
-    file_pair.push_as_other_user({"docyard.toml": rule, "free/a.md": PAGE})
+    file_pair.push_as_other_user({"docyard.toml": rule, "free/a.md": PAGE_TEXT})
     file_pair.sync()
     file_pair.remote_repo.git("clone", "-q", str(file_pair.remote_repo.path), str(file_pair.folder / "mover"))
     mover = Repo(file_pair.folder / "mover")
@@ -229,7 +229,7 @@ def test_unreviewed_document_stays_at_path_of_chosen_side(file_pair: SyncPair) -
 
 
 RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
-TYPED_PAGE = "---\ntype: runbook\n---\n\n" + PAGE
+TYPED_PAGE = "---\ntype: runbook\n---\n\n" + PAGE_TEXT
 
 
 def test_edit_of_document_retyped_by_manifest_blocks_merge(
@@ -238,7 +238,7 @@ def test_edit_of_document_retyped_by_manifest_blocks_merge(
     file_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
     file_pair.sync()
     file_pair.push_as_other_user({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
-    file_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    file_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
     append_text(open_local(file_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
         file_pair.sync()
@@ -264,7 +264,7 @@ def test_edit_under_their_manifest_and_our_rule_blocks_merge(
 def test_edit_of_document_typed_by_two_manifests_blocks_merge(file_pair: SyncPair) -> None:
     """Theirs adds the top manifest, ours removes the nearer manifest: neither side alone sets the type."""
     file_pair.push_as_other_user(
-        {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
+        {"docyard.toml": RULES, "free/a.md": PAGE_TEXT, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
     )
     file_pair.sync()
     file_pair.push_as_other_user({".taxonomy.toml": RUNBOOK_MANIFEST})
@@ -275,9 +275,14 @@ def test_edit_of_document_typed_by_two_manifests_blocks_merge(file_pair: SyncPai
         file_pair.sync()
 
 
-def test_free_edit_after_remote_manifest_removal_is_merged(file_pair: SyncPair) -> None:
+def test_unprotected_edit_after_remote_manifest_removal_is_merged(file_pair: SyncPair) -> None:
     file_pair.push_as_other_user(
-        {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": RUNBOOK_MANIFEST, "o.md": "# O\n"}
+        {
+            "docyard.toml": RULES,
+            "free/a.md": PAGE_TEXT,
+            "free/.taxonomy.toml": RUNBOOK_MANIFEST,
+            "o.md": "# O\n",
+        }
     )
     file_pair.sync()
     other_clone = OtherClone(file_pair)
@@ -329,7 +334,7 @@ def test_direct_removal_of_untyped_document_cannot_be_chosen(file_pair: SyncPair
     file_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
     file_pair.sync()
     file_pair.push_as_other_user({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
-    file_pair.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    file_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
     open_local(file_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
     assert file_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
@@ -391,7 +396,9 @@ def test_reviewed_edit_is_merged_under_reworded_remote_rule(
     assert sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
-def test_free_edit_is_merged_after_local_rule_removal(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+def test_unprotected_edit_is_merged_after_local_rule_removal(
+    pair_and_clone: tuple[SyncPair, OtherClone],
+) -> None:
     sync_pair, _ = pair_and_clone
     sync_pair.push_as_other_user({"other.md": "# Other\n\nMore.\n"})
     sync_pair.local_repo.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
@@ -421,7 +428,7 @@ def test_chosen_side_creates_no_duplicate_name(pair_and_clone: tuple[SyncPair, O
 
 def test_write_between_refusal_and_choice_is_refused(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
     sync_pair, other_clone = pair_and_clone
-    other_clone.merge_reviewed(move_into_specs())
+    other_clone.merge_reviewed(make_move_into_specs())
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge):
         sync_pair.sync()
@@ -434,13 +441,15 @@ def test_choice_is_requested_again_after_versions_change(
     pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     sync_pair, other_clone = pair_and_clone
-    other_clone.merge_reviewed(move_into_specs())
+    other_clone.merge_reviewed(make_move_into_specs())
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     choice_requests = []
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         if not choice_requests:
-            sync_pair.local_repo.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
+            sync_pair.local_repo.commit(
+                {"free/a.md": PAGE_TEXT + "\nBy hand meanwhile.\n"}, "A person's commit"
+            )
         choice_requests.append([conflict.ours for _, conflict in conflicts])
         return choose_all(ResolutionChoice.THEIRS)(conflicts)
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import SyncPair
-from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, OtherClone
-from tests.workspace.sync.test_joining import choose_all
+from tests.workspace.sync.test_diverged_branches import choose_all
+from tests.workspace.sync.test_gate import AGENT, BEA, PAGE_TEXT, RULES, OtherClone
 from workspace.edits.documents import MoveDocument
 from workspace.edits.metadata import SetMetadata
 from workspace.edits.operation import Operation
@@ -27,10 +27,10 @@ from workspace.writing.plan import Mode
 
 pytestmark = pytest.mark.gate
 
-BASE_FILES = {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
+BASE_FILES = {"docyard.toml": RULES, "free/a.md": PAGE_TEXT, "specs/b.md": PAGE_TEXT, "other.md": "# Other\n"}
 OTHER_PAGE = "# Other words\n\n## Uno\n\nQuite other words are there.\n\n## Due\n\nAnd here too.\n"
-RULES_FOR_FREE_TOO = RULES + '[[protect]]\npaths = ["free/**"]\nchecks = []\n'
-PATHS_ONLY = RULES.partition("[[protect]]\ntypes")[0]
+RULES_WITH_FREE_FOLDER = RULES + '[[protect]]\npaths = ["free/**"]\nchecks = []\n'
+PATH_RULES_ONLY = RULES.partition("[[protect]]\ntypes")[0]
 NO_RULES = 'overwrite = "any"\n'
 RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
 
@@ -52,18 +52,18 @@ class Clone(OtherClone):
         return Workspace.open(self.repo.path, durable=False)
 
     def write(self, *operations: Operation) -> None:
-        """Write directly, as an agent does."""
+        """Write directly, as an agent does, and check that the write is committed."""
         result = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
         assert [step.error for step in result.steps if step.error] == []
         assert result.is_committed
 
-    def review(self, *operations: Operation) -> None:
+    def propose_and_merge(self, *operations: Operation) -> None:
         """Propose, approve and merge operations."""
         result = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
         assert result.proposal is not None
         self._merge(result.proposal.id)
 
-    def review_files(self, files: dict[str, str]) -> None:
+    def propose_and_merge_files(self, files: dict[str, str]) -> None:
         """Approve and merge a proposal with files that a user committed."""
         proposal = self.workspace.proposal_actions().open("Files", "Why.", AGENT)
         self.workspace.proposal_actions().open_branch(proposal.id)
@@ -115,7 +115,7 @@ class Clone(OtherClone):
 
 
 def make_clones(sync_pair: SyncPair, files: dict[str, str]) -> tuple[Clone, Clone]:
-    """Return the clone that synchronizes first, and the clone that merges."""
+    """Push files, and return two clones: one that synchronizes first, and one that merges."""
     sync_pair.push_as_other_user(files)
     return Clone(sync_pair, "first"), Clone(sync_pair, "second")
 
@@ -125,12 +125,12 @@ def build_append(file: str, slug: str = "one", text: str = "Unreviewed.") -> App
 
 
 def test_two_documents_moved_to_one_path_add_no_direct_edit(file_pair: SyncPair) -> None:
-    files = {"docyard.toml": RULES, "free/f1.md": PAGE, "specs/f2.md": OTHER_PAGE}
+    files = {"docyard.toml": RULES, "free/f1.md": PAGE_TEXT, "specs/f2.md": OTHER_PAGE}
     first_clone, second_clone = make_clones(file_pair, files)
-    first_clone.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
+    first_clone.propose_and_merge(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
     first_clone.write(build_append("free/f1.md"))
     first_clone.sync()
-    second_clone.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
+    second_clone.propose_and_merge(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
     with pytest.raises(UnreviewedMerge):
         second_clone.sync(choose_for_units_and_paths(ResolutionChoice.OURS))
     assert "Unreviewed" not in second_clone.read_file("specs/p.md")
@@ -150,13 +150,15 @@ def choose_for_units_and_paths(choice: ResolutionChoice) -> ChooseResolutions:
 
 
 def test_theirs_for_path_of_moved_document_needs_review(file_pair: SyncPair) -> None:
-    files = {"docyard.toml": RULES, "specs/b.md": PAGE, "other.md": OTHER_PAGE}
+    files = {"docyard.toml": RULES, "specs/b.md": PAGE_TEXT, "other.md": OTHER_PAGE}
     first_clone, second_clone = make_clones(file_pair, files)
-    first_clone.review(build_append("specs/b.md", text="Reviewed."))
+    first_clone.propose_and_merge(build_append("specs/b.md", text="Reviewed."))
     first_clone.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
     first_clone.sync()
-    second_clone.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
-    second_clone.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
+    second_clone.propose_and_merge_files(
+        {"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')}
+    )
+    second_clone.propose_and_merge(MoveDocument(file="specs/b.md", new_path="core/y.md"))
     with pytest.raises(UnreviewedMerge):
         second_clone.sync(choose_all(ResolutionChoice.THEIRS))
     assert "Unreviewed" not in second_clone.read_file("core/y.md")
@@ -164,9 +166,9 @@ def test_theirs_for_path_of_moved_document_needs_review(file_pair: SyncPair) -> 
 
 def test_new_settings_content_is_refused_if_ours_has_no_rules(file_pair: SyncPair) -> None:
     first_clone, second_clone = make_clones(file_pair, BASE_FILES)
-    first_clone.review_files({"docyard.toml": RULES + "# more\n"})
+    first_clone.propose_and_merge_files({"docyard.toml": RULES + "# more\n"})
     first_clone.sync()
-    second_clone.review_files({"docyard.toml": NO_RULES})
+    second_clone.propose_and_merge_files({"docyard.toml": NO_RULES})
     new_settings = RULES.replace("checks = []", 'checks = []\napprovers = ["mallory"]').encode()
     with pytest.raises(Protected):
         second_clone.sync(
@@ -179,11 +181,11 @@ def test_new_settings_content_is_refused_if_ours_has_no_rules(file_pair: SyncPai
 
 def test_text_without_approval_is_refused_under_stricter_rule(file_pair: SyncPair) -> None:
     weak_rules = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
-    first_clone, second_clone = make_clones(file_pair, {"docyard.toml": weak_rules, "specs/b.md": PAGE})
+    first_clone, second_clone = make_clones(file_pair, {"docyard.toml": weak_rules, "specs/b.md": PAGE_TEXT})
     strict_rules = weak_rules.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
-    first_clone.review_files({"docyard.toml": strict_rules})
+    first_clone.propose_and_merge_files({"docyard.toml": strict_rules})
     first_clone.sync()
-    second_clone.review(build_append("specs/b.md"))
+    second_clone.propose_and_merge(build_append("specs/b.md"))
     with pytest.raises(UnreviewedMerge):
         second_clone.sync()
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
@@ -191,7 +193,7 @@ def test_text_without_approval_is_refused_under_stricter_rule(file_pair: SyncPai
 
 def test_new_document_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
     first_clone, second_clone = make_clones(file_pair, BASE_FILES)
-    first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
+    first_clone.propose_and_merge_files({"docyard.toml": RULES_WITH_FREE_FOLDER})
     first_clone.sync()
     second_clone.repo.commit({"free/n.md": "# N\n"})
     with pytest.raises(UnreviewedMerge):
@@ -201,55 +203,55 @@ def test_new_document_under_rule_added_in_remote_can_be_omitted(file_pair: SyncP
 
 def test_direct_move_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
     first_clone, second_clone = make_clones(file_pair, BASE_FILES)
-    first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
+    first_clone.propose_and_merge_files({"docyard.toml": RULES_WITH_FREE_FOLDER})
     first_clone.sync()
     second_clone.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
     with pytest.raises(UnreviewedMerge):
         second_clone.sync()
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
-    assert (second_clone.read_file("free/a.md"), second_clone.read_file("free/n.md")) == (PAGE, "")
+    assert (second_clone.read_file("free/a.md"), second_clone.read_file("free/n.md")) == (PAGE_TEXT, "")
 
 
 def test_direct_type_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
-    first_clone.review_files({"docyard.toml": RULES})
+    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATH_RULES_ONLY})
+    first_clone.propose_and_merge_files({"docyard.toml": RULES})
     first_clone.sync()
     second_clone.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
-    assert second_clone.read_file("free/a.md") == PAGE
+    assert second_clone.read_file("free/a.md") == PAGE_TEXT
 
 
 def test_edit_under_our_manifest_and_their_rule_can_be_omitted(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
-    second_clone.review_files({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATH_RULES_ONLY})
+    second_clone.propose_and_merge_files({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
     second_clone.write(build_append("free/a.md"))
-    first_clone.review_files({"docyard.toml": RULES})
+    first_clone.propose_and_merge_files({"docyard.toml": RULES})
     first_clone.sync()
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
-    assert second_clone.read_file("free/a.md") == PAGE
+    assert second_clone.read_file("free/a.md") == PAGE_TEXT
 
 
 @pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
 def test_reviewed_move_onto_reviewed_document_can_be_resolved(file_pair: SyncPair, name: str) -> None:
     first_clone, second_clone = make_clones(file_pair, BASE_FILES)
-    first_clone.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
+    first_clone.propose_and_merge(MoveDocument(file="free/a.md", new_path="specs/X.md"))
     first_clone.sync()
-    second_clone.review_files({name: "# x\n\nOurs.\n"})
+    second_clone.propose_and_merge_files({name: "# x\n\nOurs.\n"})
     assert second_clone.sync().conflicts
     assert second_clone.sync(choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
-def test_free_manifest_after_reviewed_rule_removal_is_merged(file_pair: SyncPair) -> None:
+def test_unprotected_manifest_after_reviewed_rule_removal_is_merged(file_pair: SyncPair) -> None:
     first_clone, second_clone = make_clones(file_pair, BASE_FILES)
     first_clone.write(build_append("other.md", "_preamble", "Free."))
     first_clone.sync()
-    second_clone.review_files({"docyard.toml": NO_RULES})
+    second_clone.propose_and_merge_files({"docyard.toml": NO_RULES})
     second_clone.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
     assert second_clone.sync().state is SyncState.UP_TO_DATE
 
 
-def test_two_free_documents_moved_to_one_path_are_a_conflict(file_pair: SyncPair) -> None:
-    files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE, "free/f2.md": OTHER_PAGE}
+def test_two_unprotected_documents_moved_to_one_path_are_a_conflict(file_pair: SyncPair) -> None:
+    files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE_TEXT, "free/f2.md": OTHER_PAGE}
     first_clone, second_clone = make_clones(file_pair, files)
     first_clone.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
     first_clone.write(build_append("free/f1.md", text="Theirs."))

@@ -1,4 +1,4 @@
-"""Exchanges in a child process: results, failures, and that no exchange continues after an error."""
+"""Exchanges in a child process: results and failures; no exchange continues after an error."""
 
 from __future__ import annotations
 

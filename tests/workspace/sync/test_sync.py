@@ -1,4 +1,4 @@
-"""Fetch, fast-forward and push over every transport, with servers of Git itself."""
+"""Fetch, fast-forward and push over every transport, with Git's own servers."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_push_to_folder_with_work_tree_is_refused(file_pair: SyncPair, tmp_path:
         file_pair.sync()
 
 
-def test_rewound_remote_is_neither_followed_nor_overwritten(sync_pair: SyncPair) -> None:
+def test_rewound_remote_is_neither_merged_nor_overwritten(sync_pair: SyncPair) -> None:
     tip_before = sync_pair.read_remote_tip()
     removed_commit = sync_pair.push_as_other_user({"secret.md": "# Secret\n"})
     sync_pair.sync()
@@ -305,7 +305,7 @@ def test_unrelated_remote_history_is_reported_as_force_pushed(file_pair: SyncPai
     unrelated_repo.git("config", "user.email", "bo@example.org")
     unrelated_repo.commit({"x.md": "# X\n"})
     unrelated_repo.git("push", "-q", str(tmp_path / "new.git"), "main")
-    assert file_pair.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
+    assert file_pair.sync().state is SyncState.FORCE_PUSHED  # the remote lacks the commits that origin had
 
 
 def test_wrong_or_missing_token_is_denied(tmp_path: Path, home: Path) -> None:
@@ -337,7 +337,7 @@ def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> 
         assert servers.TOKEN not in str(error_info.value.__dict__)
 
 
-def test_password_from_instead_of_is_not_stored(tmp_path: Path, home: Path) -> None:
+def test_password_in_instead_of_setting_is_not_stored(tmp_path: Path, home: Path) -> None:
     with open_sync_pair("http", tmp_path, home) as sync_pair:
         sync_pair.access = Access()
         base = sync_pair.url.removesuffix("docs.git")

@@ -13,7 +13,7 @@ from tests.repositories import create_repository
 from tests.workspace.sync.conftest import SyncPair
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.status import UnpushedCommits, list_commits_ahead
+from workspace.sync.status import UnpushedCommits, count_commits_ahead
 
 HISTORIES = st.lists(
     st.tuples(st.lists(st.integers(0, 30), max_size=3), st.integers(-40_000, 40_000)), min_size=2, max_size=14
@@ -35,7 +35,7 @@ def test_commits_are_unpushed_before_first_fetch_with_automatic_pushes(file_pair
     file_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
     unpushed = file_pair.read_unpushed_commits()
     assert unpushed is not None
-    assert unpushed.commit_count == 1
+    assert unpushed.commit_count == 2  # the first commit, and the settings
 
 
 def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     for number in range(30):
         signature = Signature("A", "a@example.org", 1_700_000_000 + number)
         commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
-    assert list_commits_ahead(store, commits[-1], commits[0]) == UnpushedCommits(
+    assert count_commits_ahead(store, commits[-1], commits[0]) == UnpushedCommits(
         29, datetime.fromtimestamp(1_700_000_001, UTC)
     )
-    unpushed = list_commits_ahead(store, commits[-1], None, max_count=10)
+    unpushed = count_commits_ahead(store, commits[-1], None, max_count=10)
     assert unpushed is not None
     assert (unpushed.commit_count, unpushed.has_more) == (10, True)
 
@@ -72,7 +72,7 @@ def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
             commits.append(store.put_commit(tree, parents, signature, signature, f"{number}"))
         our_commit, their_commit = commits[our_index % len(commits)], commits[their_index % len(commits)]
         expected_count = int(repo.git("rev-list", "--count", our_commit, f"^{their_commit}"))
-        ahead = list_commits_ahead(store, our_commit, their_commit)
+        ahead = count_commits_ahead(store, our_commit, their_commit)
         assert (0 if ahead is None else ahead.commit_count) == expected_count
 
     check()

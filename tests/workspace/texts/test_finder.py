@@ -1,4 +1,4 @@
-"""The search for a part of a text by a query."""
+"""A query finds a section of a text by its address, number, title or the beginning of its title."""
 
 # Headings and sentences of other scripts are intentional.
 # ruff: noqa: RUF001
@@ -120,7 +120,7 @@ def test_ambiguous_query_lists_all_matches(query: str, lines: list[int]) -> None
         assert find_in_text(candidate["slug"], source).line == candidate["line"]
 
 
-def test_full_words_win_over_prefix_and_number() -> None:
+def test_full_title_precedes_prefix_and_number() -> None:
     assert find_in_text("3").line == 9
     assert find_in_text("Scope").line == 33
     with pytest.raises(AmbiguousSection):

@@ -1,4 +1,4 @@
-"""Outlines: the entries of texts of every kind."""
+"""Outlines are read from texts of every kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.checks import reading_tools
 from benchmarks.checks.reading_tools import find_disagreements
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.documents import texts
+from tests.workspace.documents import document_sources
 from workspace.texts import code
 from workspace.texts.headings import TextOutline
 from workspace.texts.outline import read_outline
@@ -30,6 +30,7 @@ def build_outline(path: str, source: str | bytes) -> TextOutline:
 
 
 def list_entries(path: str, source: str) -> EntryRows:
+    """Return address, level, number, line and last line of each entry."""
     return [
         (entry.address, entry.level, entry.number, entry.line, entry.end_line)
         for entry in build_outline(path, source).entries
@@ -149,7 +150,7 @@ def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatc
 
 
 @settings(max_examples=scale_examples(50))
-@given(texts())
+@given(document_sources())
 def test_documents_of_every_kind_have_an_outline(data: bytes) -> None:
     check_outline(build_outline("doc.md", data), data)
 
@@ -379,7 +380,7 @@ def test_hostile_texts_have_an_outline(text: str, path: str) -> None:
     check_outline(build_outline(path, data), data)
 
 
-def test_outline_of_ten_thousand_headings_is_read_fast() -> None:
+def test_outline_of_ten_thousand_headings_is_read() -> None:
     source = "".join(f"## Part {number}\n\n### Same\n\n" for number in range(5_000))
     outline = build_outline("a.md", source)
     assert len(outline.entries) == 10_000

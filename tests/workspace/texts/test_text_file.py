@@ -55,7 +55,7 @@ def find_read_error(repo: Repo, path: str) -> WorkspaceError:
         (".gitignore", TextKind.PLAIN),
     ],
 )
-def test_kind_follows_from_the_name(path: str, kind: TextKind) -> None:
+def test_kind_of_text_is_detected_by_the_file_name(path: str, kind: TextKind) -> None:
     assert detect_kind(path) is kind
 
 

@@ -1,4 +1,4 @@
-"""Tokens: the estimate compared to two real tokenizers."""
+"""Estimated numbers of tokens, compared with two real tokenizers."""
 
 # Headings and sentences of other scripts are intentional.
 # ruff: noqa: RUF001
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TOKENIZERS = {"o200k_base": openai.o200k_base().count, "cl100k_base": openai.cl100k_base().count}
 
 # The same few sentences in several languages.
-LANGUAGES = {
+SENTENCES_BY_LANGUAGE = {
     "english": "Each section has an address, and every tool answers with the commit that it read.",
     "german": "Jeder Abschnitt hat eine Adresse, und jede Antwort nennt den gelesenen Stand.",
     "russian": "У каждого раздела есть адрес, и каждый ответ называет прочитанную версию.",
@@ -55,9 +55,9 @@ def test_source_code_is_estimated_within_a_quarter() -> None:
     assert max(map(abs, estimation_errors.relative_errors)) < 0.25
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", SENTENCES_BY_LANGUAGE)
 def test_other_languages_are_estimated_within_a_factor_of_two(language: str) -> None:
-    text = (LANGUAGES[language] + "\n") * 3
+    text = (SENTENCES_BY_LANGUAGE[language] + "\n") * 3
     counts = sorted(count(text) for count in TOKENIZERS.values())
     assert counts[0] / 2 < estimate_tokens(text) < counts[1] * 2
 
@@ -77,13 +77,13 @@ def test_unreadable_text_is_estimated() -> None:
         assert estimate_tokens(text) == pytest.approx(TOKENIZERS["o200k_base"](text), rel=tolerance)
 
 
-def test_counts_are_exact_if_the_extra_is_installed() -> None:
+def test_token_counts_are_exact_if_the_extra_is_installed() -> None:
     assert get_tokenizer() == "o200k_base"
-    for text in LANGUAGES.values():
+    for text in SENTENCES_BY_LANGUAGE.values():
         assert count_tokens(text) == count_tokens(text.encode()) == TOKENIZERS["o200k_base"](text)
 
 
-def test_without_the_extra_counts_are_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_counts_are_estimates_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens._load_counter.cache_clear()
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
     try:
@@ -114,6 +114,8 @@ def test_estimate_is_about_the_sum_of_its_parts(first: str, second: str) -> None
     assert abs(joined_tokens - separate_tokens) <= 8 + 0.35 * separate_tokens
 
 
-@loop_over("piece", ["a", " ", "\n", "\t \t", "A", "!", "é", "数", "🚀", "\u0301", "'s", "a_", "\x00"])
-def test_long_runs_are_counted_in_one_pass(piece: str) -> None:
-    assert 0 < estimate_tokens(piece * 200_000) <= 3 * 200_000
+@loop_over(
+    "repeated_text", ["a", " ", "\n", "\t \t", "A", "!", "é", "数", "🚀", "\u0301", "'s", "a_", "\x00"]
+)
+def test_tokens_of_long_repetitive_text_are_estimated(repeated_text: str) -> None:
+    assert 0 < estimate_tokens(repeated_text * 200_000) <= 3 * 200_000

@@ -1,4 +1,4 @@
-"""Validation of files in memory."""
+"""Validate files in memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from workspace.validation.run import Selection, Validator
 
 @dataclass(frozen=True)
 class MemoryReader:
-    """A reader of bytes in memory."""
+    """A reader of files whose bytes are in memory."""
 
-    data: Mapping[str, bytes]
+    data_by_path: Mapping[str, bytes]
 
     def size(self, path: str) -> int:
-        return len(self.data[path])
+        return len(self.data_by_path[path])
 
     def read(self, path: str) -> bytes:
-        return self.data[path]
+        return self.data_by_path[path]
 
 
 def build_file_set(texts: Mapping[str, str | bytes]) -> FileSet:

@@ -1,4 +1,4 @@
-"""The examples of `tests/cases/validate.md`: documents and their findings."""
+"""Documents have the findings of the examples in `tests/cases/validate.md`."""
 
 from __future__ import annotations
 

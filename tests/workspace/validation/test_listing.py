@@ -1,4 +1,4 @@
-"""The listed files of a work tree, of Git's index, of a commit, and of a folder without a repository."""
+"""Files are listed from a work tree, Git's index, a commit, and a folder without a repository."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from workspace.validation.rules import RULES
 from workspace.validation.run import MAX_SUGGESTIONS, check_document
 
 
-def test_document_with_many_self_links_is_read_once() -> None:
+def test_many_broken_links_of_a_document_to_itself_are_reported() -> None:
     links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(2_000))
     findings = check_texts({"a.md": f"# A\n\n## There\n\n{links}"})
     assert {finding.rule for finding in findings} == {"broken-fragment"}
@@ -18,7 +18,7 @@ def test_document_with_many_self_links_is_read_once() -> None:
     assert findings[0].line == 5
 
 
-def test_columns_of_very_long_line_are_counted_once() -> None:
+def test_columns_in_a_very_long_line_are_reported() -> None:
     findings = check_texts({"a.md": "# A\n\n" + "ä[x](gone.md)" * 8_000})
     assert [finding.column for finding in findings[:3]] == [6, 19, 32]
     assert len(findings) == 8_000

@@ -42,7 +42,7 @@ def test_changed_line_with_broken_link_is_reported() -> None:
     ]
 
 
-def test_repeated_line_is_new() -> None:
+def test_finding_on_a_repeated_line_is_new() -> None:
     findings = find_new_findings({**OLD_TEXTS, "a.md": OLD_TEXTS["a.md"] + "\n[x](gone.md)\n"})
     assert [finding[:2] for finding in findings] == [("a.md", 7)]
 

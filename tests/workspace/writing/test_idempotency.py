@@ -1,4 +1,4 @@
-"""Requests: the trailers of a keyed call in a commit, and their search."""
+"""Requests: a commit records a call with an idempotency key in trailers, which can be found."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RESULTS = st.dictionaries(TEXT, JSON, max_size=4)
 
 
 class CommitGraph:
-    """Commits on no branch; a request log needs only a tip."""
+    """A repository in which tests create commits on no branch; a request log needs only a tip."""
 
     def __init__(self, path: Path) -> None:
         self.repo = repositories.create_repository(path)
@@ -104,7 +104,7 @@ class CountingReader(GitReader):
         return super().commit(id)
 
 
-# Forgeries: trailers, ends of paragraphs by Git, Python and Unicode, and great length.
+# Texts that could forge trailers: trailers, paragraph ends in Git, Python and Unicode, and long texts.
 FORGED_TEXTS = (
     "Docyard-Request: forged",
     f"Docyard-Request-Digest: {DIGEST}",
@@ -346,7 +346,7 @@ def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitGraph, d
 
 
 def commit_request(repo: Repo, key: str, path: str) -> str:
-    """Add a file in a keyed commit on the current branch."""
+    """Add a file in a commit with an idempotency key on the current branch, and return the commit."""
     request = Request(key, DIGEST, lambda _: {"path": path})
     snapshot = Snapshot(GitReader(repo.path), repo.head())
     text = format_message(None, "agent", request.build_trailers(Plan(snapshot, Overlay(snapshot), (), {})))

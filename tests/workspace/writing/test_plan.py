@@ -20,7 +20,7 @@ from workspace.writing.plan import Mode, Plan, StepStatus, plan
 pytestmark = pytest.mark.smoke
 
 README = "README.md"
-APPEND = AppendContent(file=README, slug="_preamble", content="More.")
+APPEND_OPERATION = AppendContent(file=README, slug="_preamble", content="More.")
 INVALID_UPDATE = UpdateContent(file=README, slug="nothing", content="x")
 EQUAL_UPDATE = UpdateContent(file=README, slug="_preamble", content="Text.")
 
@@ -41,19 +41,22 @@ def list_statuses(plan_result: Plan) -> list[str]:
 
 
 def test_mode_each_applies_successful_operations(snapshot: Snapshot) -> None:
-    result = plan_operations(snapshot, APPEND, INVALID_UPDATE, APPEND)
+    result = plan_operations(snapshot, APPEND_OPERATION, INVALID_UPDATE, APPEND_OPERATION)
     assert list_statuses(result) == ["done", "failed", "done"]
     assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
     assert len(result.summaries) == 2
 
 
 def test_mode_all_applies_nothing_after_a_failure(snapshot: Snapshot) -> None:
-    result = plan_operations(snapshot, APPEND, INVALID_UPDATE, APPEND, mode=Mode.ALL)
+    result = plan_operations(snapshot, APPEND_OPERATION, INVALID_UPDATE, APPEND_OPERATION, mode=Mode.ALL)
     assert list_statuses(result) == ["undone", "failed", "not_run"]
     assert result.changes == {}
     assert result.overlay.document(README).data == snapshot.read(README)
     assert result.summaries == ()
-    assert list_statuses(plan_operations(snapshot, APPEND, APPEND, mode=Mode.ALL)) == ["done", "done"]
+    assert list_statuses(plan_operations(snapshot, APPEND_OPERATION, APPEND_OPERATION, mode=Mode.ALL)) == [
+        "done",
+        "done",
+    ]
 
 
 def test_later_operations_apply_to_results_of_earlier_operations(snapshot: Snapshot) -> None:
@@ -84,9 +87,9 @@ def test_operation_without_effect_makes_no_change(snapshot: Snapshot) -> None:
 
 
 def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
-    result = plan_operations(snapshot, APPEND, LimitExceeded("too much"), APPEND)
+    result = plan_operations(snapshot, APPEND_OPERATION, LimitExceeded("too much"), APPEND_OPERATION)
     assert list_statuses(result) == ["done", "failed", "done"]
-    assert list_statuses(plan_operations(snapshot, LimitExceeded("x"), APPEND, mode=Mode.ALL)) == [
+    assert list_statuses(plan_operations(snapshot, LimitExceeded("x"), APPEND_OPERATION, mode=Mode.ALL)) == [
         "failed",
         "not_run",
     ]
@@ -94,7 +97,7 @@ def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
 
 def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> None:
     overlay = Overlay(snapshot)
-    APPEND.apply(overlay, EDIT_CONTEXT)
+    APPEND_OPERATION.apply(overlay, EDIT_CONTEXT)
     old_changes = dict(overlay.changes())
     for operation in (
         INVALID_UPDATE,
@@ -111,6 +114,6 @@ def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> No
 
 def test_batch_over_the_limit_is_refused(snapshot: Snapshot) -> None:
     with pytest.raises(LimitExceeded) as error_info:
-        plan_operations(snapshot, *[APPEND] * 201)
+        plan_operations(snapshot, *[APPEND_OPERATION] * 201)
     assert error_info.value.details == {"limit": 200, "actual": 201}
     assert plan_operations(snapshot).steps == ()

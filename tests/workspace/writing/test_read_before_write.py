@@ -36,14 +36,14 @@ from workspace.writing.read_before_write import (
 
 pytestmark = pytest.mark.smoke
 
-PAGE = "page.md"
-TEXT = "# Page\n\nw0\n\n## One\n\nw1\n\n### Deep\n\nw2\n\n## Two\n\n## Tasks\n\n- [ ] w3\n- [ ] w4\n"
+PAGE_PATH = "page.md"
+PAGE_TEXT = "# Page\n\nw0\n\n## One\n\nw1\n\n### Deep\n\nw2\n\n## Two\n\n## Tasks\n\n- [ ] w3\n- [ ] w4\n"
 
 
 @pytest.fixture(scope="module")
 def page_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return create_repository(
-        tmp_path_factory.mktemp("seen_texts") / "repo", {PAGE: TEXT, "other.md": "# Other\n\nw9\n"}
+        tmp_path_factory.mktemp("seen_texts") / "repo", {PAGE_PATH: PAGE_TEXT, "other.md": "# Other\n\nw9\n"}
     )
 
 
@@ -60,7 +60,7 @@ def plan_operations(
     return plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT, Precondition(base, seen_texts))
 
 
-def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenTexts:
+def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE_PATH) -> SeenTexts:
     """Return the seen texts of a client that has read these sections."""
     seen_texts, document = SeenTexts(), snapshot.document(path)
     seen_texts.add(compute_digest(document, section) for section in document.sections if section.key in slugs)
@@ -71,27 +71,27 @@ def list_codes(plan_result: Plan) -> list[str]:
     return [step.error.code if step.error else step.status.value for step in plan_result.steps]
 
 
-UPDATE = UpdateContent(file=PAGE, slug="one", content="New.")
-DEEP_UPDATE = UpdateContent(file=PAGE, slug="one", content="New.", include_subsections=True)
-REMOVE = RemoveSection(file=PAGE, slug="one")
+UPDATE_OPERATION = UpdateContent(file=PAGE_PATH, slug="one", content="New.")
+DEEP_UPDATE = UpdateContent(file=PAGE_PATH, slug="one", content="New.", include_subsections=True)
+REMOVE_OPERATION = RemoveSection(file=PAGE_PATH, slug="one")
 
 
 @loop_over(
     ("operation", "required_slugs"),
     [
-        (UPDATE, ["one"]),
+        (UPDATE_OPERATION, ["one"]),
         (DEEP_UPDATE, ["one", "one/deep"]),
-        (REMOVE, ["one", "one/deep"]),
-        (UpdateContent(file=PAGE, slug="_preamble", content="New."), ["_preamble"]),
-        (UpdateContent(file=PAGE, slug="two", content="New."), []),
-        (UpdateContent(file=PAGE, slug="one", content="w1"), []),
-        (RemoveSection(file=PAGE, slug="two"), []),
-        (RemoveDocument(path=PAGE), ["_preamble", "one", "one/deep", "tasks"]),
-        (AppendContent(file=PAGE, slug="one", content="More."), []),
-        (AddSection(file=PAGE, title="New", content="Text."), []),
-        (AddSection(file=PAGE, title="Two", content="Text."), []),
-        (RenameSection(file=PAGE, slug="one", new_title="Uno"), []),
-        (CompleteTask(file=PAGE, slug="tasks[0]", note="Done"), []),
+        (REMOVE_OPERATION, ["one", "one/deep"]),
+        (UpdateContent(file=PAGE_PATH, slug="_preamble", content="New."), ["_preamble"]),
+        (UpdateContent(file=PAGE_PATH, slug="two", content="New."), []),
+        (UpdateContent(file=PAGE_PATH, slug="one", content="w1"), []),
+        (RemoveSection(file=PAGE_PATH, slug="two"), []),
+        (RemoveDocument(path=PAGE_PATH), ["_preamble", "one", "one/deep", "tasks"]),
+        (AppendContent(file=PAGE_PATH, slug="one", content="More."), []),
+        (AddSection(file=PAGE_PATH, title="New", content="Text."), []),
+        (AddSection(file=PAGE_PATH, title="Two", content="Text."), []),
+        (RenameSection(file=PAGE_PATH, slug="one", new_title="Uno"), []),
+        (CompleteTask(file=PAGE_PATH, slug="tasks[0]", note="Done"), []),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -121,19 +121,19 @@ def test_operation_that_removes_text_requires_reading_it(
 
 def test_refused_operation_leaves_the_batch_unchanged(page_repo: Repo) -> None:
     result = plan_operations(
-        take_snapshot(page_repo), UPDATE, AppendContent(file=PAGE, slug="two", content="x")
+        take_snapshot(page_repo), UPDATE_OPERATION, AppendContent(file=PAGE_PATH, slug="two", content="x")
     )
     assert list_codes(result) == ["READ_FIRST", "done"]
-    new_data = result.changes[PAGE]
+    new_data = result.changes[PAGE_PATH]
     assert new_data is not None
     assert b"w1" in new_data
 
 
 def test_batch_may_overwrite_its_own_text(page_repo: Repo) -> None:
     snapshot = take_snapshot(page_repo)
-    first_update = UpdateContent(file=PAGE, slug="two", content="Draft.")
-    second_update = UpdateContent(file=PAGE, slug="two", content="Final.")
-    result = plan_operations(snapshot, first_update, second_update, RemoveSection(file=PAGE, slug="two"))
+    first_update = UpdateContent(file=PAGE_PATH, slug="two", content="Draft.")
+    second_update = UpdateContent(file=PAGE_PATH, slug="two", content="Final.")
+    result = plan_operations(snapshot, first_update, second_update, RemoveSection(file=PAGE_PATH, slug="two"))
     assert list_codes(result) == ["done"] * 3
     create = CreateDocument(
         type=builtin_types()["document"], title="New", content="Text.\n\n## Part\n\nText."
@@ -143,35 +143,37 @@ def test_batch_may_overwrite_its_own_text(page_repo: Repo) -> None:
 
 def test_appending_to_unread_text_does_not_permit_overwriting_it(page_repo: Repo) -> None:
     snapshot = take_snapshot(page_repo)
-    append = AppendContent(file=PAGE, slug="one", content="Mine.")
-    result = plan_operations(snapshot, append, UPDATE)
+    append = AppendContent(file=PAGE_PATH, slug="one", content="Mine.")
+    result = plan_operations(snapshot, append, UPDATE_OPERATION)
     assert list_codes(result) == ["done", "READ_FIRST"]
     assert not result.written_digests
-    complete = CompleteTask(file=PAGE, slug="tasks[0]")
-    assert list_codes(plan_operations(snapshot, complete, RemoveSection(file=PAGE, slug="tasks"))) == [
+    complete = CompleteTask(file=PAGE_PATH, slug="tasks[0]")
+    assert list_codes(plan_operations(snapshot, complete, RemoveSection(file=PAGE_PATH, slug="tasks"))) == [
         "done",
         "READ_FIRST",
     ]
     for read_texts in (read_sections(snapshot, "one"), None):
         result = plan_operations(
-            snapshot, append, UPDATE, seen_texts=read_texts, base=None if read_texts else snapshot
+            snapshot, append, UPDATE_OPERATION, seen_texts=read_texts, base=None if read_texts else snapshot
         )
         assert list_codes(result) == ["done", "done"]
 
 
 def test_unread_duplicate_of_an_unchanged_text_is_not_overwritten(tmp_path: Path) -> None:
-    snapshot = take_snapshot(create_repository(tmp_path / "repo", {PAGE: "## A\n\nSame.\n\n## B\n\nSame.\n"}))
-    append = AppendContent(file=PAGE, slug="a", content="Mine.")
-    assert list_codes(plan_operations(snapshot, append, RemoveSection(file=PAGE, slug="a"))) == [
+    snapshot = take_snapshot(
+        create_repository(tmp_path / "repo", {PAGE_PATH: "## A\n\nSame.\n\n## B\n\nSame.\n"})
+    )
+    append = AppendContent(file=PAGE_PATH, slug="a", content="Mine.")
+    assert list_codes(plan_operations(snapshot, append, RemoveSection(file=PAGE_PATH, slug="a"))) == [
         "done",
         "READ_FIRST",
     ]
 
 
 def test_text_changed_since_the_base_is_a_conflict(page_repo: Repo, tmp_path: Path) -> None:
-    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE_PATH: PAGE_TEXT})
     base = take_snapshot(repo)
-    repo.commit({PAGE: TEXT.replace("w1", "theirs")})
+    repo.commit({PAGE_PATH: PAGE_TEXT.replace("w1", "theirs")})
     tip = take_snapshot(repo)
     error = plan_operations(tip, DEEP_UPDATE, base=base).steps[0].error
     assert isinstance(error, ConcurrentChange)
@@ -182,8 +184,8 @@ def test_text_changed_since_the_base_is_a_conflict(page_repo: Repo, tmp_path: Pa
         "ours": ["## One\n\nNew.\n\n"],
     }
     assert error.details["slugs"] == ["one"]
-    deep_update = UpdateContent(file=PAGE, slug="one/deep", content="New.")
-    assert list_codes(plan_operations(tip, deep_update, RemoveDocument(path=PAGE), base=base)) == [
+    deep_update = UpdateContent(file=PAGE_PATH, slug="one/deep", content="New.")
+    assert list_codes(plan_operations(tip, deep_update, RemoveDocument(path=PAGE_PATH), base=base)) == [
         "done",
         "CONFLICT",
     ]
@@ -195,37 +197,42 @@ def test_text_changed_since_the_base_is_a_conflict(page_repo: Repo, tmp_path: Pa
 def test_document_missing_in_the_base_is_a_conflict(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "repo", {"other.md": "# Other\n"})
     base = take_snapshot(repo)
-    repo.commit({PAGE: TEXT})
-    error = plan_operations(take_snapshot(repo), UPDATE, base=base).steps[0].error
+    repo.commit({PAGE_PATH: PAGE_TEXT})
+    error = plan_operations(take_snapshot(repo), UPDATE_OPERATION, base=base).steps[0].error
     assert isinstance(error, ConcurrentChange)
     assert error.details["base"] == ()
 
 
 def test_too_large_document_is_removed_with_its_base_commit(tmp_path: Path) -> None:
     config = "[limits]\ndocument_bytes = 1000\n"
-    snapshot = take_snapshot(create_repository(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
-    remove = RemoveDocument(path=PAGE)
+    snapshot = take_snapshot(
+        create_repository(tmp_path / "repo", {PAGE_PATH: "x" * 2000, "docyard.toml": config})
+    )
+    remove = RemoveDocument(path=PAGE_PATH)
     error = plan_operations(snapshot, remove, seen_texts=SeenTexts()).steps[0].error
     assert isinstance(error, ReadFirst)
     assert "base_commit" in error.fix
     result = plan_operations(snapshot, remove, base=snapshot)
     assert list_codes(result) == ["done"]
-    assert result.changes == {PAGE: None}
+    assert result.changes == {PAGE_PATH: None}
 
 
 def test_overwrite_any_requires_no_read(tmp_path: Path) -> None:
     snapshot = take_snapshot(
-        create_repository(tmp_path / "repo", {PAGE: TEXT, "docyard.toml": 'overwrite = "any"\n'})
+        create_repository(tmp_path / "repo", {PAGE_PATH: PAGE_TEXT, "docyard.toml": 'overwrite = "any"\n'})
     )
-    assert list_codes(plan_operations(snapshot, UPDATE, RemoveDocument(path=PAGE))) == ["done", "done"]
+    assert list_codes(plan_operations(snapshot, UPDATE_OPERATION, RemoveDocument(path=PAGE_PATH))) == [
+        "done",
+        "done",
+    ]
 
 
 def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
-    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE_PATH: PAGE_TEXT})
     base = take_snapshot(repo)
-    repo.commit({PAGE: TEXT.replace("- [ ] w3\n- [ ] w4", "- [ ] w5\n- [ ] w4\n- [ ] w3")})
+    repo.commit({PAGE_PATH: PAGE_TEXT.replace("- [ ] w3\n- [ ] w4", "- [ ] w5\n- [ ] w4\n- [ ] w3")})
     tip = take_snapshot(repo)
-    complete = CompleteTask(file=PAGE, slug="tasks[0]")
+    complete = CompleteTask(file=PAGE_PATH, slug="tasks[0]")
     assert list_codes(plan_operations(tip, complete, base=base)) == ["done"]
     assert [
         b"[x] w3" in _read_planned_page(plan_operations(tip, complete, base=base_snapshot))
@@ -233,8 +240,10 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
     ] == [True, False]
     # A task added by the batch is counted in the base.
     add = _build_add_task("w6", before="tasks[0]")
-    second_complete = CompleteTask(file=PAGE, slug="tasks[1]")
-    result = plan_operations(tip, add, second_complete, CompleteTask(file=PAGE, slug="tasks[0]"), base=base)
+    second_complete = CompleteTask(file=PAGE_PATH, slug="tasks[1]")
+    result = plan_operations(
+        tip, add, second_complete, CompleteTask(file=PAGE_PATH, slug="tasks[0]"), base=base
+    )
     assert list_codes(result) == ["done"] * 3
     assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _read_planned_page(result).replace(
         b"\n  - Completed: 2000-01-02", b""
@@ -247,23 +256,23 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
 @loop_over(
     ("operation", "code"),
     [
-        (CompleteTask(file=PAGE, slug="tasks[2]"), "TASK_NOT_FOUND"),
-        (AddTask(file=PAGE, slug="tasks", title="w6", before="tasks[2]"), "TASK_NOT_FOUND"),
-        (CompleteTask(file=PAGE, slug="newer[0]"), "TASK_NOT_FOUND"),
-        (AppendContent(file=PAGE, slug="newer", content="w6"), "SECTION_NOT_FOUND"),
-        (AppendContent(file=PAGE, slug="twice", content="w6"), "SECTION_NOT_FOUND"),
-        (AddSection(file=PAGE, title="Part", parent_slug="newer"), "SECTION_NOT_FOUND"),
-        (RemoveSection(file=PAGE, slug="newer"), "SECTION_NOT_FOUND"),
+        (CompleteTask(file=PAGE_PATH, slug="tasks[2]"), "TASK_NOT_FOUND"),
+        (AddTask(file=PAGE_PATH, slug="tasks", title="w6", before="tasks[2]"), "TASK_NOT_FOUND"),
+        (CompleteTask(file=PAGE_PATH, slug="newer[0]"), "TASK_NOT_FOUND"),
+        (AppendContent(file=PAGE_PATH, slug="newer", content="w6"), "SECTION_NOT_FOUND"),
+        (AppendContent(file=PAGE_PATH, slug="twice", content="w6"), "SECTION_NOT_FOUND"),
+        (AddSection(file=PAGE_PATH, title="Part", parent_slug="newer"), "SECTION_NOT_FOUND"),
+        (RemoveSection(file=PAGE_PATH, slug="newer"), "SECTION_NOT_FOUND"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_address_of_a_section_newer_than_the_base_is_refused(
     tmp_path: Path, operation: DocumentOperation, code: str
 ) -> None:
-    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE_PATH: PAGE_TEXT})
     base = take_snapshot(repo)
     new_text = "- [ ] w5\n\n## Newer\n\n- [ ] w7\n\n## Up\n\n### Twice\n\n## Down\n\n### Twice\n"
-    repo.commit({PAGE: TEXT + new_text, "new.md": "## Newer\n"})
+    repo.commit({PAGE_PATH: PAGE_TEXT + new_text, "new.md": "## Newer\n"})
     result = plan_operations(take_snapshot(repo), operation, base=base)
     error = result.steps[0].error
     assert error is not None
@@ -287,11 +296,11 @@ def test_address_of_a_section_newer_than_the_base_is_refused(
 
 
 def test_address_missing_in_base_and_tip_has_the_normal_error(tmp_path: Path) -> None:
-    repo = create_repository(tmp_path / "repo", {PAGE: TEXT})
+    repo = create_repository(tmp_path / "repo", {PAGE_PATH: PAGE_TEXT})
     base = take_snapshot(repo)
-    repo.commit({PAGE: TEXT + "\n## Newer\n"})
+    repo.commit({PAGE_PATH: PAGE_TEXT + "\n## Newer\n"})
     error = (
-        plan_operations(take_snapshot(repo), CompleteTask(file=PAGE, slug="tasks[7]"), base=base)
+        plan_operations(take_snapshot(repo), CompleteTask(file=PAGE_PATH, slug="tasks[7]"), base=base)
         .steps[0]
         .error
     )
@@ -300,25 +309,25 @@ def test_address_missing_in_base_and_tip_has_the_normal_error(tmp_path: Path) ->
 
 
 def test_sections_created_by_the_batch_may_be_missing_in_base(tmp_path: Path) -> None:
-    repo = create_repository(tmp_path / "repo", {PAGE: "w0\n", "gone.md": "# Gone\n"})
+    repo = create_repository(tmp_path / "repo", {PAGE_PATH: "w0\n", "gone.md": "# Gone\n"})
     base = take_snapshot(repo)
     repo.git("rm", "-q", "gone.md")
-    repo.commit({PAGE: "# Page\n\nw0\n\n## Other\n"})
+    repo.commit({PAGE_PATH: "# Page\n\nw0\n\n## Other\n"})
     document = builtin_types()["document"]
     result = plan_operations(
         take_snapshot(repo),
-        AddSection(file=PAGE, title="Ours"),
-        AppendContent(file=PAGE, slug="ours", content="w1"),
-        AddTask(file=PAGE, slug="ours", title="w2"),
-        CompleteTask(file=PAGE, slug="ours[0]"),
+        AddSection(file=PAGE_PATH, title="Ours"),
+        AppendContent(file=PAGE_PATH, slug="ours", content="w1"),
+        AddTask(file=PAGE_PATH, slug="ours", title="w2"),
+        CompleteTask(file=PAGE_PATH, slug="ours[0]"),
         CreateDocument(type=document, title="Gone", content="w3"),
         AddSection(file="gone.md", title="Ours"),
         AppendContent(file="gone.md", slug="ours", content="w4"),
-        AppendContent(file=PAGE, slug="_preamble", content="w5"),
+        AppendContent(file=PAGE_PATH, slug="_preamble", content="w5"),
         base=base,
     )
     assert list_codes(result) == ["done"] * 8
-    assert b"# Page\n\nw0\n\nw5\n" in (result.changes[PAGE] or b"")
+    assert b"# Page\n\nw0\n\nw5\n" in (result.changes[PAGE_PATH] or b"")
 
 
 def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> None:
@@ -332,17 +341,17 @@ def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> N
         "- [ ] d\n- [ ] c\n- [ ] b\n- [ ] a",
     ]
     texts = [f"## Tasks\n\n{task_list}\n" for task_list in task_lists]
-    repo = create_repository(tmp_path / "repo", {PAGE: texts[0]})
+    repo = create_repository(tmp_path / "repo", {PAGE_PATH: texts[0]})
     base = take_snapshot(repo)
-    first_snapshot = take_snapshot(repo, repo.commit({PAGE: texts[1], "new.md": texts[1]}))
-    tip = take_snapshot(repo, repo.commit({PAGE: texts[2], "new.md": texts[2]}))
+    first_snapshot = take_snapshot(repo, repo.commit({PAGE_PATH: texts[1], "new.md": texts[1]}))
+    tip = take_snapshot(repo, repo.commit({PAGE_PATH: texts[2], "new.md": texts[2]}))
     operations = [
         CompleteTask(file=file, slug=f"tasks[{index}]")
-        for file, index in ((PAGE, 0), (PAGE, 3), ("new.md", 3))
+        for file, index in ((PAGE_PATH, 0), (PAGE_PATH, 3), ("new.md", 3))
     ]
     result = plan(tip, operations, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first_snapshot))
     assert list_codes(result) == ["done", "TASK_NOT_FOUND", "done"]
-    for file, completed_name in ((PAGE, b"a"), ("new.md", b"d")):
+    for file, completed_name in ((PAGE_PATH, b"a"), ("new.md", b"d")):
         data = result.changes[file] or b""
         assert [name for name in (b"a", b"b", b"c", b"d") if b"[x] " + name in data] == [completed_name]
 
@@ -397,6 +406,7 @@ def test_rename_preserves_the_digest_of_a_text(document: Document) -> None:
 
 
 SLUGS = ("_preamble", "one", "one/deep", "two", "tasks", "new")
+# An action, a section's address, and an option whose meaning depends on the action.
 operations = st.one_of(
     st.tuples(st.just("read"), st.sampled_from(SLUGS), st.just(False)),
     st.tuples(st.just("update"), st.sampled_from(SLUGS), st.booleans()),
@@ -419,12 +429,12 @@ def test_no_word_is_removed_without_being_read_or_written(
     overwrite_check = OverwriteCheck(Precondition(seen_texts=seen_texts), snapshot)
     known_words: set[str] = set()
     pending_words: set[str] = set()
-    for number, (action, slug, flag) in enumerate(actions):
-        document = overlay.document(PAGE)
+    for number, (action, slug, option) in enumerate(actions):
+        document = overlay.document(PAGE_PATH)
         section = document.section_by_key(slug)
         word = f"x{number}"
         if action == "commit":
-            if flag:  # uncommitted text is discarded, as after a dry run
+            if option:  # uncommitted text is discarded, as after a dry run
                 seen_texts.add(overwrite_check.written_digests)
                 known_words |= pending_words
                 pending_words = set()
@@ -435,7 +445,7 @@ def test_no_word_is_removed_without_being_read_or_written(
                 seen_texts.add([compute_digest(document, section)])
                 known_words |= _read_words(document.source(section))
             continue
-        operation = _build_operation(action, slug, word, flag)
+        operation = _build_operation(action, slug, word, option)
         draft = overlay.copy()
         try:
             outcome = operation.apply(draft, EDIT_CONTEXT)
@@ -453,25 +463,25 @@ def test_no_word_is_removed_without_being_read_or_written(
             overwrite_check.check(operation, overlay, draft)
         except WorkspaceError:
             continue
-        removed_words = _read_words(document.data) - _read_words(draft.document(PAGE).data)
+        removed_words = _read_words(document.data) - _read_words(draft.document(PAGE_PATH).data)
         if action != "other":
             assert removed_words <= known_words | pending_words
             pending_words |= {word}
         overlay = draft
 
 
-def _build_operation(action: str, slug: str, word: str, flag: bool) -> DocumentOperation:
+def _build_operation(action: str, slug: str, word: str, option: bool) -> DocumentOperation:
     match action:
         case "update" | "other":
-            return UpdateContent(file=PAGE, slug=slug, content=word, include_subsections=flag)
+            return UpdateContent(file=PAGE_PATH, slug=slug, content=word, include_subsections=option)
         case "append":
-            content = f"{word}\n\n#### Sub {word}\n\nAnd {word}" if flag else word
-            return AppendContent(file=PAGE, slug=slug, content=content)
+            content = f"{word}\n\n#### Sub {word}\n\nAnd {word}" if option else word
+            return AppendContent(file=PAGE_PATH, slug=slug, content=content)
         case "remove":
-            return RemoveSection(file=PAGE, slug=slug)
+            return RemoveSection(file=PAGE_PATH, slug=slug)
         case "rename":
-            return RenameSection(file=PAGE, slug=slug, new_title=f"Renamed {word}")
-    return AddSection(file=PAGE, title="New", content=word if flag else None)
+            return RenameSection(file=PAGE_PATH, slug=slug, new_title=f"Renamed {word}")
+    return AddSection(file=PAGE_PATH, title="New", content=word if option else None)
 
 
 def _read_words(data: bytes) -> set[str]:
@@ -482,10 +492,10 @@ def _read_words(data: bytes) -> set[str]:
 
 def _read_planned_page(plan_result: Plan) -> bytes:
     assert list_codes(plan_result) == ["done"] * len(plan_result.steps)
-    data = plan_result.changes[PAGE]
+    data = plan_result.changes[PAGE_PATH]
     assert data is not None
     return data
 
 
 def _build_add_task(title: str, before: str | None = None) -> DocumentOperation:
-    return AddTask(file=PAGE, slug="tasks", title=title, before=before)
+    return AddTask(file=PAGE_PATH, slug="tasks", title=title, before=before)

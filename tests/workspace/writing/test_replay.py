@@ -1,4 +1,4 @@
-"""Replay: a call after a concurrent commit has the same meaning, and overwrites no unread text."""
+"""A call that is replayed after a concurrent commit has the same meaning, and overwrites no unread text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo, create_bare_repository, create_repository
-from tests.workspace.publishing.interrupted import Interrupted
+from tests.workspace.publishing.callback_operation import CallbackOperation
 from workspace.document.section_text import compute_digest
 from workspace.edits.operation import Operation
 from workspace.edits.sections import RemoveSection
@@ -21,14 +21,14 @@ from workspace.writing.write import WriteResult
 
 pytestmark = pytest.mark.smoke
 
-PAGE = "page.md"
-TEXT = "# Page\n\n## Errors\n\nOne.\n\n## Tasks\n\n- [ ] Write\n- [ ] Ship\n"
+PAGE_PATH = "page.md"
+PAGE_TEXT = "# Page\n\n## Errors\n\nOne.\n\n## Tasks\n\n- [ ] Write\n- [ ] Ship\n"
 
 
 @pytest.fixture(params=["checked out", "bare"])
 def repo(request: pytest.FixtureRequest, tmp_path: Any) -> Repo:
     return (create_repository if request.param == "checked out" else create_bare_repository)(
-        tmp_path / "repo", {PAGE: TEXT}
+        tmp_path / "repo", {PAGE_PATH: PAGE_TEXT}
     )
 
 
@@ -52,7 +52,7 @@ def write_as_other(repo: Repo) -> Callable[..., WriteResult]:
 
 def read_page(workspace: Workspace) -> SeenTexts:
     """Return the seen texts of a client that has read the whole page."""
-    document, seen_texts = workspace.snapshot().document(PAGE), SeenTexts()
+    document, seen_texts = workspace.snapshot().document(PAGE_PATH), SeenTexts()
     seen_texts.add(compute_digest(document, section) for section in document.sections)
     return seen_texts
 
@@ -61,20 +61,20 @@ def write_concurrently(
     our_workspace: Workspace, commit_as_other: Callable[[], object], *operations: Operation, **options: Any
 ) -> WriteResult:
     """Write a batch; another writer commits after the batch is planned and before it is published."""
-    batch = [Interrupted(commit_as_other), *operations]
+    batch = [CallbackOperation(commit_as_other), *operations]
     return our_workspace.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
 
 
 def read_head_page(repo: Repo) -> str:
-    return repo.git("show", f"HEAD:{PAGE}")
+    return repo.git("show", f"HEAD:{PAGE_PATH}")
 
 
 def test_task_address_refers_to_the_tip_at_the_call(
     repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
-    add_first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
+    add_first = AddTask(file=PAGE_PATH, slug="tasks", title="First", before="tasks[0]")
     result = write_concurrently(
-        our_workspace, lambda: write_as_other(add_first), CompleteTask(file=PAGE, slug="tasks[0]")
+        our_workspace, lambda: write_as_other(add_first), CompleteTask(file=PAGE_PATH, slug="tasks[0]")
     )
     assert result.is_committed
     assert "- [ ] First\n- [x] Write\n" in read_head_page(repo)
@@ -87,9 +87,9 @@ def test_task_address_refers_to_the_tip_at_the_call(
 def test_two_tasks_of_the_same_title_are_a_conflict(
     repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
-    duplicate = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
+    duplicate = AddTask(file=PAGE_PATH, slug="tasks", title="Write", before="tasks[0]")
     result = write_concurrently(
-        our_workspace, lambda: write_as_other(duplicate), CompleteTask(file=PAGE, slug="tasks[0]")
+        our_workspace, lambda: write_as_other(duplicate), CompleteTask(file=PAGE_PATH, slug="tasks[0]")
     )
     assert not result.is_committed
     assert result.steps[1].error is not None
@@ -99,10 +99,10 @@ def test_two_tasks_of_the_same_title_are_a_conflict(
 
 def test_section_is_found_after_a_new_duplicate_title(repo: Repo, our_workspace: Workspace) -> None:
     def commit_as_other() -> None:
-        new_data = TEXT.replace("## Errors\n\nOne.", "## Errors\n\nZero.\n\n## Errors\n\nOne.").encode()
+        new_data = PAGE_TEXT.replace("## Errors\n\nOne.", "## Errors\n\nZero.\n\n## Errors\n\nOne.").encode()
         _commit_page(repo, new_data)
 
-    append = AppendContent(file=PAGE, slug="errors", content="And a half.")
+    append = AppendContent(file=PAGE_PATH, slug="errors", content="And a half.")
     assert write_concurrently(our_workspace, commit_as_other, append).is_committed
     assert "Zero.\n\n## Errors\n\nOne.\n\nAnd a half.\n" in read_head_page(repo)
 
@@ -110,7 +110,10 @@ def test_section_is_found_after_a_new_duplicate_title(repo: Repo, our_workspace:
 @pytest.mark.parametrize("has_base", [False, True])
 @pytest.mark.parametrize(
     "operation",
-    [UpdateContent(file=PAGE, slug="errors", content="Ours."), RemoveSection(file=PAGE, slug="errors")],
+    [
+        UpdateContent(file=PAGE_PATH, slug="errors", content="Ours."),
+        RemoveSection(file=PAGE_PATH, slug="errors"),
+    ],
     ids=lambda operation: operation.name,
 )
 def test_concurrent_edit_of_another_writer_is_not_overwritten(
@@ -121,7 +124,7 @@ def test_concurrent_edit_of_another_writer_is_not_overwritten(
     has_base: bool,
 ) -> None:
     evidence = {"base_commit": repo.head()} if has_base else {"seen_texts": read_page(our_workspace)}
-    append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
+    append = AppendContent(file=PAGE_PATH, slug="errors", content="Theirs.")
     result = write_concurrently(our_workspace, lambda: write_as_other(append), operation, **evidence)
     assert not result.is_committed
     error = result.steps[1].error
@@ -135,8 +138,8 @@ def test_concurrent_edit_of_another_writer_is_not_overwritten(
 def test_unchanged_section_is_overwritten_after_a_concurrent_commit(
     repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
-    task = AddTask(file=PAGE, slug="tasks", title="Theirs")
-    update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
+    task = AddTask(file=PAGE_PATH, slug="tasks", title="Theirs")
+    update = UpdateContent(file=PAGE_PATH, slug="errors", content="Ours.")
     assert write_concurrently(
         our_workspace, lambda: write_as_other(task), update, seen_texts=read_page(our_workspace)
     ).is_committed
@@ -149,13 +152,13 @@ def test_only_committed_text_counts_as_written(
 ) -> None:
     seen_texts = read_page(our_workspace)
     seen_count = len(seen_texts)
-    update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
-    append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
+    update = UpdateContent(file=PAGE_PATH, slug="errors", content="Ours.")
+    append = AppendContent(file=PAGE_PATH, slug="errors", content="Theirs.")
     assert not write_concurrently(
         our_workspace, lambda: write_as_other(append), update, seen_texts=seen_texts
     ).is_committed
     assert len(seen_texts) == seen_count
-    task = AddTask(file=PAGE, slug="tasks", title="Ours")
+    task = AddTask(file=PAGE_PATH, slug="tasks", title="Ours")
     assert write_concurrently(our_workspace, lambda: None, task, seen_texts=seen_texts).is_committed
     assert len(seen_texts) == seen_count + 1
 
@@ -163,12 +166,12 @@ def test_only_committed_text_counts_as_written(
 def _commit_page(repo: Repo, data: bytes) -> None:
     """Commit the page as a person, also without a work tree."""
     if (repo.path / ".git").exists():
-        repo.commit({PAGE: data})
+        repo.commit({PAGE_PATH: data})
         return
     clone = repo.path.with_name("clone")
     repo.git("clone", "-q", ".", str(clone))
     person = Repo(clone)
     person.git("config", "user.name", "Ben")
     person.git("config", "user.email", "ben@example.org")
-    person.commit({PAGE: data})
+    person.commit({PAGE_PATH: data})
     person.git("push", "-q", "origin", "HEAD:main")

@@ -27,10 +27,10 @@ from workspace.writing.plan import Mode, Plan, StepStatus
 from workspace.writing.write import WriteResult
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
-TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
+ADD_TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
 INVALID_UPDATE = UpdateContent(file="tasks.md", slug="nowhere", content="x")
 
-_barriers: list[Any] = []  # of this process, if several processes write
+_barriers: list[Any] = []  # the barrier of this process, if several processes write
 
 
 def build_summaries(plan: Plan) -> Mapping[str, object]:
@@ -73,12 +73,12 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.mark.smoke
 def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    first_result = write_batch(workspace, [TASK], "key")
+    first_result = write_batch(workspace, [ADD_TASK], "key")
     assert first_result.is_committed
     assert first_result.recorded_request is None
     repo.commit({"other.md": "# A person went on\n"})
     for retry_workspace in (workspace, open_workspace(repo)):
-        retry_result = write_batch(retry_workspace, [TASK], "key")
+        retry_result = write_batch(retry_workspace, [ADD_TASK], "key")
         assert (retry_result.is_committed, retry_result.commit, retry_result.steps) == (
             False,
             first_result.commit,
@@ -102,7 +102,7 @@ def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
 @pytest.mark.smoke
 def test_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    write_batch(workspace, [TASK], "key")
+    write_batch(workspace, [ADD_TASK], "key")
     with pytest.raises(KeyReused):
         write_batch(workspace, [RemoveDocument(path="other.md")], "key")
     assert count_commits(repo) == 2
@@ -114,14 +114,14 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     workspace = open_workspace(repo)
     refused_result = write_batch(workspace, [INVALID_UPDATE], "key")
     assert [step.status for step in refused_result.steps] == [StepStatus.FAILED]
-    retry_result = write_batch(workspace, [TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
+    retry_result = write_batch(workspace, [ADD_TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
     assert [step.status for step in retry_result.steps] == [StepStatus.ROLLED_BACK, StepStatus.FAILED]
-    dry_result = write_batch(workspace, [TASK], "key", dry_run=True)
+    dry_result = write_batch(workspace, [ADD_TASK], "key", dry_run=True)
     assert dry_result.changes
     assert count_commits(repo) == 1
-    result = write_batch(workspace, [TASK], "key")
+    result = write_batch(workspace, [ADD_TASK], "key")
     assert result.is_committed, "a refused call and a dry run must not use the key"
-    dry_result = write_batch(workspace, [TASK], "key", dry_run=True)
+    dry_result = write_batch(workspace, [ADD_TASK], "key", dry_run=True)
     assert (dry_result.recorded_request, [step.status for step in dry_result.steps]) == (
         None,
         [StepStatus.DONE],
@@ -142,7 +142,7 @@ def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
 
 def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    first_commit = write_batch(workspace, [TASK], "key").commit
+    first_commit = write_batch(workspace, [ADD_TASK], "key").commit
     assert first_commit is not None
     store, tip = workspace.git, first_commit
     assert isinstance(store, GitStore)
@@ -150,9 +150,9 @@ def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
     for number in range(MAX_SCANNED_COMMITS):
         tip = store.put_commit(tree, (tip,), signature, signature, f"{number}\n")
     repo.git("update-ref", "refs/heads/main", f"{tip}^")
-    assert write_batch(workspace, [TASK], "key").commit == first_commit
+    assert write_batch(workspace, [ADD_TASK], "key").commit == first_commit
     repo.git("update-ref", "refs/heads/main", tip)
-    assert write_batch(workspace, [TASK], "key").is_committed
+    assert write_batch(workspace, [ADD_TASK], "key").is_committed
     assert read_task_titles(repo) == ["Once", "Once"]
 
 
@@ -162,7 +162,7 @@ def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
 
     def write_after_barrier(_: int) -> WriteResult:
         barrier.wait()
-        return write_batch(workspace, [TASK], "key")
+        return write_batch(workspace, [ADD_TASK], "key")
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(write_after_barrier, range(8)))
@@ -178,7 +178,7 @@ def set_barrier(barrier: Any) -> None:
 def write_in_race(
     path: Path, number: int, round_count: int
 ) -> list[tuple[bool, str | None, Mapping[str, object]]]:
-    """Send each key at the same time as the other process."""
+    """Write with each key when the other process does; return (is_committed, commit, result) per write."""
     workspace = Workspace.open(path, durable=False)
     results = []
     for round_number in range(round_count):
@@ -221,18 +221,18 @@ def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: s
         assert repo.status() == ""
 
 
-def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo) -> None:
+def test_key_committed_by_another_process_after_the_plan_makes_no_second_commit(repo: Repo) -> None:
     """Another process commits the key between plan and publication: the operation is applied once."""
     other_workspace = open_workspace(repo)
     first_results: list[WriteResult] = []
 
     class OvertakenTask(AddTask):
         def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-            first_results.append(write_batch(other_workspace, [TASK], "key"))
+            first_results.append(write_batch(other_workspace, [ADD_TASK], "key"))
             return super().apply(overlay, context)
 
-    request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), build_summaries)
-    late_task = OvertakenTask(file=TASK.file, slug=TASK.slug, title=TASK.title)
+    request = Request("key", compute_digest("edit_document", {"text": repr([ADD_TASK])}), build_summaries)
+    late_task = OvertakenTask(file=ADD_TASK.file, slug=ADD_TASK.slug, title=ADD_TASK.title)
     result = open_workspace(repo).write(
         [late_task], mode=Mode.EACH, tool="edit_document", client="agent", request=request
     )

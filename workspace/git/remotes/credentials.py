@@ -20,7 +20,7 @@ FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
     "gitlab.com": ("oauth2", ("GITLAB_TOKEN",)),
 }
-"""The forges by host, each with the user name for a token and the environment variables with its tokens."""
+"""For the host of each forge, the user name for a token, and the environment variables with tokens."""
 
 _DEFAULT_USER = "git"
 _MAX_FILE_BYTES = 1_000_000
@@ -62,8 +62,9 @@ class Access:
     ssh_keys: tuple[Path, ...] = ()
 
     def find_login(self, address: RemoteUrl, repository_folders: Iterable[Path]) -> Login | None:
-        """Return the login for a remote over HTTP; None without a secret or on an insecure connection.
+        """Return the login for a remote over HTTP, or None.
 
+        The result is None if there is no secret for the remote, or if the connection is insecure.
         `repository_folders` are the folders in which no credential file is read. Raises UnsafeCredentials.
         """
         if address.transport not in (Transport.HTTP, Transport.HTTPS) or not address.is_private:

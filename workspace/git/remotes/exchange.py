@@ -150,8 +150,8 @@ class Peer:
 class Exchange(pygit2.RemoteCallbacks):
     """The callbacks for libgit2 during one exchange.
 
-    `rejections` maps the names of rejected refs to the reasons of the remote. `remote_output` is the text of
-    the remote for people.
+    `rejections` maps the names of rejected refs to the reasons of the remote. `remote_output` is the
+    text that the remote prints for people.
     """
 
     def __init__(self, peer: Peer, progress: Progress | None = None) -> None:

@@ -109,7 +109,7 @@ class GitRemotes:
         return RemoteUrl(Transport.FILE, str(base / Path(address.url).expanduser()))
 
     def commit_at(self, ref: str) -> str | None:
-        """Return the commit of a local ref, read again; None if the ref does not exist."""
+        """Return the current commit of a local ref; None if the ref does not exist."""
         try:
             reference = self._repo.lookup_reference(ref).resolve()
         except (KeyError, ValueError, pygit2.GitError):

@@ -1,6 +1,6 @@
 """Markdown as HTML: CommonMark with GitHub's extensions. `workspace.rendering` sanitizes the HTML.
 
-page.py    a parsed text of a page
-reader.py  the parser of a text for a page
-writer.py  the HTML of a page, from markdown-it-py's renderer with rules of Docyard
+page.py    the parsed text of a page
+reader.py  parse the text of a page
+writer.py  write the HTML of a page with markdown-it-py's renderer and Docyard's rules
 """

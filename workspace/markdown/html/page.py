@@ -1,4 +1,4 @@
-"""A parsed text of a page, which the reader returns and the writer renders."""
+"""The parsed text of a page, which the reader returns and the writer renders."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The parser of a text for a page: blocks, GitHub's extensions of blocks, and inline Markdown, within limits.
+"""Parse the text of a page within limits: blocks, GitHub's extensions of blocks, and inline Markdown.
 
-GitHub extends blocks by alerts and task lists. Headings are read without their anchors.
+GitHub's extensions of blocks are alerts and task lists. Headings are read without their anchors.
 
-linkify-it-py finds bare addresses in a text (GFM 0.29 §6.9). `mdit_py_plugins.gfm_autolink` is not used: it
-takes minutes for a text of 90,000 colons, and finds no address in quotes.
+linkify-it-py finds URLs and e-mail addresses that are not marked as links (GFM 0.29 §6.9).
+`mdit_py_plugins.gfm_autolink` is not used: it takes minutes for a text of 90,000 colons, and finds no URL in
+quotes.
 
 Formulas are `$x$` within a line of text, and `$$x$$` for a separate formula. The rules of
 `mdit_py_plugins.dollarmath` are not used. They find no formula at the beginning of a text that ends in a
@@ -38,7 +39,7 @@ _ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)",
 _CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 
 
-def mark_blocks(tokens: list[Token]) -> None:
+def mark_alerts_and_tasks(tokens: list[Token]) -> None:
     """Mark alerts and tasks, and remove their marks and the anchors of headings from the text.
 
     The `meta` of an alert's quotation has `alert`; the `meta` of a task's list item has `done`. The
@@ -80,6 +81,7 @@ def _hide_lists_below(tokens: list[Token], position: int) -> None:
 
 
 def _read_alert(tokens: list[Token], position: int) -> None:
+    """Mark a quotation as an alert, and remove the alert's mark, if its text begins with such a mark."""
     if tokens[position + 1].type != "paragraph_open":
         return
     inline = tokens[position + 2]
@@ -101,6 +103,7 @@ def _read_alert(tokens: list[Token], position: int) -> None:
 
 
 def _read_task(tokens: list[Token], position: int) -> bool:
+    """Mark a list item as a task, and remove its checkbox; return False if it has no checkbox."""
     if tokens[position + 1].type != "paragraph_open":
         return False
     inline = tokens[position + 2]
@@ -154,7 +157,7 @@ def enable_autolinks(parser: MarkdownIt) -> None:
 
 
 def _has_many_marks(text: str) -> bool:
-    """Return True if a text has too many nested addresses, so that none of them is read."""
+    """Return True if one word of a text has too many marks of URLs, so that no URL of the text is read."""
     if sum(map(text.count, _AUTOLINK_MARKS)) <= _MAX_AUTOLINK_MARKS:
         return False
     return any(sum(map(word.count, _AUTOLINK_MARKS)) > _MAX_AUTOLINK_MARKS for word in text.split())
@@ -244,7 +247,7 @@ def _get_parser(features: Features) -> MarkdownIt:
         parser.inline.ruler.before("escape", "math", read_formula)
         parser.inline.add_terminator_char("$")
     parser.core.ruler.after("block", "limit", _limit_blocks)
-    parser.core.ruler.after("limit", "additions", lambda state: mark_blocks(state.tokens))
+    parser.core.ruler.after("limit", "additions", lambda state: mark_alerts_and_tasks(state.tokens))
     parser.core.ruler.at("inline", _read_inline)
     parser.core.ruler.enable("inline")
     # The search for addresses needs texts whose escapes and entities are resolved and joined.

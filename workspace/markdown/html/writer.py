@@ -1,7 +1,7 @@
-"""The HTML of a page, from markdown-it-py's renderer with rules of Docyard.
+"""Write the HTML of a page with markdown-it-py's renderer and Docyard's rules.
 
-The HTML is not safe by itself. It includes raw HTML, which the sanitizer must clean, and the addresses that
-`Context` returns. Raw HTML is limited, so that the sanitizer needs no extra time to read it.
+The HTML is not safe by itself. It includes raw HTML, which the sanitizer must clean, and the links and images
+that `Context` returns. Raw HTML is limited, so that the sanitizer needs no extra time to read it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def count_tags(html: str) -> int:
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
 
-# A person does not give one heading more names.
+# A heading that a person writes does not have more names.
 _MAX_ALIASES = 20
 
 # A tag that has an address, or a checkbox. The sanitizer removes the address of a longer tag.
@@ -97,11 +97,11 @@ class HeadingNames(NamedTuple):
 
 
 class Context(Protocol):
-    """The results that depend on the document or the page around a text. Lines count from 0 in the text."""
+    """The parts of the HTML that depend on the document or the page. Lines count from 0 in the text."""
 
     @property
     def has_ids(self) -> bool:
-        """Return False if the HTML may occur several times on a page, so that it has no ids."""
+        """Return True if the HTML may have ids, because it occurs only once on its page."""
         ...
 
     @property

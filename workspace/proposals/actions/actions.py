@@ -184,7 +184,7 @@ class ProposalActions:
         reply_to: str | None = None,
         key: str | None = None,
     ) -> ActionResult:
-        """Comment on a proposal, a document, a section or quoted words, or answer a comment.
+        """Comment on a proposal, a document, a section or quoted words, or reply to a comment.
 
         Raises InvalidEventText, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """

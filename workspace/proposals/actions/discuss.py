@@ -103,7 +103,7 @@ def comment(
     reply_to: str | None,
     key: str | None,
 ) -> ActionResult:
-    """Comment on a proposal or a text in it, or answer a comment; also on a proposal that has ended."""
+    """Comment on a proposal or a text in it, or reply to a comment, also after the proposal has ended."""
     comment_text = validate_text(text, "comment")
     if file is None and (slug is not None or quote):
         raise InvalidEventText("a section or a quote needs a file", fix="Give the file too.", field="file")
@@ -246,7 +246,10 @@ def _build_target(
 
 
 def _list_chosen_values(body: EventBody) -> object:
-    """Return the values of a comment that its author chose; return None for another event."""
+    """Return what the author of a comment chose: its text, reply_to, and the path and quote of its target.
+
+    Return None for another event.
+    """
     if not isinstance(body, Commented):
         return None
     target = body.place
@@ -260,8 +263,8 @@ def _check_comment_exists(proposal: Proposal, id: str) -> None:
     if id not in comment_ids:
         nearest_ids = find_nearest(id, comment_ids) or comment_ids[-3:]
         raise InvalidEventText(
-            f"the proposal '{proposal.id}' has no such comment to answer",
-            fix=f"Answer one of these: {', '.join(nearest_ids)}."
+            f"the proposal '{proposal.id}' has no such comment to reply to",
+            fix=f"Reply to one of these: {', '.join(nearest_ids)}."
             if nearest_ids
             else "Comment without reply_to.",
             field="reply_to",
@@ -297,7 +300,7 @@ class RelayedEvent(NamedTuple):
     The key contains a space, which `check_key` rejects, so no caller can use the same key.
     """
 
-    words: Commented | Reviewed | Closed | Reopened
+    body: Commented | Reviewed | Closed | Reopened
     actor: Actor
     key: str
 
@@ -315,7 +318,7 @@ def relay(
     for event in events:
         if repository.find_events_by_key(id, event.key) is not None:
             continue
-        body = replace(event.words, seal=None) if isinstance(event.words, Reviewed) else event.words
+        body = replace(event.body, seal=None) if isinstance(event.body, Reviewed) else event.body
         repository.append(id, [body], event.actor, event.key)
         appended_events.append(event)
     return tuple(appended_events)

@@ -129,10 +129,10 @@ def _try_merge(
 
     def confirm_unchanged() -> None:
         current = repository.find(proposal.id)
-        if (current.tip, current.content, current.unread_count) != (
+        if (current.tip, current.content, current.unread_event_count) != (
             tip,
             proposal.content,
-            proposal.unread_count,
+            proposal.unread_event_count,
         ):
             raise _ProposalChanged
         # The write lock also guards the revocation of tokens: a token revoked before does not count.

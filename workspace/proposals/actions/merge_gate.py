@@ -129,11 +129,11 @@ def evaluate_requirements(
         check.name for check in checks if not check.passed
     }
     requirements = tuple(
-        _check_rule(governing_rule, reviews, passed_checks, tokens) for governing_rule in governing_rules
+        _evaluate_rule(governing_rule, reviews, passed_checks, tokens) for governing_rule in governing_rules
     )
     unread_blockers = (
-        _make_unread_blocker(proposal.unread_count, only_clients=not governing_rules)
-        if proposal.unread_count
+        _make_unread_blocker(proposal.unread_event_count, only_clients=not governing_rules)
+        if proposal.unread_event_count
         else ()
     )
     unreviewed_blockers = (
@@ -175,7 +175,7 @@ def find_blocker_for_actor(
     return None
 
 
-def _check_rule(
+def _evaluate_rule(
     governing_rule: GoverningRule, reviews: EffectiveReviews, passed_checks: set[str], tokens: Keyring
 ) -> RuleRequirement:
     rule = governing_rule.rule
@@ -199,10 +199,12 @@ def _check_rule(
 
 def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str) -> MergeBlocker:
     paths = list(dict.fromkeys(change.path for change in unreviewed))
-    sources = list(dict.fromkeys(change.source for change in unreviewed if change.source != change.path))
-    source_text = f", made to {format_paths(sources)}" if sources else ""
+    other_paths = list(
+        dict.fromkeys(change.changed_path for change in unreviewed if change.changed_path != change.path)
+    )
+    other_text = f", made to {format_paths(other_paths)}" if other_paths else ""
     message = (
-        f"the merge would add changes of {target} to {format_paths(paths)}{source_text}, "
+        f"the merge would add changes of {target} to {format_paths(paths)}{other_text}, "
         "which no reviewer of the proposal has seen: refresh it, and have it approved again"
     )
     return MergeBlocker(NEEDS_REFRESH, message)
@@ -216,11 +218,12 @@ def _make_change_request_blocker(author: Author) -> MergeBlocker:
     return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)
 
 
-def _make_unread_blocker(unread_count: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
+def _make_unread_blocker(unread_event_count: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
     """Return the blocker for unread events, which may contain a change request."""
-    files = "file of its discussion was" if unread_count == 1 else "files of its discussion were"
+    files = "file of its discussion was" if unread_event_count == 1 else "files of its discussion were"
     message = (
-        f"{unread_count:,} {files} not read, and may request changes: there are too many, or they are missing"
+        f"{unread_event_count:,} {files} not read, and may request changes: "
+        "there are too many, or they are missing"
     )
     return (MergeBlocker("WORDS_UNREAD", message, only_clients),)
 
@@ -314,11 +317,11 @@ _END_DESCRIPTIONS = {ProposalState.CLOSED: "it was closed", ProposalState.GONE: 
 
 
 class MergeRequirements(NamedTuple):
-    """The blockers of a merge, and their evaluation; without blockers the proposal can be merged now.
+    """The blockers of a merge, and its evaluation. Without blockers, the proposal can be merged now.
 
-    `evaluation` is None if there is no merge, or if it cannot be evaluated: a blocker is the reason.
+    `evaluation` is None if there is no merge, or if the merge cannot be evaluated; a blocker states why.
     `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit;
-    it is None if there are none.
+    None if there are no such changes.
     """
 
     blockers: tuple[MergeBlocker, ...]
@@ -339,7 +342,7 @@ class MergeRequirements(NamedTuple):
 def find_merge_blockers(
     repository: ProposalRepository, proposal: Proposal, preview: Preview
 ) -> MergeRequirements:
-    """Return the reasons that block a previewed merge, or none for a merged proposal."""
+    """Return the reasons that block a previewed merge; a merged proposal has no such reasons."""
     if proposal.state is ProposalState.MERGED:
         return MergeRequirements(())
     blockers = list(_list_early_blockers(proposal, preview))

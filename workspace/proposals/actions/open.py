@@ -160,7 +160,7 @@ def propose(
     if key is not None and call.request is not None and id in repository.list_ids():
         earlier_write = _find_earlier_write(repository, id, call.request)
         if earlier_write is None:
-            raise _make_lost_call_error(repository, id)
+            raise _make_missing_write_error(repository, id)
         return earlier_write
     planned_result = replace(call, dry_run=True, skip_policy=True).write()
     if call.dry_run or not planned_result.changes:
@@ -218,7 +218,7 @@ def _find_earlier_write(repository: ProposalRepository, id: str, request: Reques
     return ProposedWrite(proposal, earlier_result) if earlier_result is not None else None
 
 
-def _make_lost_call_error(repository: ProposalRepository, id: str) -> WorkspaceError:
+def _make_missing_write_error(repository: ProposalRepository, id: str) -> WorkspaceError:
     """Return the error for a key whose proposal does not contain the write of the call."""
     proposal = _find_proposal(repository, id)
     if proposal is not None and proposal.tip is None and proposal.merge_record is None:

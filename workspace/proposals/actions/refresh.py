@@ -51,7 +51,7 @@ ChooseResolutions = Callable[["Sequence[FileConflict]"], "Resolutions"]
 
 
 class RefreshResolutions(NamedTuple):
-    """The resolutions of the conflicts of a refresh, and the commits for which they were made.
+    """The resolutions of a refresh's conflicts, and the commits for which they were made.
 
     `commit` is the commit of the proposal, and `target` the commit of its target. None means the current
     commit. `digest` is the digest of the call's arguments, in hex: a retry with the same key has the same
@@ -214,7 +214,7 @@ def _check_no_resolutions(resolutions: RefreshResolutions | None) -> None:
 
 
 def _build_resolver_trailers(actor: Actor) -> dict[str, str]:
-    """Return the trailers for an actor's resolutions; return none for a client, which other trailers name."""
+    """Return the trailers for an actor's resolutions; empty for a client, which other trailers name."""
     if actor.person is None and actor.author.known_by is not IdentitySource.CLIENT:
         return {DECIDED_BY_TRAILER: actor.author.known_by.value}
     return build_trailers("", actor.person)

@@ -39,25 +39,25 @@ class ProposalRepository:
 
     def __init__(self, workspace: Branch) -> None:
         self.workspace = workspace
-        self._log = EventLog(workspace.git, durable=workspace.durable)
+        self._event_log = EventLog(workspace.git, durable=workspace.durable)
         self._proposals = Proposals(workspace.git)
         self.graph = Graph(workspace.git)
 
     def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
-        return self._log.read_consistently(self._proposals.list_all)
+        return self._event_log.read_consistently(self._proposals.list_all)
 
     def find(self, name: str) -> Proposal:
         """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._log.read_consistently(lambda discussion: self._proposals.find(discussion, name))
+        return self._event_log.read_consistently(lambda discussion: self._proposals.find(discussion, name))
 
     def list_ids(self) -> tuple[str, ...]:
         """Return the ids of proposals with events."""
-        return tuple(self._log.read().proposals)
+        return tuple(self._event_log.read().proposals)
 
     def list_events(self, id: str) -> tuple[Event, ...]:
         """Return the events of a proposal, in order."""
-        return self._log.read().events_of(id).events
+        return self._event_log.read().events_of(id).events
 
     def append(
         self,
@@ -76,7 +76,7 @@ class ProposalRepository:
         """
         check_signing(self.workspace.snapshot())
         with self.workspace.writer_lock:
-            append_result = self._log.append(
+            append_result = self._event_log.append(
                 id,
                 bodies,
                 actor.event_author,
@@ -94,7 +94,7 @@ class ProposalRepository:
 
     def find_events_by_key(self, id: str, key: str | None) -> AppendResult | None:
         """Return the events of a proposal with a key, if there are any."""
-        return self._log.find_events_by_key(id, key)
+        return self._event_log.find_events_by_key(id, key)
 
     def find_earlier_events(
         self, id: str, bodies: Sequence[EventBody], key: str | None
@@ -103,7 +103,7 @@ class ProposalRepository:
 
         Values that a call does not choose, such as the commit of a review, may differ.
         """
-        earlier_result = self._log.find_events_by_key(id, key)
+        earlier_result = self._event_log.find_events_by_key(id, key)
         if earlier_result is not None:
             check_same_event(earlier_result, bodies)
         return earlier_result
@@ -308,7 +308,7 @@ def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
 
 
 _MAX_SLUG_CHARACTERS = 40
-_MAX_TITLE_CHARACTERS = 200  # the prefix of a title from which the slug is made
+_MAX_SLUGGED_CHARACTERS = 200  # only this prefix of a title is used for the slug
 
 
 def build_branch_name(id: str, title: str) -> str:
@@ -316,7 +316,7 @@ def build_branch_name(id: str, title: str) -> str:
     # Imported here because the first calls of a server do not need it.
     from workspace.markdown.slugs import make_file_slug
 
-    slug = make_file_slug(title[:_MAX_TITLE_CHARACTERS])[:_MAX_SLUG_CHARACTERS].rstrip("-")
+    slug = make_file_slug(title[:_MAX_SLUGGED_CHARACTERS])[:_MAX_SLUG_CHARACTERS].rstrip("-")
     return f"{PROPOSAL_BRANCH_PREFIX}{id}-{slug}" if slug else f"{PROPOSAL_BRANCH_PREFIX}{id}"
 
 

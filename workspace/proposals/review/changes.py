@@ -54,7 +54,7 @@ class CommitChanges(NamedTuple):
     def paths(self) -> frozenset[str]:
         """Every path that differs, including the old and the new path of a move."""
         document_paths = {
-            end for change in self.documents for end in (change.path, change.old_path) if end is not None
+            path for change in self.documents for path in (change.path, change.old_path) if path is not None
         }
         return frozenset(document_paths.union(self.files))
 

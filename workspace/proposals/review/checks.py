@@ -222,7 +222,7 @@ def _make_unreadable_finding(path: str) -> Finding:
 SWITCHED_OFF_RULE = "rule-switched-off"
 
 
-def find_switched_off(document: Document, rules: Collection[str]) -> Iterator[Finding]:
+def find_disabling_comments(document: Document, rules: Collection[str]) -> Iterator[Finding]:
     """Return a finding for each comment of a document that disables a rule."""
     for offset, is_off, names in find_switches(document.data):
         if is_off and (not names or names & set(rules)):
@@ -306,7 +306,7 @@ def _collect_findings(state: CheckedState, paths: Sequence[str], rules: Sequence
         findings += state.findings(path, rules)
         document = state.document(path)
         if document is not None:
-            findings += find_switched_off(document, names)
+            findings += find_disabling_comments(document, names)
     return findings
 
 

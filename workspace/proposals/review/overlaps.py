@@ -1,8 +1,8 @@
 """The sections that a change touches, and the overlaps of two changes.
 
 Two changes overlap if both touch the same section or front matter key. They also overlap if one change
-removed or moved a section and the other touched a section below it. The third case: one change touched a
-document or file as a whole, and the other touched any part of it. A document is touched as a whole if it was
+removed or moved a section and the other touched a section below it, or if one change touched a document or
+file as a whole and the other touched any part of it. A document is touched as a whole if it was
 added, removed or moved, or was not compared by sections.
 """
 
@@ -27,24 +27,24 @@ Address = tuple[str, str | None]
 
 
 class TouchedSections(NamedTuple):
-    """The files, sections and keys that a change touches.
+    """The files, sections and front matter keys that a change touches.
 
     `whole_paths` are the paths of files that are touched as a whole. `sections` are addresses of sections.
     `with_subsections` are the sections that were removed or moved together with all sections below them.
-    `ancestor_keys` maps each section to the keys of its ancestors. `keys` are pairs of a path and a key of
-    front matter.
+    `ancestor_keys` maps each section to the keys of its ancestors. `front_matter_keys` are pairs of a path
+    and a key of front matter.
     """
 
     whole_paths: frozenset[str]
     sections: frozenset[tuple[str, str]]
     with_subsections: frozenset[tuple[str, str]]
     ancestor_keys: dict[tuple[str, str], tuple[str, ...]]
-    keys: frozenset[tuple[str, str]]
+    front_matter_keys: frozenset[tuple[str, str]]
 
     @property
     def addresses(self) -> frozenset[Address]:
-        """Every touched address; a document with a touched front matter key has the address of the whole."""
-        paths = self.whole_paths.union(path for path, _ in self.keys)
+        """The touched addresses. A touched front matter key counts as the address of its whole document."""
+        paths = self.whole_paths.union(path for path, _ in self.front_matter_keys)
         return frozenset([*((path, None) for path in paths), *self.sections])
 
     @property
@@ -54,21 +54,21 @@ class TouchedSections(NamedTuple):
 
 
 def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) -> TouchedSections:
-    """Return the sections, files and keys that changes touch.
+    """Return the sections, files and front matter keys that changes touch.
 
     `old` and `new` are the commits before and after the changes. Raises DamagedRepository.
     """
     whole_paths = set(changes.files)
-    keys: set[tuple[str, str]] = set()
+    front_matter_keys: set[tuple[str, str]] = set()
     with_subsections: set[tuple[str, str]] = set()
     ancestor_keys: dict[tuple[str, str], tuple[str, ...]] = {}
     for change in changes.documents:
-        if change.is_whole or change.old_path != change.path or not change.sections:
-            whole_paths |= {end for end in (change.path, change.old_path) if end is not None}
+        if change.is_addition_or_removal or change.old_path != change.path or not change.sections:
+            whole_paths |= {path for path in (change.path, change.old_path) if path is not None}
             continue
         for snapshot, version, kind in _list_versions(change, old, new):
             if kind is ChangeKind.METADATA:
-                keys.add((version.path, version.address))
+                front_matter_keys.add((version.path, version.address))
                 continue
             key = version.address.rpartition("[")[0] if kind.startswith("task_") else version.address
             address = version.path, key
@@ -80,30 +80,32 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
         frozenset(ancestor_keys),
         frozenset(with_subsections),
         ancestor_keys,
-        frozenset(keys),
+        frozenset(front_matter_keys),
     )
 
 
-def find_common_addresses(first: TouchedSections, second: TouchedSections) -> tuple[str, ...]:
-    """Return the sorted addresses that both changes touch, in the form of links, by the keys of `first`."""
-    second_paths = second.paths
-    addresses = {path for path in first.whole_paths if path in second_paths}
-    addresses |= {path for path, _ in first.keys & second.keys}
-    addresses |= {path for path, _ in first.keys if path in second.whole_paths}
-    second_ancestors = {
+def find_common_addresses(own: TouchedSections, other: TouchedSections) -> tuple[str, ...]:
+    """Return the sorted addresses that both changes touch, such as `path.md#section`.
+
+    A section has the key that it has in `own`.
+    """
+    other_paths = other.paths
+    addresses = {path for path in own.whole_paths if path in other_paths}
+    addresses |= {path for path, _ in own.front_matter_keys & other.front_matter_keys}
+    addresses |= {path for path, _ in own.front_matter_keys if path in other.whole_paths}
+    other_ancestors = {
         (path, ancestor_key)
-        for (path, _), ancestors in second.ancestor_keys.items()
+        for (path, _), ancestors in other.ancestor_keys.items()
         for ancestor_key in ancestors
     }
-    for address in first.sections:
+    for address in own.sections:
         path, key = address
         overlaps = (
-            path in second.whole_paths
-            or address in second.sections
-            or (address in first.with_subsections and address in second_ancestors)
+            path in other.whole_paths
+            or address in other.sections
+            or (address in own.with_subsections and address in other_ancestors)
             or any(
-                (path, ancestor_key) in second.with_subsections
-                for ancestor_key in first.ancestor_keys[address]
+                (path, ancestor_key) in other.with_subsections for ancestor_key in own.ancestor_keys[address]
             )
         )
         if overlaps:
@@ -138,10 +140,10 @@ def _list_ancestor_keys(document: Document | None, key: str) -> tuple[str, ...]:
 
 
 class Overlap(NamedTuple):
-    """Another open proposal, and the addresses that both proposals touch, by the keys of the first proposal.
+    """Another open proposal, and the addresses that both proposals touch.
 
-    An address is `path.md#section`; `path.md` without a section is the whole document, its front matter, or a
-    file that is not a document.
+    An address is `path.md#section`, with the section's key in the reviewed proposal. `path.md` without a
+    section is the whole document, its front matter, or a file that is not a document.
     """
 
     id: str

@@ -12,7 +12,7 @@ from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
 from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
-    MAX_COMMENTS,
+    MAX_THREADS_PER_PAGE,
     MAX_TRACKED_TEXTS,
     AnchoredThread,
     CommentPage,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Preview(NamedTuple):
-    """A previewed merge of the target's tip and the proposal's.
+    """A preview of the merge of a proposal's tip into its target's tip.
 
     `merge` is None if no merge is possible, and `reason` is the cause. For example, the proposal is merged
     already, or a branch was deleted. `conflicts` must be resolved first. `checks` are the results for a merge
@@ -76,7 +76,7 @@ _MAX_CACHED_PREVIEWS = 16
 _MAX_CACHED_PATHS = 5_000
 _MAX_CACHED_ANCHORS = 10_000
 ComparedCommits = tuple[str | None, str]
-"""The commit that a proposal is compared with (None for an empty tree), and the one with its changes."""
+"""The two commits that are compared: the old commit (None for an empty tree), and the proposal's commit."""
 
 
 def get_proposal_review(branch: Branch) -> ProposalReview:
@@ -229,7 +229,7 @@ class ProposalReview:
         proposal: Proposal,
         *,
         after: int = 0,
-        limit: int = MAX_COMMENTS,
+        limit: int = MAX_THREADS_PER_PAGE,
         at: LocationFilter = (None, None),
     ) -> CommentPage:
         """Return a page of a proposal's threads with anchors; `at` selects the threads at a location.
@@ -238,7 +238,7 @@ class ProposalReview:
         deleted. A page for a location ends early if many texts would have to be tracked.
         """
         threads = proposal.content.threads
-        first_number, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
+        first_number, limit = max(0, after), max(1, min(limit, MAX_THREADS_PER_PAGE))
         max_checked, max_tracked = (
             (MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS) if at[0] is not None else (limit, limit)
         )

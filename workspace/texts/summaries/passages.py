@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PassageKind(StrEnum):
-    """The kind of a passage; answers count passages by these names."""
+    """The kind of a passage; responses count passages by these names."""
 
     LEAD = "lead_sentences"
     DEFINITION = "definitions"
@@ -34,7 +34,10 @@ class PassageKind(StrEnum):
 
 
 class Passage(NamedTuple):
-    """A part of a section: its `text` on one line, and a `note` about it, such as "12 rows"."""
+    """A part of a section: its `text` on one line, and a `note` about the text, such as "12 rows".
+
+    `is_first` is True for the declaration or the first sentence of a section.
+    """
 
     kind: PassageKind
     text: str
@@ -129,7 +132,7 @@ def classify_sentence(sentence: str) -> PassageKind:
 
 
 def clip(text: str) -> str:
-    """Return a passage of limited length; a longer one is cut between words and ends with `CUT_MARK`."""
+    """Return a text of limited length; a longer text is cut between words and ends with `CUT_MARK`."""
     if len(text) <= _MAX_PASSAGE_LENGTH:
         return text
     space = text.rfind(" ", _MAX_PASSAGE_LENGTH // 2, _MAX_PASSAGE_LENGTH)
@@ -159,8 +162,8 @@ _ABBREVIATIONS = re.compile(
 def split_sentences(paragraph: str) -> Iterator[str]:
     """Yield the sentences of a paragraph in order, without surrounding white space.
 
-    A full stop does not end a sentence in a code span, after an abbreviation or an initial, or before a small
-    letter.
+    A full stop does not end a sentence in a code span, after an abbreviation or an initial, or before a
+    lower-case letter.
     """
     start = 0
     spans = CODE_SPAN.finditer(paragraph)
@@ -235,9 +238,9 @@ def strip_markup(source: str) -> str:
         spans.append(match[0])
         return f"`{_PLACEHOLDER}{len(spans) - 1}`"
 
-    without_markup = _remove_markup(CODE_SPAN.sub(replace_span, source))
-    restored = _REPLACED_SPAN.sub(lambda match: spans[int(match[1])], without_markup)
-    return _SPACE.sub(" ", restored).strip()
+    text_without_markup = _remove_markup(CODE_SPAN.sub(replace_span, source))
+    text_with_spans = _REPLACED_SPAN.sub(lambda match: spans[int(match[1])], text_without_markup)
+    return _SPACE.sub(" ", text_with_spans).strip()
 
 
 def _remove_markup(text: str) -> str:

@@ -1,10 +1,10 @@
-"""Blocks and passages of a section's own text, in Markdown and similar markups.
+"""Read the blocks and passages of a section's own text, in Markdown and similar markups.
 
 Blocks are classified line by line in one pass. This is not a parser: it never fails, and its time is linear
 in the text. A wrong classification changes the weight of a block, not its words. The document model
 determines the sections; this module only classifies their blocks.
 
-The passages are sentences by their content, heads of tables, signatures and open tasks.
+The passages are sentences, classified by their content, and heads of tables, signatures and open tasks.
 """
 
 from __future__ import annotations
@@ -101,15 +101,15 @@ class _BlockReader:
         """Yield the blocks in order."""
         while self._index < len(self._lines):
             line = self._lines[self._index]
-            stripped = line.lstrip()
-            if not stripped:
+            stripped_line = line.lstrip()
+            if not stripped_line:
                 self._index += 1
-            elif stripped.startswith("<!--"):
+            elif stripped_line.startswith("<!--"):
                 self._index = _find_end_of_comment(self._lines, self._index)
             elif opening := _FENCE.match(line) or _LISTING.match(line):
                 end = _find_closing_line(self._lines, self._index, opening)
                 yield self._make_block(BlockShape.CODE, self._lines[self._index + 1 : end], end + 1)
-            elif stripped.startswith(">") and not self._is_quoted:
+            elif stripped_line.startswith(">") and not self._is_quoted:
                 yield from self._read_quotation()
             elif match := _ADMONITION.match(line):
                 yield from self._read_admonition(match)
@@ -253,7 +253,7 @@ _PROSE_LABEL_FACTOR = 0.4
 def read_prose_passages(text: str) -> Iterator[Passage]:
     """Yield the passages of a section's own text without its heading, in order.
 
-    The first sentence is the leading one.
+    The first sentence that is not a label or in an admonition is the lead.
     """
     has_lead = False
     for block in read_prose(text):

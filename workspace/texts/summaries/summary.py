@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workspace.texts.summaries.passages import Passage
     from workspace.texts.text_file import TextFile
 
-    Count = Callable[[str], int]
+    TokenCounter = Callable[[str], int]
 
 # The cost of a line in addition to its tokens, and the number of tokens below which a passage has a lower
 # weight.
@@ -36,7 +36,7 @@ _LINE_OVERHEAD_TOKENS = 6
 _MIN_FULL_WEIGHT_TOKENS = 14
 
 
-class PassageChoice(NamedTuple):
+class PassageCandidate(NamedTuple):
     """A candidate passage: its section, its position there, its weight, and its cost in tokens."""
 
     section: int
@@ -46,54 +46,54 @@ class PassageChoice(NamedTuple):
 
 
 def choose_passages(
-    choices: Sequence[PassageChoice], sizes: Sequence[int], remaining_tokens: int
-) -> list[PassageChoice]:
-    """Return the best choices that fit in `remaining_tokens`, best first.
+    candidates: Sequence[PassageCandidate], sizes: Sequence[int], remaining_tokens: int
+) -> list[PassageCandidate]:
+    """Return the best candidates that fit in `remaining_tokens`, best first.
 
-    `sizes` are the tokens of each section.
+    `sizes` are the numbers of tokens of the sections.
 
-    The choice is greedy by weight per token. Each choice lowers the weight of more passages of its section,
-    relative to the section's fair share. Shares are proportional to the square roots of the sizes, so that a
-    long section gets more, but not all. Equal weights are ordered by position, so that the result is
-    deterministic.
+    The choice is greedy by weight per token. Each chosen passage lowers the weight of the other passages of
+    its section, relative to the section's fair share. Shares are proportional to the square roots of the
+    sizes, so that a long section gets more, but not all. Equal weights are ordered by position, so that the
+    result is deterministic.
     """
-    by_section: dict[int, list[PassageChoice]] = {}
-    for choice in choices:
-        by_section.setdefault(choice.section, []).append(choice)
-    for section_choices in by_section.values():
-        # The best choice is the last one, because it is removed from the end.
-        section_choices.sort(key=lambda choice: (_compute_weight_per_token(choice), -choice.position))
-    roots = {section: math.sqrt(sizes[section] + 1) for section in by_section}
-    share_unit = max(remaining_tokens, 1) / (sum(roots.values()) or 1.0)
-    spent_tokens = dict.fromkeys(by_section, 0)
+    candidates_by_section: dict[int, list[PassageCandidate]] = {}
+    for candidate in candidates:
+        candidates_by_section.setdefault(candidate.section, []).append(candidate)
+    for section_candidates in candidates_by_section.values():
+        # The best candidate is the last one, because it is removed from the end.
+        section_candidates.sort(key=lambda item: (_compute_weight_per_token(item), -item.position))
+    size_roots = {section: math.sqrt(sizes[section] + 1) for section in candidates_by_section}
+    share_per_root = max(remaining_tokens, 1) / (sum(size_roots.values()) or 1.0)
+    spent_tokens = dict.fromkeys(candidates_by_section, 0)
 
     def rank(section: int) -> tuple[float, int]:
-        share = share_unit * roots[section]
-        weight = _compute_weight_per_token(by_section[section][-1])
+        share = share_per_root * size_roots[section]
+        weight = _compute_weight_per_token(candidates_by_section[section][-1])
         return -weight * share / (share + spent_tokens[section]), section
 
-    heap = [rank(section) for section in by_section]
+    heap = [rank(section) for section in candidates_by_section]
     heapify(heap)
-    selection: list[PassageChoice] = []
+    selection: list[PassageCandidate] = []
     while heap and remaining_tokens > 0:
         section = heap[0][1]
-        choice = by_section[section].pop()
-        if choice.cost <= remaining_tokens:
-            selection.append(choice)
-            remaining_tokens -= choice.cost
-            spent_tokens[section] += choice.cost
-        if by_section[section]:
+        candidate = candidates_by_section[section].pop()
+        if candidate.cost <= remaining_tokens:
+            selection.append(candidate)
+            remaining_tokens -= candidate.cost
+            spent_tokens[section] += candidate.cost
+        if candidates_by_section[section]:
             heapreplace(heap, rank(section))
         else:
             heappop(heap)
     return selection
 
 
-def _compute_weight_per_token(choice: PassageChoice) -> float:
+def _compute_weight_per_token(candidate: PassageCandidate) -> float:
     return (
-        choice.weight
-        * min(1.0, choice.cost / _MIN_FULL_WEIGHT_TOKENS)
-        / (choice.cost + _LINE_OVERHEAD_TOKENS)
+        candidate.weight
+        * min(1.0, candidate.cost / _MIN_FULL_WEIGHT_TOKENS)
+        / (candidate.cost + _LINE_OVERHEAD_TOKENS)
     )
 
 
@@ -102,19 +102,22 @@ _MAX_TITLE_LENGTH = 200
 
 
 class SectionName(NamedTuple):
-    """The heading of a section in a summary: its line, and its title ("" if the address contains it)."""
+    """The heading of a section in a summary: its line, and its title ("" if the line has only the address).
+
+    `tokens` is the number of tokens of the line with its line end.
+    """
 
     line: str
     title: str
     tokens: int
 
 
-def format_full_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
+def format_full_names(entries: Sequence[OutlineEntry], count: TokenCounter) -> list[SectionName]:
     """Return the title and the address of each section: `## Title `address``."""
     return [_make_name(entry, format_one_line(entry.title), count) for entry in entries]
 
 
-def format_short_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
+def format_short_names(entries: Sequence[OutlineEntry], count: TokenCounter) -> list[SectionName]:
     """Return the address of each section, with the title, unless the address ends in the title's slug."""
     return [
         _make_name(entry, "" if _has_title_as_slug(entry) else format_one_line(entry.title), count)
@@ -122,7 +125,7 @@ def format_short_names(entries: Sequence[OutlineEntry], count: Count) -> list[Se
     ]
 
 
-def format_addresses(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
+def format_addresses(entries: Sequence[OutlineEntry], count: TokenCounter) -> list[SectionName]:
     """Return the address of each section, without titles."""
     return [_make_name(entry, "", count) for entry in entries]
 
@@ -137,7 +140,7 @@ def _has_title_as_slug(entry: OutlineEntry) -> bool:
     return entry.address.rpartition("/")[2] == make_heading_slug(entry.title)
 
 
-def _make_name(entry: OutlineEntry, title: str, count: Count) -> SectionName:
+def _make_name(entry: OutlineEntry, title: str, count: TokenCounter) -> SectionName:
     marks = "#" * max(1, min(entry.level, _MAX_HEADING_LEVEL))
     line = f"{marks} {title} `{entry.address}`" if title else f"{marks} `{entry.address}`"
     # The line end costs at most one token.
@@ -201,6 +204,7 @@ def read_body(text: TextFile, entry: OutlineEntry) -> str:
 
 STYLES = ("structured", "outline", "lead")
 MIN_BUDGET, MAX_BUDGET = 100, 20_000
+"""The minimum and the maximum budget of a summary, in tokens."""
 
 # The default budget: a fraction of the original's tokens, within limits; more if the names of all sections
 # need more.
@@ -213,7 +217,7 @@ _MAX_NAMES_FRACTION = 0.5
 
 
 class UnknownStyle(WorkspaceError):
-    """Raised for an unknown style of summaries; `styles` are the known ones."""
+    """An error: a summary style is unknown. `styles` are the known styles."""
 
     code = "UNKNOWN_STYLE"
 
@@ -223,7 +227,9 @@ class Summary(NamedTuple):
 
     `named_entries` are the sections that the content names, of `section_count` in total. `included_counts`
     and `total_counts` count passages by kind. If `is_cut` is True, only the first MAX_PASSAGES were read.
-    `completeness` is the share of the original's tokens that the content includes or names, from 0 to 1.
+    `tokens`, `original_tokens` and `budget` are numbers of tokens: of the content, of the text, and at most
+    allowed. `completeness` is the share of the text's tokens that the passages and titles in the content
+    have, from 0 to 1.
     """
 
     content: str
@@ -270,7 +276,7 @@ def summarize(
     *,
     style: str = "structured",
     budget: int | None = None,
-    count: Count,
+    count: TokenCounter,
 ) -> Summary:
     """Return the summary of a text: all sections are named, and the most important passages are included.
 
@@ -292,14 +298,14 @@ def summarize(
         names = _fit_names(entries, full_names, budget, count)
     named_positions = _choose_sections(entries, names, budget)
     remaining_tokens = budget - sum(names[position].tokens for position in named_positions)
-    choices = choose_passages(
-        _list_choices(passages, entries, named_positions, style, count), sizes, remaining_tokens
+    selection = choose_passages(
+        _list_candidates(passages, entries, named_positions, style, count), sizes, remaining_tokens
     )
-    draft = _fit_budget(budget, _Draft(names, passages, named_positions, choices), count)
+    draft = _fit_budget(budget, _Draft(names, passages, named_positions, selection), count)
     content = draft.format_content()
-    chosen_passages = [passages[choice.section][choice.position] for choice in draft.selection]
-    chosen_texts = [_strip_cut(passage.text) for passage in chosen_passages]
-    chosen_texts += [_strip_cut(names[position].title) for position in draft.named_positions]
+    chosen_passages = [passages[candidate.section][candidate.position] for candidate in draft.selection]
+    chosen_texts = [_strip_cut_mark(passage.text) for passage in chosen_passages]
+    chosen_texts += [_strip_cut_mark(names[position].title) for position in draft.named_positions]
     return Summary(
         content,
         style,
@@ -321,13 +327,13 @@ class _Draft(NamedTuple):
     names: Sequence[SectionName]
     passages: Sequence[Sequence[Passage]]
     named_positions: list[int]
-    selection: list[PassageChoice]
+    selection: list[PassageCandidate]
 
     def format_content(self) -> str:
         """Return the Markdown: a heading for each section, then a line for each of its passages."""
         indexes_by_section: dict[int, list[int]] = {}
-        for choice in self.selection:
-            indexes_by_section.setdefault(choice.section, []).append(choice.position)
+        for candidate in self.selection:
+            indexes_by_section.setdefault(candidate.section, []).append(candidate.position)
         lines: list[str] = []
         for position in sorted(self.named_positions):
             lines.append(self.names[position].line)
@@ -343,7 +349,7 @@ def _format_passage(passage: Passage) -> list[str]:
 
 
 def _fit_names(
-    entries: Sequence[OutlineEntry], full_names: list[SectionName], budget: int, count: Count
+    entries: Sequence[OutlineEntry], full_names: list[SectionName], budget: int, count: TokenCounter
 ) -> list[SectionName]:
     """Return the names of sections as fully as the budget allows."""
     for names in (full_names, format_short_names(entries, count)):
@@ -359,7 +365,7 @@ def _add_sizes(
     full_names: list[SectionName],
     sizes: Sequence[int],
     budget: int,
-    count: Count,
+    count: TokenCounter,
 ) -> list[SectionName]:
     """Return names with the lines and tokens of each section, subsections included, if they fit."""
     offsets = [0]
@@ -399,23 +405,23 @@ def _choose_sections(entries: Sequence[OutlineEntry], names: Sequence[SectionNam
     return named_positions
 
 
-def _list_choices(
+def _list_candidates(
     passages: Sequence[Sequence[Passage]],
     entries: Sequence[OutlineEntry],
     named_positions: Sequence[int],
     style: str,
-    count: Count,
-) -> list[PassageChoice]:
-    """Return the possible choices from the named sections; deeper sections have slightly lower weights."""
-    choices: list[PassageChoice] = []
+    count: TokenCounter,
+) -> list[PassageCandidate]:
+    """Return the passages of the named sections with their weights, which are lower in deeper sections."""
+    candidates: list[PassageCandidate] = []
     for section in named_positions:
         depth_divisor = 1.0 + max(entries[section].level - 1, 0) / 10
         for index, passage in enumerate(passages[section]):
             weight = _weigh(passage, index, style)
             if weight > 0:
                 cost = sum(count(line) + 1 for line in _format_passage(passage))
-                choices.append(PassageChoice(section, index, weight / depth_divisor, cost))
-    return choices
+                candidates.append(PassageCandidate(section, index, weight / depth_divisor, cost))
+    return candidates
 
 
 def _weigh(passage: Passage, index: int, style: str) -> float:
@@ -432,10 +438,11 @@ def _weigh(passage: Passage, index: int, style: str) -> float:
     return WEIGHTS[PassageKind.LEAD] if passage.is_first else WEIGHTS[PassageKind.SENTENCE] / (index + 1)
 
 
-def _fit_budget(budget: int, draft: _Draft, count: Count) -> _Draft:
+def _fit_budget(budget: int, draft: _Draft, count: TokenCounter) -> _Draft:
     """Return a draft within the budget.
 
-    The tokens of the content can differ from the sum over its lines, so passages are removed until it fits.
+    The number of tokens of the content can differ from the sum over its lines. So passages, and then names,
+    are removed until the content fits.
     """
     while (excess := count(draft.format_content()) - budget) > 0 and (
         draft.selection or draft.named_positions
@@ -448,5 +455,5 @@ def _fit_budget(budget: int, draft: _Draft, count: Count) -> _Draft:
     return draft
 
 
-def _strip_cut(text: str) -> str:
+def _strip_cut_mark(text: str) -> str:
     return text.removesuffix(CUT_MARK)

@@ -1,4 +1,4 @@
-"""The description of a summary in an answer: its content, its uses, and its gaps."""
+"""The description of a summary in a response: the content, the uses and the gaps of the summary."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
 
 
 def _list_shares(summary: Summary) -> list[tuple[int, int, str]]:
-    """Return the numbers of included passages and of all passages, for each kind in the text."""
+    """Return the number of included passages, the number of all passages, and the noun, for each kind."""
     included_count = sum(summary.included_counts.get(kind, 0) for kind in _SENTENCES)
     total = sum(summary.total_counts.get(kind, 0) for kind in _SENTENCES)
     shares = [(included_count, total, "sentences")] if total else []
@@ -72,13 +72,13 @@ def _format_share(count: int, total: int, noun: str) -> str:
 def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
     """Return the numbers of included and of omitted sections and passages, by kind."""
     kinds = [kind for kind in PassageKind if summary.total_counts.get(kind)]
-    included = {"sections": len(summary.named_entries)}
-    included |= {kind.value: summary.included_counts.get(kind, 0) for kind in kinds}
-    excluded = {"sections": summary.section_count - len(summary.named_entries)}
-    excluded |= {
+    included_counts = {"sections": len(summary.named_entries)}
+    included_counts |= {kind.value: summary.included_counts.get(kind, 0) for kind in kinds}
+    omitted_counts = {"sections": summary.section_count - len(summary.named_entries)}
+    omitted_counts |= {
         kind.value: summary.total_counts[kind] - summary.included_counts.get(kind, 0) for kind in kinds
     }
-    return included, excluded
+    return included_counts, omitted_counts
 
 
 def compute_confidence(summary: Summary) -> float:
@@ -94,7 +94,7 @@ def list_recommended_uses(summary: Summary) -> list[str]:
     uses = []
     if len(summary.named_entries) == summary.section_count:
         uses.append("choosing the section to read")
-    if _has_nine_tenths(summary, PassageKind.LEAD) and summary.style != "outline":
+    if _includes_nine_tenths(summary, PassageKind.LEAD) and summary.style != "outline":
         uses.append("an overview of the whole file")
     uses += [
         f"all of its {_KIND_NAMES[kind]}"
@@ -107,8 +107,8 @@ def list_recommended_uses(summary: Summary) -> list[str]:
 def list_discouraged_uses(summary: Summary) -> list[str]:
     """Return the uses for which the file itself must be read."""
     uses = ["quoting or editing the file"]
-    if missing := summary.section_count - len(summary.named_entries):
-        uses.append(f"finding anything in the {format_count(missing, 'section')} not named")
+    if omitted_count := summary.section_count - len(summary.named_entries):
+        uses.append(f"finding anything in the {format_count(omitted_count, 'section')} not named")
     for count, total, noun in _list_shares(summary):
         if count < total and noun != "sentences":
             uses.append(f"a complete list of its {noun}: {_format_share(count, total, 'included')}")
@@ -119,5 +119,5 @@ def list_discouraged_uses(summary: Summary) -> list[str]:
     return uses
 
 
-def _has_nine_tenths(summary: Summary, kind: PassageKind) -> bool:
+def _includes_nine_tenths(summary: Summary, kind: PassageKind) -> bool:
     return summary.included_counts.get(kind, 0) * 10 >= summary.total_counts.get(kind, 0) * 9

@@ -75,35 +75,35 @@ def find_link_fixes(context: RuleContext, moves: MoveLookup, variants: PathVaria
     """Yield a fix for each broken link of a document that has exactly one possible target."""
     document, file_tree = context.document, context.file_tree
     targets: dict[str, Target | None] = {}
-    for link, resolved in context.links:
-        if not resolved.is_broken or link.destination_start == link.destination_end:
+    for link, resolved_link in context.links:
+        if not resolved_link.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in targets:
-            targets[link.destination] = _find_intended_target(file_tree, resolved, moves, variants)
+            targets[link.destination] = _find_intended_target(file_tree, resolved_link, moves, variants)
         target = targets[link.destination]
         if target is None:
             continue
         destination = format_destination(link, document.path, target, file_tree)
         splice = Splice(link.destination_start, link.destination_end, destination)
         if destination != document.data[splice.start : splice.end]:
-            yield Fix(_find_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
+            yield Fix(_find_rule(link, resolved_link), document.lines.line_at(splice.start) + 1, splice)
 
 
-def _find_rule(link: Link, resolved: ResolvedLink) -> str:
-    if resolved.status is LinkStatus.MISSING_FRAGMENT:
+def _find_rule(link: Link, resolved_link: ResolvedLink) -> str:
+    if resolved_link.status is LinkStatus.MISSING_FRAGMENT:
         return "broken-fragment"
     return "broken-image" if link.is_image else "broken-link"
 
 
 def _find_intended_target(
-    file_tree: FileTree, resolved: ResolvedLink, moves: MoveLookup, variants: PathVariants
+    file_tree: FileTree, resolved_link: ResolvedLink, moves: MoveLookup, variants: PathVariants
 ) -> Target | None:
     """Return the one target that a broken link can mean."""
-    target = resolved.target
+    target = resolved_link.target
     if target is None:
         return None
-    if resolved.path is not None:
-        return _resolve_at(file_tree, resolved.path, target.fragment, moves)
+    if resolved_link.path is not None:
+        return _resolve_at(file_tree, resolved_link.path, target.fragment, moves)
     paths: set[str] = set()
     for path in list_candidate_paths(target, file_tree.rules):
         current_path = moves.find_document(path) or variants.find_variant(path)
@@ -138,7 +138,7 @@ def _resolve_at(file_tree: FileTree, path: str, fragment: str | None, moves: Mov
 
 
 _MAX_SEARCHED_SECTIONS = 500
-"""The maximum number of searches in the history by one fix: each may read old versions of a document."""
+"""The maximum number of history searches of one fix, because each may read old versions of a document."""
 
 
 class HistoryNeeded(Exception):

@@ -88,12 +88,15 @@ def format_unified_diff(change: FixedBytes) -> Iterator[str]:
     yield f"--- a/{change.path}"
     yield f"+++ b/{change.path}"
     for group in _group_changed_lines(before, after):
-        first, last = max(0, group[0] - _CONTEXT_LINES), min(len(before), group[-1] + 1 + _CONTEXT_LINES)
-        yield f"@@ -{first + 1},{last - first} +{first + 1},{last - first} @@"
-        position, lines = first, frozenset(group)
-        while position < last:
+        first_line, end_line = (
+            max(0, group[0] - _CONTEXT_LINES),
+            min(len(before), group[-1] + 1 + _CONTEXT_LINES),
+        )
+        yield f"@@ -{first_line + 1},{end_line - first_line} +{first_line + 1},{end_line - first_line} @@"
+        position, lines = first_line, frozenset(group)
+        while position < end_line:
             end = position
-            while end < last and end in lines:
+            while end < end_line and end in lines:
                 end += 1
             if end == position:
                 yield f" {_truncate(before, position)}"

@@ -221,7 +221,7 @@ def _select_lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> 
 def map_offsets(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | None:
     """Return the offset map of a fixed document; return None if no name has another target."""
     old_document, new_document = fixed_document.before, fixed_document.document
-    if not _may_rename(old_document, new_document, dialect):
+    if not _may_change_name_targets(old_document, new_document, dialect):
         return None
     new_headings = {
         (old_document.path, old.heading_start): (new_document.path, new.heading_start)
@@ -253,7 +253,7 @@ def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | N
     )
 
 
-def _may_rename(old_document: Document, new_document: Document, dialect: Dialect) -> bool:
+def _may_change_name_targets(old_document: Document, new_document: Document, dialect: Dialect) -> bool:
     """Return True if a name may have another target now; uncertain cases count as True."""
     if any(
         old.aliases != new.aliases

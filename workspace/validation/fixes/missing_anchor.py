@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RULE = "missing-anchor"
 
-# Names of other targets than headings: HTML attributes and footnotes. `&` begins an entity.
+# The names of targets that are not headings: HTML attributes and footnotes. `&` begins an entity.
 _OTHER_TARGET_NAME = re.compile(rb"\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)|\[\^([^\]\s]+)\]", re.IGNORECASE)
 _FOOTNOTE_NAMES = ("fn-{}", "user-content-fn-{}")
 _MAX_NAME_LENGTH = 200

@@ -32,7 +32,7 @@ class FixDocuments(Operation):
     paths: tuple[str, ...] = ()
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Lay each fixed document over the snapshot."""
+        """Put each fixed document into the overlay."""
         documents = overlay.snapshot.documents
         results = self.find_fixes(
             overlay.snapshot, [path for path in self.paths or documents if path in documents]

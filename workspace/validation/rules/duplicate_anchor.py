@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import RuleContext
 
-_MAX_NAME_DISTANCE = 10_000  # bytes from the beginning of an anchor's tag or heading to its name
+_MAX_NAME_DISTANCE = (
+    10_000  # the maximum number of bytes from the start of an anchor's tag or heading to its name
+)
 
 
 def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:

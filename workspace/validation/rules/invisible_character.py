@@ -42,6 +42,6 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
 RULE = Rule(
     "invisible-character",
     Severity.WARNING,
-    "An invisible character that the text does not need.",
+    "A text has an invisible character that it does not need.",
     _find_problems,
 )

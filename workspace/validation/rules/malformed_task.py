@@ -26,7 +26,7 @@ _BOX = re.compile(
     re.MULTILINE,
 )
 _CHECKBOXES = (b"[ ]", b"[x]", b"[X]")
-# The next characters of a link, a reference, a definition or a footnote.
+# The characters that follow the brackets in a link, a reference, a definition or a footnote.
 _LINK_CONTINUATIONS = (b"(", b"[", b":")
 _FIELD = re.compile(rb"^[ \t>]+" + FIELD_LINE.encode(), re.IGNORECASE | re.MULTILINE)
 

@@ -56,6 +56,6 @@ def _describe_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
 RULE = Rule(
     "taxonomy-limit",
     Severity.WARNING,
-    "A value of a taxonomy key is too long, too many, hidden or not text.",
+    "A taxonomy key has too many values, or a value that is too long, hidden or not text.",
     _find_problems,
 )

@@ -1,4 +1,4 @@
-"""Report formats for programs: SARIF, GitHub's workflow commands, and JSON."""
+"""Machine-readable report formats: SARIF, GitHub's workflow commands, and JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINK_FINDING = Finding(
     (),
     "x",
 )
-LONG_FINDING = Finding(
+MULTILINE_FINDING = Finding(
     "several-h1", Severity.WARNING, "b.md", 4, 1, 5, 4, "a second h1", "Write it as ##.", (), "y"
 )
 NOTE_FINDING = Finding("unknown-type", Severity.NOTE, "b.md", 9, 2, 9, 2, "there is no\ntype", None, (), "z")
@@ -34,13 +34,13 @@ def build_report(*findings: Finding) -> Report:
     return Report(findings, 2, "the work tree")
 
 
-def build_sarif(*findings: Finding) -> Any:
+def build_sarif_log(*findings: Finding) -> Any:
     return json.loads(format_sarif(build_report(*findings)))
 
 
 def test_sarif_log_has_required_fields() -> None:
-    """OASIS SARIF 2.1.0: §3.13 the log, §3.14 runs, §3.19 the tool, §3.27 results, §3.30 regions."""
-    log = build_sarif(LINK_FINDING, LONG_FINDING, NOTE_FINDING)
+    """Check what OASIS SARIF 2.1.0 requires of the log (§3.13), run, tool, results and regions (§3.30)."""
+    log = build_sarif_log(LINK_FINDING, MULTILINE_FINDING, NOTE_FINDING)
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")
     [run] = log["runs"]
@@ -60,18 +60,18 @@ def test_sarif_log_has_required_fields() -> None:
         assert (region["startLine"], region["startColumn"]) <= (region["endLine"], region["endColumn"])
 
 
-def test_paths_are_relative_uris() -> None:
-    artifact = build_sarif(LINK_FINDING)["runs"][0]["results"][0]["locations"][0]["physicalLocation"][
+def test_sarif_paths_are_percent_encoded_relative_uris() -> None:
+    location = build_sarif_log(LINK_FINDING)["runs"][0]["results"][0]["locations"][0]["physicalLocation"][
         "artifactLocation"
     ]
     # RFC 3986 §4.2: a colon in the first segment would read as a scheme.
-    assert artifact["uri"] == "a%2C%20b%3Ac/50%25%20%C3%BC.md"
-    assert unquote(artifact["uri"]) == LINK_FINDING.path
+    assert location["uri"] == "a%2C%20b%3Ac/50%25%20%C3%BC.md"
+    assert unquote(location["uri"]) == LINK_FINDING.path
 
 
-def test_fingerprints_ignore_lines_and_differ_for_equal_findings() -> None:
+def test_sarif_fingerprints_ignore_lines_and_differ_for_equal_findings() -> None:
     def read_fingerprints(*findings: Finding) -> list[str]:
-        results = build_sarif(*findings)["runs"][0]["results"]
+        results = build_sarif_log(*findings)["runs"][0]["results"]
         return [result["partialFingerprints"]["docyardFinding/v1"] for result in results]
 
     first_fingerprint, second_fingerprint = read_fingerprints(
@@ -82,7 +82,7 @@ def test_fingerprints_ignore_lines_and_differ_for_equal_findings() -> None:
 
 
 def test_workflow_commands_escape_special_characters() -> None:
-    lines = format_annotations(build_report(LINK_FINDING, LONG_FINDING, NOTE_FINDING)).split("\n")
+    lines = format_annotations(build_report(LINK_FINDING, MULTILINE_FINDING, NOTE_FINDING)).split("\n")
     assert lines == [
         "::error file=a%2C b%3Ac/50%25 ü.md,line=3,endLine=3,col=5,endColumn=11,title=broken-link"
         "::the link 'x%250A' leads nowhere",
@@ -93,7 +93,7 @@ def test_workflow_commands_escape_special_characters() -> None:
 
 
 def test_json_contains_every_finding_and_no_document_text() -> None:
-    data = json.loads(format_json(build_report(LINK_FINDING, LONG_FINDING)))
+    data = json.loads(format_json(build_report(LINK_FINDING, MULTILINE_FINDING)))
     assert data["findings"][0] == {
         "rule": "broken-link",
         "severity": "error",

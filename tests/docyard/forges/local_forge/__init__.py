@@ -1,4 +1,4 @@
-"""A test forge: the three documented APIs over a real bare repository.
+"""A forge for tests: a server with the API of GitHub, GitLab or Gitea, and a real bare repository.
 
 Git provides the branches and merges. Tests add reviews, comments and faults.
 """

@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v1"
 PAGE_SIZE_NAME = "limit"
-_STATUSES = {"missing": 404, "invalid": 422, "exists": 409, "closed": 405, "moved": 409, "conflict": 405}
-_VERDICTS = {
+_STATUSES_BY_REFUSAL = {
+    "missing": 404,
+    "invalid": 422,
+    "exists": 409,
+    "closed": 405,
+    "moved": 409,
+    "conflict": 405,
+}
+_STATES_BY_VERDICT = {
     "approved": "APPROVED",
     "changes_requested": "REQUEST_CHANGES",
     "commented": "COMMENT",
@@ -33,15 +40,15 @@ def read_token(request: Request) -> str:
 def make_refusal(error: RequestRefused) -> Response:
     """Return the response to a refused request."""
     body = {"message": error.reason, "url": "https://gitea.example/api/swagger"}
-    return JSONResponse(body, _STATUSES[error.kind])
+    return JSONResponse(body, _STATUSES_BY_REFUSAL[error.kind])
 
 
 def make_routes(forge: LocalForge) -> list[Route]:
     """Return the routes of the API."""
-    repo = "/repos/ana/docs"
+    repo_path = "/repos/ana/docs"
     state = forge.state
 
-    async def list_requests(request: Request) -> Response:
+    async def list_pull_requests(request: Request) -> Response:
         state_filter = request.query_params.get("state", "open")
         sorted_requests = sorted(state.pull_requests, key=lambda item: item.updated_at, reverse=True)
         results = [
@@ -60,15 +67,15 @@ def make_routes(forge: LocalForge) -> list[Route]:
                 return JSONResponse(_make_pull_request(forge, state.refresh(item)))
         raise RequestRefused("missing", "The target couldn't be found.")
 
-    async def open_request(request: Request) -> Response:
+    async def open_pull_request(request: Request) -> Response:
         body = await request.json()
         pull_request = state.open(body["title"], body.get("body", ""), body["head"], body["base"], forge.bot)
         return JSONResponse(_make_pull_request(forge, pull_request), 201)
 
-    async def read_request(request: Request) -> Response:
+    async def read_pull_request(request: Request) -> Response:
         return JSONResponse(_make_pull_request(forge, state.find_pull_request(_read_number(request))))
 
-    async def edit_request(request: Request) -> Response:
+    async def edit_pull_request(request: Request) -> Response:
         body = await request.json()
         pull_request = state.edit(
             _read_number(request), body.get("title"), body.get("body"), body.get("state")
@@ -102,14 +109,14 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return JSONResponse(_make_comment(forge, state.find_pull_request(number), comment), 201)
 
     return [
-        Route(f"{repo}/pulls", list_requests, methods=["GET"]),
-        Route(f"{repo}/pulls", open_request, methods=["POST"]),
-        Route(f"{repo}/pulls/{{number:int}}", read_request, methods=["GET"]),
-        Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
-        Route(f"{repo}/pulls/{{number:int}}/reviews", list_reviews, methods=["GET"]),
-        Route(f"{repo}/pulls/{{base}}/{{head:path}}", find_by_branches, methods=["GET"]),
-        Route(f"{repo}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
-        Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
+        Route(f"{repo_path}/pulls", list_pull_requests, methods=["GET"]),
+        Route(f"{repo_path}/pulls", open_pull_request, methods=["POST"]),
+        Route(f"{repo_path}/pulls/{{number:int}}", read_pull_request, methods=["GET"]),
+        Route(f"{repo_path}/pulls/{{number:int}}", edit_pull_request, methods=["PATCH"]),
+        Route(f"{repo_path}/pulls/{{number:int}}/reviews", list_reviews, methods=["GET"]),
+        Route(f"{repo_path}/pulls/{{base}}/{{head:path}}", find_by_branches, methods=["GET"]),
+        Route(f"{repo_path}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
+        Route(f"{repo_path}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
     ]
 
 
@@ -167,7 +174,7 @@ def _make_review(forge: LocalForge, pull_request: PullRequest, review: Review) -
         "id": review.id,
         "user": _make_user(review.author),
         "body": review.text,
-        "state": _VERDICTS[review.verdict],
+        "state": _STATES_BY_VERDICT[review.verdict],
         "commit_id": review.commit,
         "stale": False,
         "official": True,

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v3"
 PAGE_SIZE_NAME = "per_page"
-_STATUSES = {"missing": 404, "invalid": 422, "exists": 422, "closed": 405, "moved": 409, "conflict": 405}
-_VERDICTS = {
+_STATUSES_BY_REFUSAL = {
+    "missing": 404,
+    "invalid": 422,
+    "exists": 422,
+    "closed": 405,
+    "moved": 409,
+    "conflict": 405,
+}
+_STATES_BY_VERDICT = {
     "approved": "APPROVED",
     "changes_requested": "CHANGES_REQUESTED",
     "commented": "COMMENTED",
@@ -39,7 +46,7 @@ def make_refusal(error: RequestRefused) -> Response:
     if error.kind in ("invalid", "exists"):
         body["message"] = "Validation Failed"
         body["errors"] = [{"resource": "PullRequest", "code": "custom", "message": error.reason}]
-    return JSONResponse(body, _STATUSES[error.kind])
+    return JSONResponse(body, _STATUSES_BY_REFUSAL[error.kind])
 
 
 def make_routes(forge: LocalForge) -> list[Route]:
@@ -47,7 +54,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
     repo = "/repos/ana/docs"
     state = forge.state
 
-    async def list_requests(request: Request) -> Response:
+    async def list_pull_requests(request: Request) -> Response:
         query = request.query_params
         head = query.get("head", "").removeprefix("ana:")
         pull_requests = [
@@ -67,18 +74,18 @@ def make_routes(forge: LocalForge) -> list[Route]:
             PAGE_SIZE_NAME,
         )
 
-    async def open_request(request: Request) -> Response:
+    async def open_pull_request(request: Request) -> Response:
         body = await request.json()
         head = body["head"].removeprefix("ana:")
         pull_request = state.open(body["title"], body.get("body") or "", head, body["base"], forge.bot)
         return JSONResponse(_make_pull_request(forge, pull_request, "pull-request"), 201)
 
-    async def read_request(request: Request) -> Response:
+    async def read_pull_request(request: Request) -> Response:
         return JSONResponse(
             _make_pull_request(forge, state.find_pull_request(_read_number(request)), "pull-request")
         )
 
-    async def edit_request(request: Request) -> Response:
+    async def edit_pull_request(request: Request) -> Response:
         body = await request.json()
         pull_request = state.edit(
             _read_number(request), body.get("title"), body.get("body"), body.get("state")
@@ -112,10 +119,10 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return JSONResponse(_make_comment(forge, state.find_pull_request(number), comment), 201)
 
     return [
-        Route(f"{repo}/pulls", list_requests, methods=["GET"]),
-        Route(f"{repo}/pulls", open_request, methods=["POST"]),
-        Route(f"{repo}/pulls/{{number:int}}", read_request, methods=["GET"]),
-        Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
+        Route(f"{repo}/pulls", list_pull_requests, methods=["GET"]),
+        Route(f"{repo}/pulls", open_pull_request, methods=["POST"]),
+        Route(f"{repo}/pulls/{{number:int}}", read_pull_request, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}", edit_pull_request, methods=["PATCH"]),
         Route(f"{repo}/pulls/{{number:int}}/reviews", list_reviews, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
@@ -179,7 +186,7 @@ def _make_review(forge: LocalForge, pull_request: PullRequest, review: Review) -
         "id": review.id,
         "user": _make_user(review.author),
         "body": review.text,
-        "state": _VERDICTS[review.verdict],
+        "state": _STATES_BY_VERDICT[review.verdict],
         "commit_id": review.commit,
         "submitted_at": _format_time(review.time),
         "html_url": f"{forge.build_url(pull_request)}#pullrequestreview-{review.id}",

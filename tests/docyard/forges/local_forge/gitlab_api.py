@@ -15,9 +15,16 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v4"
 PAGE_SIZE_NAME = "per_page"
-_STATUSES = {"missing": 404, "invalid": 400, "exists": 409, "closed": 405, "moved": 409, "conflict": 422}
+_STATUSES_BY_REFUSAL = {
+    "missing": 404,
+    "invalid": 400,
+    "exists": 409,
+    "closed": 405,
+    "moved": 409,
+    "conflict": 422,
+}
 _STATES = {"open": "opened"}
-_NOTES = {
+_NOTES_BY_VERDICT = {
     "approved": "approved this merge request",
     "changes_requested": "requested changes",
     "dismissed": "unapproved this merge request",
@@ -35,15 +42,15 @@ def make_refusal(error: RequestRefused) -> Response:
     message: Any = [error.reason] if error.kind == "exists" else error.reason
     if error.kind == "invalid":
         message = {"base": [error.reason]}
-    return JSONResponse({"message": message}, _STATUSES[error.kind])
+    return JSONResponse({"message": message}, _STATUSES_BY_REFUSAL[error.kind])
 
 
 def make_routes(forge: LocalForge) -> list[Route]:
-    """Return the routes of the API. Without `has_reviewers`, the API is an older version."""
+    """Return the routes of the API. If `forge.has_reviewers` is False, the API is an older version."""
     base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
     state = forge.state
 
-    async def list_requests(request: Request) -> Response:
+    async def list_merge_requests(request: Request) -> Response:
         query = request.query_params
         state_filter = query.get("state", "all")
         results = [
@@ -59,16 +66,16 @@ def make_routes(forge: LocalForge) -> list[Route]:
             request, [_make_merge_request(forge, item) for item in results], PAGE_SIZE_NAME
         )
 
-    async def open_request(request: Request) -> Response:
+    async def open_merge_request(request: Request) -> Response:
         body = await request.json()
         branches = body["source_branch"], body["target_branch"]
         pull_request = state.open(body["title"], body.get("description", ""), *branches, forge.bot)
         return JSONResponse(_make_merge_request(forge, pull_request), 201)
 
-    async def read_request(request: Request) -> Response:
+    async def read_merge_request(request: Request) -> Response:
         return JSONResponse(_make_merge_request(forge, state.find_pull_request(_read_number(request))))
 
-    async def edit_request(request: Request) -> Response:
+    async def edit_merge_request(request: Request) -> Response:
         body = await request.json()
         event = {None: None, "close": "closed", "reopen": "open"}[body.get("state_event")]
         if event is not None and state.find_pull_request(_read_number(request)).state == event:
@@ -104,9 +111,9 @@ def make_routes(forge: LocalForge) -> list[Route]:
     async def list_notes(request: Request) -> Response:
         pull_request = state.find_pull_request(_read_number(request))
         verdict_notes = [
-            Comment(review.id, review.author, _NOTES[review.verdict], review.time, by_system=True)
+            Comment(review.id, review.author, _NOTES_BY_VERDICT[review.verdict], review.time, by_system=True)
             for review in pull_request.reviews
-            if review.verdict in _NOTES
+            if review.verdict in _NOTES_BY_VERDICT
         ]
         text_notes = [
             Comment(review.id + 10_000, review.author, review.text, review.time)
@@ -123,10 +130,10 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return JSONResponse(_make_note(comment), 201)
 
     return [
-        Route(base, list_requests, methods=["GET"]),
-        Route(base, open_request, methods=["POST"]),
-        Route(f"{base}/{{number:int}}", read_request, methods=["GET"]),
-        Route(f"{base}/{{number:int}}", edit_request, methods=["PUT"]),
+        Route(base, list_merge_requests, methods=["GET"]),
+        Route(base, open_merge_request, methods=["POST"]),
+        Route(f"{base}/{{number:int}}", read_merge_request, methods=["GET"]),
+        Route(f"{base}/{{number:int}}", edit_merge_request, methods=["PUT"]),
         Route(f"{base}/{{number:int}}/approvals", list_approvals, methods=["GET"]),
         Route(f"{base}/{{number:int}}/reviewers", list_reviewers, methods=["GET"]),
         Route(f"{base}/{{number:int}}/notes", list_notes, methods=["GET"]),

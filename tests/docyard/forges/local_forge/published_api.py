@@ -13,6 +13,6 @@ from typing import Any
 
 @cache
 def load_published(name: str) -> dict[str, Any]:
-    """Return `operations`, and the `schemas` (JSON Schema) that they name; for GitHub also `examples`."""
+    """Return a description: `operations`, and the `schemas` that they name; for GitHub also `examples`."""
     data: dict[str, Any] = json.loads(Path(__file__).with_name(f"{name}_openapi.json").read_text())
     return data

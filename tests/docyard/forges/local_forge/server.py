@@ -1,4 +1,4 @@
-"""The server of the local forge: uvicorn in a thread, with a token, small pages and recorded requests."""
+"""The server of the local forge: uvicorn in a thread; it checks tokens, and records requests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from tests.docyard.forges.local_forge.faults import Fault
 from tests.docyard.forges.local_forge.state import ForgeState, PullRequest, RequestRefused
 
 PASSWORD = "forge-7c1d90e2"
+"""The token that permits all requests."""
+
 BOT = "docyard-bot"
 _READ_ONLY_TOKEN = "reader-5b2f"
 _APIS: dict[str, Any] = {"github": github_api, "gitlab": gitlab_api, "gitea": gitea_api}
@@ -41,7 +43,7 @@ class ReceivedRequest(NamedTuple):
 class LocalForge:
     """A forge of one kind over one bare repository.
 
-    `page_size` is the maximum size of a page. `faults` apply in order.
+    `page_size` is the maximum number of items in a page. `faults` apply in order.
     `read_only_token` permits only GET requests.
     """
 
@@ -161,7 +163,7 @@ def _replay_body(body: bytes) -> Callable[[], Awaitable[Any]]:
 
 @contextmanager
 def start_local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
-    """Start a forge of a kind ("github", "gitlab", "gitea") over a bare repository; `url` is its address."""
+    """Start a forge of a kind ("github", "gitlab", "gitea") over a bare repository, and yield it."""
     forge = LocalForge(kind, bare)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))

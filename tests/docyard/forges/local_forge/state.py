@@ -1,4 +1,4 @@
-"""The state of the local forge: its pull requests, and a bare repository, in which Git itself merges."""
+"""The state of the local forge: its pull requests, and a bare repository in which Git merges them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Comment:
 
 @dataclass
 class PullRequest:
-    """The state of a pull request that the forge shows."""
+    """A pull request, as the forge shows it."""
 
     number: int
     title: str
@@ -68,7 +68,7 @@ class RequestRefused(Exception):
 
 
 class ForgeState:
-    """The pull requests of one bare repository. It is thread-safe."""
+    """The pull requests of one bare repository. The methods are thread-safe."""
 
     def __init__(self, bare: Path) -> None:
         self.bare = bare
@@ -79,7 +79,7 @@ class ForgeState:
         self._trees: dict[tuple[str, str], str | None] = {}
 
     def find_tip(self, branch: str) -> str | None:
-        """Return the commit of a branch."""
+        """Return the commit of a branch, or None if the branch does not exist."""
         branch_ref = pygit2.Repository(str(self.bare)).branches.local.get(branch)
         return None if branch_ref is None else str(branch_ref.target)
 

@@ -1,4 +1,4 @@
-"""Tests of document pages wait for all links, even on a busy machine."""
+"""A fixture that lets document pages wait for the link graph, even on a busy machine."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class _CallerMiddleware:
         await self._app(scope, receive, send)
 
 
-class Pages:
+class DocumentPages:
     """The pages of a repository for one caller."""
 
     def __init__(self, repo: Repo, site: Site, *, may_write: bool) -> None:
@@ -115,7 +115,9 @@ def parse_form(page: str) -> dict[str, str]:
 
 
 @contextmanager
-def serve_documents(path: Path, *, read_only: bool = False, may_write: bool = True) -> Iterator[Pages]:
+def serve_documents(
+    path: Path, *, read_only: bool = False, may_write: bool = True
+) -> Iterator[DocumentPages]:
     """Yield the pages of a repository, which is created if it does not exist."""
     repo = Repo(path) if path.exists() else create_repository(path, FILES)
     workspace = Workspace.open(path, read_only=read_only)
@@ -123,7 +125,7 @@ def serve_documents(path: Path, *, read_only: bool = False, may_write: bool = Tr
     site = Site(lambda: index, read_only)
     try:
         with close_index(index):
-            yield Pages(repo, site, may_write=may_write)
+            yield DocumentPages(repo, site, may_write=may_write)
     finally:
         site.close()
 

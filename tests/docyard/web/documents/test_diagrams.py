@@ -1,4 +1,4 @@
-"""Diagrams and formulas: text by default; if enabled, rendered, and diagrams in an isolated frame."""
+"""Diagrams and formulas: text by default; if enabled, they are rendered, diagrams in an isolated frame."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from hashlib import sha256
 import pytest
 
 from docyard.web.documents.diagrams import build_frame
-from tests.docyard.web.documents.page_setup import Pages, serve_documents
+from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
 
-FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"
-SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
+FLOW_DOCUMENT = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"
+MERMAID_SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
 
 
 @pytest.fixture(scope="module")
-def plain_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def plain_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentPages]:
     """Return pages without diagrams and formulas."""
     with serve_documents(tmp_path_factory.mktemp("diagrams") / "repo") as pages:
-        pages.repo.commit({"flow.md": FLOW})
+        pages.repo.commit({"flow.md": FLOW_DOCUMENT})
         yield pages
 
 
 @pytest.fixture(scope="module")
-def diagram_pages(plain_pages: Pages) -> Pages:
+def diagram_pages(plain_pages: DocumentPages) -> DocumentPages:
     """Return pages with diagrams and formulas."""
-    return Pages(plain_pages.repo, replace(plain_pages.site, mermaid=SCRIPT, math=True), may_write=True)
+    return DocumentPages(
+        plain_pages.repo, replace(plain_pages.site, mermaid=MERMAID_SCRIPT, math=True), may_write=True
+    )
 
 
-def test_diagrams_and_formulas_are_text_by_default(plain_pages: Pages) -> None:
+def test_diagrams_and_formulas_are_text_by_default(plain_pages: DocumentPages) -> None:
     response = plain_pages.client.get("/doc/flow.md")
     assert '<code class="language-mermaid">graph TD; A--&gt;B\n</code>' in response.text
     assert "$a^2$" in response.text
     assert "diagrams.js" not in response.text
     assert "content-security-policy" not in response.headers  # the default policy
-    assert plain_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}").status_code == 404
+    assert plain_pages.client.get(f"/diagram/{build_frame(MERMAID_SCRIPT).name}").status_code == 404
 
 
-def test_page_with_diagrams_has_the_frame_url(diagram_pages: Pages) -> None:
+def test_page_with_diagrams_has_the_frame_url(diagram_pages: DocumentPages) -> None:
     response = diagram_pages.client.get("/doc/flow.md")
     assert '<pre class="mermaid">graph TD; A--&gt;B\n</pre>' in response.text
     [url] = re.findall(r'data-diagrams="([^"]*)"', response.text)
@@ -52,12 +54,12 @@ def test_page_with_diagrams_has_the_frame_url(diagram_pages: Pages) -> None:
     assert "content-security-policy" not in diagram_pages.client.get("/doc/README.md").headers
 
 
-def test_enabled_formulas_are_rendered(diagram_pages: Pages) -> None:
+def test_enabled_formulas_are_rendered(diagram_pages: DocumentPages) -> None:
     assert "<msup><mi>a</mi><mn>2</mn></msup>" in diagram_pages.get("/doc/flow.md")
 
 
-def test_frame_policy_allows_only_its_own_scripts(diagram_pages: Pages) -> None:
-    response = diagram_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}")
+def test_frame_policy_allows_only_its_own_scripts(diagram_pages: DocumentPages) -> None:
+    response = diagram_pages.client.get(f"/diagram/{build_frame(MERMAID_SCRIPT).name}")
     policy = dict(part.split(" ", 1) for part in response.headers["content-security-policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["sandbox"] == "allow-scripts"
@@ -69,12 +71,12 @@ def test_frame_policy_allows_only_its_own_scripts(diagram_pages: Pages) -> None:
     assert len(scripts) == 2
 
 
-def test_script_cannot_close_its_element() -> None:
-    page = build_frame(SCRIPT).page
+def test_mermaid_script_cannot_close_its_script_element() -> None:
+    page = build_frame(MERMAID_SCRIPT).page
     assert rb"'\x3c!-- \x3c/Script> \x3cscript>" in page
     assert b"\r" not in page
     assert b"\0" not in page
 
 
-def test_another_script_has_another_frame_url(diagram_pages: Pages) -> None:
+def test_another_script_has_another_frame_url(diagram_pages: DocumentPages) -> None:
     assert diagram_pages.client.get(f"/diagram/{build_frame(b'another').name}").status_code == 404

@@ -13,7 +13,7 @@ import pytest
 
 from docyard.web.documents.document import SectionLinks, add_page_links
 from docyard.web.live import format_unfinished_version
-from tests.docyard.web.documents.page_setup import Pages, serve_documents
+from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
 from tests.loops import loop_over
 from workspace.edits.text import UpdateContent
 from workspace.rendering.links import RenderedDocument, RenderedHeading
@@ -21,7 +21,7 @@ from workspace.writing.plan import Mode
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentPages]:
     """Return shared pages for tests that only read."""
     with serve_documents(tmp_path_factory.mktemp("read") / "repo") as shared_pages:
         shared_pages.site.index().links.update_to(shared_pages.workspace.snapshot())
@@ -29,7 +29,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
 
 
 @pytest.fixture
-def own_pages(tmp_path: Path) -> Iterator[Pages]:
+def writable_pages(tmp_path: Path) -> Iterator[DocumentPages]:
     """Return pages that a test may change."""
     with serve_documents(tmp_path / "repo") as new_pages:
         yield new_pages
@@ -79,13 +79,13 @@ PAGE_URLS = (
 
 
 @loop_over("url", PAGE_URLS)
-def test_each_page_is_valid_html_with_one_title(pages: Pages, url: str) -> None:
+def test_each_page_is_valid_html_with_one_title(pages: DocumentPages, url: str) -> None:
     shape = _PageShape(pages.get(url))
     assert (shape.title_count, shape.open_tags) == (1, [])
     assert len(set(shape.ids)) == len(shape.ids)
 
 
-def test_document_page_shows_text_and_context(pages: Pages) -> None:
+def test_document_page_shows_text_and_context(pages: DocumentPages) -> None:
     page = pages.get("/doc/specs/api.md")
     for expected_text in (
         "<title>Search &amp; find",
@@ -102,7 +102,7 @@ def test_document_page_shows_text_and_context(pages: Pages) -> None:
     assert "type: spec" not in page
 
 
-def test_document_title_is_escaped(pages: Pages) -> None:
+def test_document_title_is_escaped(pages: DocumentPages) -> None:
     page = pages.get("/doc/odd/a%20b%23c%3F.md")
     assert "<title>Odd &amp; ·" in page  # tags are removed from a title
     assert "Odd &amp; &lt;named&gt; <a" in page
@@ -119,7 +119,7 @@ def test_document_title_is_escaped(pages: Pages) -> None:
     ],
     ids=["folder", "text", "folder at a ref"],
 )
-def test_other_paths_redirect_to_folder_or_raw_file(pages: Pages, url: str, target: str) -> None:
+def test_other_paths_redirect_to_folder_or_raw_file(pages: DocumentPages, url: str, target: str) -> None:
     assert pages.get_redirect(url) == target
 
 
@@ -141,7 +141,7 @@ INVALID_PATHS = {
 
 @loop_over("path", INVALID_PATHS.values(), ids=INVALID_PATHS.keys())
 @loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
-def test_invalid_path_is_an_error_page(pages: Pages, kind: str, path: str) -> None:
+def test_invalid_path_is_an_error_page(pages: DocumentPages, kind: str, path: str) -> None:
     response = pages.client.get(f"/{kind}/{path}")
     assert response.status_code in (404, 400)
     assert "<h1>" in response.text
@@ -153,48 +153,48 @@ def test_invalid_path_is_an_error_page(pages: Pages, kind: str, path: str) -> No
     ids=["unknown", "range", "NUL", "too old", "date before history", "long"],
 )
 @loop_over("kind", ["doc", "raw", "history", "blame"])
-def test_invalid_ref_is_an_error_page(pages: Pages, kind: str, ref: str) -> None:
+def test_invalid_ref_is_an_error_page(pages: DocumentPages, kind: str, ref: str) -> None:
     response = pages.client.get(f"/{kind}/README.md?ref={ref}")
     assert response.status_code in (400, 404)
     assert "<h1>" in response.text
 
 
-def test_moved_document_redirects_to_its_new_path(own_pages: Pages) -> None:
-    (own_pages.repo.path / "guides").mkdir()
-    own_pages.repo.git("mv", "specs/api.md", "guides/search.md")
-    own_pages.repo.commit({}, "Move the document")
-    assert own_pages.get_redirect("/doc/specs/api.md") == "/doc/guides/search.md"
-    assert own_pages.get_redirect("/raw/specs/api.md") == "/raw/guides/search.md"
+def test_moved_document_redirects_to_its_new_path(writable_pages: DocumentPages) -> None:
+    (writable_pages.repo.path / "guides").mkdir()
+    writable_pages.repo.git("mv", "specs/api.md", "guides/search.md")
+    writable_pages.repo.commit({}, "Move the document")
+    assert writable_pages.get_redirect("/doc/specs/api.md") == "/doc/guides/search.md"
+    assert writable_pages.get_redirect("/raw/specs/api.md") == "/raw/guides/search.md"
     assert (
-        own_pages.get_redirect("/blame/specs/api.md?section=rate-limits")
+        writable_pages.get_redirect("/blame/specs/api.md?section=rate-limits")
         == "/blame/guides/search.md?section=rate-limits"
     )
-    page = own_pages.get("/history/guides/search.md")
+    page = writable_pages.get("/history/guides/search.md")
     assert "renamed" in page
     assert "from specs/api.md" in page
-    assert "no longer exists" in own_pages.get("/history/specs/api.md")
+    assert "no longer exists" in writable_pages.get("/history/specs/api.md")
 
 
-def test_page_at_a_ref_links_to_it_without_edit_links(own_pages: Pages) -> None:
-    first_commit = own_pages.repo.head()
-    own_pages.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
-    page = own_pages.get(f"/doc/README.md?ref={first_commit}")
+def test_page_at_a_ref_links_to_it_without_edit_links(writable_pages: DocumentPages) -> None:
+    first_commit = writable_pages.repo.head()
+    writable_pages.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
+    page = writable_pages.get(f"/doc/README.md?ref={first_commit}")
     assert f'href="/doc/specs/api.md?ref={first_commit}#rate-limits"' in page
     assert "/edit/" not in page
-    assert "No link any more" in own_pages.get("/doc/README.md")
+    assert "No link any more" in writable_pages.get("/doc/README.md")
 
 
-def test_edit_links_of_a_proposal_target_the_proposal(own_pages: Pages) -> None:
-    actor = own_pages.site.build_actor(own_pages.workspace, _make_caller())
+def test_edit_links_of_a_proposal_target_the_proposal(writable_pages: DocumentPages) -> None:
+    actor = writable_pages.site.build_actor(writable_pages.workspace, _make_caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
-    result = own_pages.workspace.proposal_actions().propose(
-        [operation], actor, mode=Mode.ALL, message="Reword", base_commit=own_pages.repo.head()
+    result = writable_pages.workspace.proposal_actions().propose(
+        [operation], actor, mode=Mode.ALL, message="Reword", base_commit=writable_pages.repo.head()
     )
     assert result.proposal is not None
     id = result.proposal.id
-    assert f'href="/proposals/{id}">Reword</a> would change' in own_pages.get("/doc/README.md")
-    assert "would change" not in own_pages.get("/doc/specs/api.md")
-    page = own_pages.get(f"/doc/README.md?ref={id}")
+    assert f'href="/proposals/{id}">Reword</a> would change' in writable_pages.get("/doc/README.md")
+    assert "would change" not in writable_pages.get("/doc/specs/api.md")
+    page = writable_pages.get(f"/doc/README.md?ref={id}")
     assert "Begin here." in page
     assert f"/edit/README.md?section=_preamble&amp;proposal={id}" in page
 
@@ -205,23 +205,23 @@ def _make_caller() -> object:
     return Caller(None, "", True, False)
 
 
-def test_large_document_is_truncated_with_a_note(own_pages: Pages) -> None:
+def test_large_document_is_truncated_with_a_note(writable_pages: DocumentPages) -> None:
     text = "# Large\n\n" + "".join(
         f"## Part {number}\n\n{'Words of it. ' * 40}\n\n" for number in range(3_000)
     )
-    own_pages.repo.commit({"large.md": text})
-    page = own_pages.get("/doc/large.md")
+    writable_pages.repo.commit({"large.md": text})
+    page = writable_pages.get("/doc/large.md")
     assert len(page) < 2_500_000
     assert "Read the full source" in page
 
 
-def test_document_over_the_limit_has_an_explanation(own_pages: Pages) -> None:
+def test_document_over_the_limit_has_an_explanation(writable_pages: DocumentPages) -> None:
     limits = "[limits]\ndocument_bytes = 100000\n"
-    own_pages.repo.commit({"docyard.toml": limits, "huge.md": "# Huge\n\n" + "word " * 30_000})
-    page = own_pages.get("/doc/huge.md")
+    writable_pages.repo.commit({"docyard.toml": limits, "huge.md": "# Huge\n\n" + "word " * 30_000})
+    page = writable_pages.get("/doc/huge.md")
     assert "too large for a page: huge.md has 150,008 bytes" in page
     assert 'href="/raw/huge.md"' in page
-    assert own_pages.client.get("/edit/huge.md").status_code in (400, 413)
+    assert writable_pages.client.get("/edit/huge.md").status_code in (400, 413)
 
 
 def test_read_only_page_has_no_edit_links(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_read_only_page_has_no_edit_links(tmp_path: Path) -> None:
         assert "/edit/" not in pages.get("/doc/specs/api.md")
 
 
-def test_raw_file_is_sent_unchanged(pages: Pages) -> None:
+def test_raw_file_is_sent_unchanged(pages: DocumentPages) -> None:
     response = pages.client.get("/raw/specs/crlf.md")
     assert response.content.startswith(b"# Lines\r\n")
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
@@ -261,15 +261,15 @@ def _make_rendered_document(html: str, *ids: str) -> RenderedDocument:
     return RenderedDocument(html, "T", True, tuple(RenderedHeading(2, id, id, id) for id in ids), False, ())
 
 
-def test_section_ids_do_not_collide_with_page_ids(own_pages: Pages) -> None:
+def test_section_ids_do_not_collide_with_page_ids(writable_pages: DocumentPages) -> None:
     text = '# T\n\n## Find\n\n## Keys\n\n## Content\n\n<p id="[find]">x</p>\n'
-    own_pages.repo.commit({"find.md": text})
-    ids = _PageShape(own_pages.get("/doc/find.md")).ids
+    writable_pages.repo.commit({"find.md": text})
+    ids = _PageShape(writable_pages.get("/doc/find.md")).ids
     assert {"find", "keys", "content", "[find]", "[keys]", "[content]"} <= set(ids)
     assert len(set(ids)) == len(ids)
 
 
-def test_cached_raw_file_returns_304(pages: Pages) -> None:
+def test_cached_raw_file_returns_304(pages: DocumentPages) -> None:
     full_response = pages.client.get("/raw/notes.txt")
     etag = full_response.headers["etag"]
     cached_response = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{etag}'})
@@ -281,9 +281,9 @@ def test_cached_raw_file_returns_304(pages: Pages) -> None:
     assert pages.client.get("/raw/README.md", headers={"If-None-Match": etag}).status_code == 200
 
 
-def test_document_with_too_many_lines_has_an_explanation(own_pages: Pages) -> None:
-    own_pages.repo.commit({"long.md": "a\n" * 200_001})
-    page = own_pages.get("/doc/long.md")
+def test_document_with_too_many_lines_has_an_explanation(writable_pages: DocumentPages) -> None:
+    writable_pages.repo.commit({"long.md": "a\n" * 200_001})
+    page = writable_pages.get("/doc/long.md")
     assert "200,001 lines" in page
     assert 'href="/raw/long.md"' in page
 
@@ -294,47 +294,51 @@ def _read_version(page: str) -> str:
     return match[1]
 
 
-def test_page_does_not_wait_for_a_long_history(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_does_not_wait_for_a_long_history(
+    writable_pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(6):
-        own_pages.repo.commit({"notes.txt": f"{number}\n"})
-    own_pages.site.index().links.update_to(own_pages.workspace.snapshot())
+        writable_pages.repo.commit({"notes.txt": f"{number}\n"})
+    writable_pages.site.index().links.update_to(writable_pages.workspace.snapshot())
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_WALKED_COMMITS", 2)
     release_event = threading.Event()
-    own_pages.site.background.submit("another", lambda: release_event.wait(30))
-    first_page = own_pages.get("/doc/specs/api.md")
+    writable_pages.site.background.submit("another", lambda: release_event.wait(30))
+    first_page = writable_pages.get("/doc/specs/api.md")
     assert "changed-by" not in first_page
     assert "/history/specs/api.md" in first_page
     assert _read_version(first_page) == format_unfinished_version(
-        own_pages.site.versions.get_current(own_pages.workspace)
+        writable_pages.site.versions.get_current(writable_pages.workspace)
     )
     release_event.set()
-    _wait_until(lambda: not own_pages.site.has_background_work)
-    second_page = own_pages.get("/doc/specs/api.md")
+    _wait_until(lambda: not writable_pages.site.has_background_work)
+    second_page = writable_pages.get("/doc/specs/api.md")
     assert "changed-by" in second_page
-    assert _read_version(second_page) == own_pages.site.versions.get_current(own_pages.workspace)
+    assert _read_version(second_page) == writable_pages.site.versions.get_current(writable_pages.workspace)
 
 
-def test_page_does_not_wait_for_the_link_graph(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_does_not_wait_for_the_link_graph(
+    writable_pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_SMALL_WORKSPACE_DOCUMENTS", 0)
-    graph = own_pages.site.index().links
+    graph = writable_pages.site.index().links
     with graph._update_lock:  # another thread has the lock
-        first_page = own_pages.get("/doc/specs/api.md")
+        first_page = writable_pages.get("/doc/specs/api.md")
         assert "are being read" in first_page
         assert "Linked from" not in first_page
         assert _read_version(first_page).endswith("~")
-    _wait_until(lambda: not own_pages.site.has_background_work)
-    second_page = own_pages.get("/doc/specs/api.md")
+    _wait_until(lambda: not writable_pages.site.has_background_work)
+    second_page = writable_pages.get("/doc/specs/api.md")
     assert "are being read" not in second_page
     assert "Linked from" in second_page
     assert not _read_version(second_page).endswith("~")
 
 
 def test_large_backlink_source_is_listed_without_reading_it(
-    own_pages: Pages, monkeypatch: pytest.MonkeyPatch
+    writable_pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_READ_BYTES", 10)
-    own_pages.site.index().links.update_to(own_pages.workspace.snapshot())
-    page = own_pages.get("/doc/specs/api.md")
+    writable_pages.site.index().links.update_to(writable_pages.workspace.snapshot())
+    page = writable_pages.get("/doc/specs/api.md")
     assert '<a href="/doc/README.md">README.md</a>' in page.replace("#_preamble", "")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.documents.page_setup import Pages, parse_form, serve_documents
+from tests.docyard.web.documents.page_setup import DocumentPages, parse_form, serve_documents
 from tests.loops import loop_over
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
@@ -18,12 +18,12 @@ LIMITS_URL = "/edit/specs/api.md?section=rate-limits"
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> Iterator[Pages]:
+def pages(tmp_path: Path) -> Iterator[DocumentPages]:
     with serve_documents(tmp_path / "repo") as served_pages:
         yield served_pages
 
 
-def read_document_at(pages: Pages, ref: str, path: str) -> bytes:
+def read_document_at(pages: DocumentPages, ref: str, path: str) -> bytes:
     """Return the bytes of a document at a ref."""
     return pages.workspace.at(ref).read(path)
 
@@ -34,7 +34,7 @@ def parse_proposal_id(location: str) -> str:
     return location.removeprefix("/proposals/")
 
 
-def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
+def test_edit_is_written_to_a_proposal_only(pages: DocumentPages) -> None:
     text_before = read_document_at(pages, "main", "specs/api.md")
     form = pages.get_form(LIMITS_URL)
     assert form["text"] == "Sixty in a minute."
@@ -47,7 +47,7 @@ def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
     assert read_document_at(pages, "main", "specs/api.md") == text_before
 
 
-def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
+def test_draft_is_not_submitted_and_accepts_more_edits(pages: DocumentPages) -> None:
     form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = parse_proposal_id(pages.post(LIMITS_URL, form))
     assert pages.workspace.proposal_actions().find(id).state is ProposalState.DRAFT
@@ -63,7 +63,7 @@ def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
     assert pages.workspace.proposal_actions().find(id).state is ProposalState.OPEN
 
 
-def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
+def test_edit_of_another_users_proposal_is_added_to_it(pages: DocumentPages) -> None:
     author = Author("Bot", "bot@example.org", IdentitySource.CLIENT, "a-client")
     other_proposal = pages.workspace.proposal_actions().open("Theirs", "", Actor(author, "tool", "a-client"))
     assert other_proposal.id not in pages.get(LIMITS_URL)
@@ -75,7 +75,7 @@ def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
     )
 
 
-def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
+def test_selected_proposal_receives_the_edit(pages: DocumentPages) -> None:
     first_form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = parse_proposal_id(pages.post(LIMITS_URL, first_form))
     second_url = "/edit/specs/api.md?section=endpoints"
@@ -96,7 +96,7 @@ def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
     ids=["crlf", "no last newline", "title", "front matter", "introduction", "odd names"],
 )
 def test_edit_changes_only_the_edited_bytes(
-    pages: Pages, url: str, old: str, new: str, old_bytes: bytes, new_bytes: bytes
+    pages: DocumentPages, url: str, old: str, new: str, old_bytes: bytes, new_bytes: bytes
 ) -> None:
     form = pages.get_form(url)
     id = parse_proposal_id(
@@ -108,7 +108,7 @@ def test_edit_changes_only_the_edited_bytes(
     )
 
 
-def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
+def test_concurrent_duplicate_forms_create_one_proposal(pages: DocumentPages) -> None:
     form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "propose"}
     with ThreadPoolExecutor(4) as pool:
         locations = set(pool.map(lambda _: pages.post(LIMITS_URL, form), range(4)))
@@ -118,7 +118,7 @@ def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
     assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"
 
 
-def test_reused_key_with_another_text_shows_the_form_again(pages: Pages) -> None:
+def test_reused_key_with_another_text_shows_the_form_again(pages: DocumentPages) -> None:
     form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     pages.post(LIMITS_URL, form)
     page = pages.post(LIMITS_URL, {**form, "text": "A hundred."}, 409)
@@ -128,7 +128,7 @@ def test_reused_key_with_another_text_shows_the_form_again(pages: Pages) -> None
     assert len(pages.workspace.proposal_actions().list_all()) == 2
 
 
-def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
+def test_concurrent_change_shows_all_three_texts(pages: DocumentPages) -> None:
     form = pages.get_form(LIMITS_URL)
     target_text = pages.workspace.read_only or read_document_at(pages, "main", "specs/api.md").replace(
         b"Sixty", b"Seventy"
@@ -145,7 +145,7 @@ def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
     assert b"Ninety in a minute." in read_document_at(pages, id, "specs/api.md")
 
 
-def test_edit_preserves_concurrent_change_elsewhere(pages: Pages) -> None:
+def test_edit_preserves_concurrent_change_elsewhere(pages: DocumentPages) -> None:
     form = pages.get_form(LIMITS_URL)
     target_text = read_document_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
     pages.repo.commit({"specs/api.md": target_text})
@@ -153,7 +153,7 @@ def test_edit_preserves_concurrent_change_elsewhere(pages: Pages) -> None:
     assert read_document_at(pages, id, "specs/api.md") == target_text.replace(b"Sixty in a minute", b"Ninety")
 
 
-def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
+def test_edit_of_deleted_section_preserves_form_text(pages: DocumentPages) -> None:
     form = pages.get_form(LIMITS_URL)
     text = read_document_at(pages, "main", "specs/api.md")
     pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
@@ -177,7 +177,7 @@ def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
     ids=["no title", "long title", "no change", "open fence", "NUL", "other base", "no base", "no proposal"],
 )
 def test_invalid_edit_is_reported_and_creates_nothing(
-    pages: Pages, changed_fields: dict[str, str], message: str
+    pages: DocumentPages, changed_fields: dict[str, str], message: str
 ) -> None:
     url = "/edit/specs/api.md?section=endpoints"
     form = {**pages.get_form(url), "text": "Ninety, they say.", "title": "Allow more", **changed_fields}
@@ -190,7 +190,7 @@ def test_invalid_edit_is_reported_and_creates_nothing(
     assert "proposals/" not in pages.repo.git("branch", "--list")
 
 
-def test_edit_of_an_ended_proposal_is_refused(pages: Pages) -> None:
+def test_edit_of_an_ended_proposal_is_refused(pages: DocumentPages) -> None:
     form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = parse_proposal_id(pages.post(LIMITS_URL, form))
     proposal_actions = pages.workspace.proposal_actions()
@@ -204,7 +204,7 @@ def test_edit_of_an_ended_proposal_is_refused(pages: Pages) -> None:
     assert "closed" in page.text
 
 
-def test_preview_shows_the_text_and_preserves_the_form(pages: Pages) -> None:
+def test_preview_shows_the_text_and_preserves_the_form(pages: DocumentPages) -> None:
     form = {**pages.get_form(LIMITS_URL), "text": "**Ninety** <script>alert(1)</script>", "title": "So far"}
     page = pages.post(LIMITS_URL, {**form, "act": "preview"}, 200)
     assert "<strong>Ninety</strong>" in page
@@ -218,7 +218,7 @@ def test_preview_shows_the_text_and_preserves_the_form(pages: Pages) -> None:
     assert not pages.workspace.proposal_actions().list_all()
 
 
-def test_form_text_round_trips_unchanged(pages: Pages) -> None:
+def test_form_text_round_trips_unchanged(pages: DocumentPages) -> None:
     text = "\n\n  </textarea><b>&amp;\n\ttab\n"
     pages.repo.commit({"x.md": f"# X\n\n## A\n\n{text}\n## B\n"})
     assert (
@@ -238,11 +238,11 @@ def test_form_text_round_trips_unchanged(pages: Pages) -> None:
     ],
     ids=["document", "section", "folder", "no document", "ambiguous", "proposal"],
 )
-def test_missing_edit_target_is_an_error_page(pages: Pages, url: str, status: int) -> None:
+def test_missing_edit_target_is_an_error_page(pages: DocumentPages, url: str, status: int) -> None:
     assert "<h1>" in pages.get(url, status)
 
 
-def test_second_section_of_the_same_name_is_edited(pages: Pages) -> None:
+def test_second_section_of_the_same_name_is_edited(pages: DocumentPages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
     assert pages.get_form(url)["text"] == "b"
     form = pages.get_form(url)
@@ -255,7 +255,7 @@ def test_second_section_of_the_same_name_is_edited(pages: Pages) -> None:
     assert read_document_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
 
 
-def test_conflict_shows_no_text_of_a_namesake_section(pages: Pages) -> None:
+def test_conflict_shows_no_text_of_section_with_same_name(pages: DocumentPages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
     form = pages.get_form(url)
     text = read_document_at(pages, "main", "specs/twice.md").replace(
@@ -268,13 +268,13 @@ def test_conflict_shows_no_text_of_a_namesake_section(pages: Pages) -> None:
     assert parse_form(page)["text"] == "c"
 
 
-def test_ambiguous_section_lists_candidates_with_lines(pages: Pages) -> None:
+def test_ambiguous_section_lists_candidates_with_lines(pages: DocumentPages) -> None:
     page = pages.get("/edit/specs/twice.md?section=same", 400)
     assert '<a href="/doc/specs/twice.md#same~1">Same, line 3</a>' in page
     assert '<a href="/doc/specs/twice.md#same~2">Other, line 7</a>' in page
 
 
-def test_edit_of_moved_section_redirects(pages: Pages) -> None:
+def test_edit_of_moved_section_redirects(pages: DocumentPages) -> None:
     pages.repo.git("mv", "specs/api.md", "specs/search.md")
     pages.repo.commit({}, "Rename the document")
     response = pages.client.get(LIMITS_URL)
@@ -289,7 +289,7 @@ def test_read_only_server_refuses_edits(tmp_path: Path, read_only: bool, may_wri
         assert "/edit/" not in pages.get("/history/specs/api.md")
 
 
-def test_form_of_another_page_is_refused(pages: Pages) -> None:
+def test_form_with_wrong_csrf_token_is_refused(pages: DocumentPages) -> None:
     form = pages.get_form(LIMITS_URL)
     pages.post(LIMITS_URL, {**form, "csrf": "wrong", "text": "Ninety.", "title": "x"}, 403)
     assert not pages.workspace.proposal_actions().list_all()

@@ -1,4 +1,4 @@
-"""The library: folders, documents, their tasks and last changes, and its pages."""
+"""The library page: folders, documents, their tasks and last changes, and paging."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_task_progress_is_shown_as_bar_and_text(server: PageServer) -> None:
     assert "2 of 2 tasks" in page
 
 
-def test_additional_tags_are_counted(server: PageServer) -> None:
+def test_tags_beyond_limit_are_counted(server: PageServer) -> None:
     page = server.get("/")
     assert all(f'<span class="tag">{tag}</span>' in page for tag in ("spec", "a", "d"))
     assert '<span class="tag">e</span>' not in page
@@ -231,7 +231,7 @@ def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
         assert summarize(snapshot, "big.md")[1:3] == summarize(snapshot, "small.md")[1:3] == (2, 1)
 
 
-def test_reading_ahead_stops_when_closed(repo: Repo) -> None:
+def test_read_ahead_of_summaries_stops_when_closed(repo: Repo) -> None:
     summaries = Summaries()
     with serve_pages(repo.path) as server:
         snapshot = server.workspace.snapshot()

@@ -1,4 +1,4 @@
-"""Snippets on the search page."""
+"""Parsing of snippets for the search page."""
 
 from __future__ import annotations
 

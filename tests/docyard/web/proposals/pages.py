@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _KEY_PATTERN = re.compile(r'name="key" value="([0-9a-f]{32})"')
 
 
-class Pages:
-    """The pages of a setup. `as_person` names the owner of the token; None for the server's token."""
+class ProposalPages:
+    """The pages of a setup. `as_person` is the person who sends requests, or None for the server's token."""
 
     def __init__(self, setup: ProposalSetup, *, read_only: bool = False) -> None:
         self.setup = setup
@@ -68,13 +68,13 @@ class Pages:
             f"/proposals/{proposal.id}/{action}", data={"csrf": CSRF, "key": key, **fields}
         )
 
-    def submit(self, proposal: Proposal, action: str, **fields: str) -> str:
+    def send_form(self, proposal: Proposal, action: str, **fields: str) -> str:
         """Send a form that must succeed; return the target of the redirect."""
         response = self.post(proposal, action, **fields)
         assert response.status_code == 303, (response.status_code, extract_text(response.text))
         return str(response.headers["location"])
 
-    def submit_refused(self, proposal: Proposal, action: str, status: int, **fields: str) -> str:
+    def send_refused_form(self, proposal: Proposal, action: str, status: int, **fields: str) -> str:
         """Send a form that must be refused; return the page."""
         response = self.post(proposal, action, **fields)
         assert response.status_code == status, (response.status_code, extract_text(response.text))
@@ -85,9 +85,9 @@ class Pages:
         return self.setup.proposal_actions.find(proposal.id)
 
 
-def create_pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
+def create_pages(path: Path, settings: str = "", *, read_only: bool = False) -> ProposalPages:
     """Return the pages of a new setup."""
-    return Pages(ProposalSetup(path / "repo", settings), read_only=read_only)
+    return ProposalPages(ProposalSetup(path / "repo", settings), read_only=read_only)
 
 
 def check_html(response: Response) -> str:

@@ -1,4 +1,4 @@
-"""The actions on a proposal's page: each action, repeated, outdated, and without permission."""
+"""Actions on the page of a proposal: once, repeated, for an outdated commit, and without permission."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
+from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.workspace.proposals.actions.proposal_setup import AGENT, RULE
 from workspace.proposals.proposal import ProposalState
 
-QUOTE = "Introduction."
-
 
 @pytest.fixture
-def open_pages(tmp_path: Path) -> Pages:
+def open_pages(tmp_path: Path) -> ProposalPages:
     return create_pages(tmp_path)
 
 
 @pytest.fixture
-def protected_pages(tmp_path: Path) -> Pages:
+def protected_pages(tmp_path: Path) -> ProposalPages:
     """Return pages of a setup in which `specs/` changes only by approved proposals."""
     return create_pages(tmp_path, RULE)
 
 
-def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
+def test_draft_is_submitted_approved_and_merged(protected_pages: ProposalPages) -> None:
     setup = protected_pages.setup
     proposal = setup.open("Say more of calls")
     setup.append(proposal.id, "One.", "specs/api.md", "calls")
     assert "is a draft" in extract_text(protected_pages.show(proposal))
-    protected_pages.submit(proposal, "submit")
+    protected_pages.send_form(proposal, "submit")
     text = extract_text(protected_pages.show(proposal))
     assert "specs/api.md needs 1 approval of the proposal as it is now, and has 0" in text
     tip = protected_pages.reload(proposal).tip or ""
     assert "may not be merged" in extract_text(
-        protected_pages.submit_refused(proposal, "merge", 409, commit=tip)
+        protected_pages.send_refused_form(proposal, "merge", 409, commit=tip)
     )
-    location = protected_pages.submit(proposal, "approve", commit=tip, text="Good.")
+    location = protected_pages.send_form(proposal, "approve", commit=tip, text="Good.")
     assert location.startswith(f"/proposals/{proposal.id}#said-")
     assert f'id="{location.partition("#")[2]}"' in protected_pages.show(proposal)
     assert "Ready to merge" in extract_text(protected_pages.show(proposal))
-    protected_pages.submit(proposal, "merge", commit=tip)
+    protected_pages.send_form(proposal, "merge", commit=tip)
     merged_proposal = protected_pages.reload(proposal)
     assert merged_proposal.state is ProposalState.MERGED
     assert setup.log("-1", "--format=%an %s") == [f"Bea Merge proposal {proposal.id}: Say more of calls"]
@@ -50,17 +48,17 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
     assert protected_pages.write_count == 4
 
 
-def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
+def test_duplicate_merge_form_merges_once(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     tip, count_before = proposal.tip or "", len(open_pages.setup.log("--format=%h", "main"))
     key = "0123456789abcdef" * 2
-    locations = [open_pages.submit(proposal, "merge", key=key, commit=tip) for _ in range(2)]
+    locations = [open_pages.send_form(proposal, "merge", key=key, commit=tip) for _ in range(2)]
     assert locations == [f"/proposals/{proposal.id}"] * 2
     assert len(open_pages.setup.log("--first-parent", "--format=%h", "main")) == count_before + 1
 
 
 @pytest.mark.parametrize(
-    ("act", "fields"),
+    ("action", "fields"),
     [
         ("comment", {"text": "A word."}),
         ("approve", {"text": "Yes."}),
@@ -70,54 +68,58 @@ def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
     ],
     ids=["comment", "approve", "request-changes", "close", "edit"],
 )
-def test_duplicate_form_adds_one_event(open_pages: Pages, act: str, fields: dict[str, str]) -> None:
+def test_duplicate_form_adds_one_event(
+    open_pages: ProposalPages, action: str, fields: dict[str, str]
+) -> None:
     proposal = open_pages.setup.submit_proposal()
     key = "fedcba9876543210" * 2
-    first_location, second_location = (open_pages.submit(proposal, act, key=key, **fields) for _ in range(2))
+    first_location, second_location = (
+        open_pages.send_form(proposal, action, key=key, **fields) for _ in range(2)
+    )
     assert first_location == second_location
     events = open_pages.setup.proposal_actions.list_events(proposal)
     assert len(events) == 3  # opened, submitted, and this event
 
 
-def test_late_duplicate_form_changes_nothing(open_pages: Pages) -> None:
+def test_late_duplicate_form_changes_nothing(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.open("Say more")
     open_pages.setup.append(proposal.id, "More.")
-    keys = {act: f"{number:032x}" for number, act in enumerate(("submit", "close", "reopen"))}
-    open_pages.submit(proposal, "submit", key=keys["submit"])
-    open_pages.submit(proposal, "request-changes", text="Say who.")
+    keys = {action: f"{number:032x}" for number, action in enumerate(("submit", "close", "reopen"))}
+    open_pages.send_form(proposal, "submit", key=keys["submit"])
+    open_pages.send_form(proposal, "request-changes", text="Say who.")
     open_pages.setup.append(proposal.id, "You.")  # answers the request only when it is submitted
-    open_pages.submit(proposal, "submit", key=keys["submit"])
+    open_pages.send_form(proposal, "submit", key=keys["submit"])
     assert open_pages.reload(proposal).state is ProposalState.CHANGES_REQUESTED
-    open_pages.submit(proposal, "close", key=keys["close"])
-    open_pages.submit(proposal, "reopen", key=keys["reopen"])
-    open_pages.submit(proposal, "close", key=keys["close"])
+    open_pages.send_form(proposal, "close", key=keys["close"])
+    open_pages.send_form(proposal, "reopen", key=keys["reopen"])
+    open_pages.send_form(proposal, "close", key=keys["close"])
     assert open_pages.reload(proposal).is_open
-    open_pages.submit(proposal, "close")
-    open_pages.submit(proposal, "reopen", key=keys["reopen"])
+    open_pages.send_form(proposal, "close")
+    open_pages.send_form(proposal, "reopen", key=keys["reopen"])
     assert not open_pages.reload(proposal).is_open
 
 
-def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
+def test_reused_key_with_another_text_is_refused(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     key = "00112233" * 4
-    open_pages.submit(proposal, "comment", key=key, text="First.")
-    html = open_pages.submit_refused(proposal, "comment", 409, key=key, text="Second, after going back.")
+    open_pages.send_form(proposal, "comment", key=key, text="First.")
+    html = open_pages.send_refused_form(proposal, "comment", 409, key=key, text="Second, after going back.")
     assert "was already sent" in extract_text(html)
     assert "Second, after going back." in html
     assert len(open_pages.reload(proposal).content.threads) == 1
 
 
-def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
+def test_section_comment_and_its_reply_are_shown(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     target = {"file": "guide.md", "slug": "use", "quote": "Use it."}
-    location = open_pages.submit(proposal, "comment", text="Why *so*?", view="inline", **target)
+    location = open_pages.send_form(proposal, "comment", text="Why *so*?", view="inline", **target)
     assert location.startswith(f"/proposals/{proposal.id}/changes?view=inline#change-")
     changes = open_pages.show(proposal, "changes?view=inline")
     assert f'id="{location.partition("#")[2]}"' in changes
     assert "Why <em>so</em>?" in changes
     [thread] = open_pages.reload(proposal).content.threads
     comment_id = thread.comment.id
-    reply_location = open_pages.submit(proposal, "comment", text="Because.", reply_to=comment_id)
+    reply_location = open_pages.send_form(proposal, "comment", text="Because.", reply_to=comment_id)
     html = open_pages.show(proposal)
     assert f'id="{reply_location.partition("#")[2]}"' in html
     assert "On guide.md#use Use it. Bea" in extract_text(html)
@@ -129,25 +131,25 @@ def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
         ({"text": ""}, "The comment is empty"),
         ({"text": "a" * 65_537}, "the limit is 65,536"),
         ({"text": "x", "file": "guide.md", "quote": "Not there"}, "is not in the text"),
-        ({"text": "x", "reply_to": "0" * 16}, "has no such comment to answer"),
+        ({"text": "x", "reply_to": "0" * 16}, "has no such comment to reply to"),
     ],
     ids=["empty", "too-long", "foreign-quote", "foreign-comment"],
 )
 def test_invalid_comment_is_preserved_in_the_form(
-    open_pages: Pages, fields: dict[str, str], message: str
+    open_pages: ProposalPages, fields: dict[str, str], message: str
 ) -> None:
     proposal = open_pages.setup.submit_proposal()
-    html = open_pages.submit_refused(proposal, "comment", 400, **fields)
+    html = open_pages.send_refused_form(proposal, "comment", 400, **fields)
     assert message in extract_text(html)
     assert f">\n{fields['text']}</textarea>" in html
     assert 'name="reply_to" value="0000000000000000"' in html if "reply_to" in fields else True
 
 
-@pytest.mark.parametrize("act", ["approve", "merge", "request-changes"])
-def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
+@pytest.mark.parametrize("action", ["approve", "merge", "request-changes"])
+def test_review_of_outdated_commit_shows_new_changes(open_pages: ProposalPages, action: str) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.setup.append(proposal.id, "Unseen words.", slug="install")
-    html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="My verdict")
+    html = open_pages.send_refused_form(proposal, action, 409, commit=proposal.tip or "", text="My verdict")
     text = extract_text(html)
     assert "New changes" in text
     assert "Unseen words." in text
@@ -157,16 +159,16 @@ def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
 
 
 @pytest.mark.parametrize("commit", ["0" * 40, "main", "<script>"], ids=["unknown", "name", "hostile"])
-def test_unknown_commit_is_refused(open_pages: Pages, commit: str) -> None:
+def test_unknown_commit_is_refused(open_pages: ProposalPages, commit: str) -> None:
     proposal = open_pages.setup.submit_proposal()
-    html = open_pages.submit_refused(proposal, "approve", 409, commit=commit)
+    html = open_pages.send_refused_form(proposal, "approve", 409, commit=commit)
     assert "New changes" not in html
 
 
-def test_approval_without_a_person_is_refused(protected_pages: Pages) -> None:
+def test_approval_without_a_person_is_refused(protected_pages: ProposalPages) -> None:
     proposal = protected_pages.setup.submit_proposal(file="specs/api.md", slug="calls")
     protected_pages.as_person = None
-    html = protected_pages.submit_refused(
+    html = protected_pages.send_refused_form(
         proposal, "approve", 403, commit=proposal.tip or "", text="Fine by me"
     )
     assert "Sign in with your token" in extract_text(html)
@@ -175,24 +177,24 @@ def test_approval_without_a_person_is_refused(protected_pages: Pages) -> None:
     assert "docyard proposals approve" not in html
     assert "/login?" in protected_pages.show(proposal)
     protected_pages.setup.approve(proposal)
-    html = protected_pages.submit_refused(proposal, "merge", 403, commit=proposal.tip or "")
+    html = protected_pages.send_refused_form(proposal, "merge", 403, commit=proposal.tip or "")
     assert "Sign in with your token" in extract_text(html)
     assert "the merge needs a person's token" in extract_text(protected_pages.show(proposal))
 
 
-def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
+def test_approval_of_own_proposal_is_refused(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.proposal_actions.open("Mine", "", open_pages.setup.person())
     open_pages.setup.append(proposal.id, "One.")
     assert "This is your own proposal" in extract_text(open_pages.show(proposal))
-    html = open_pages.submit_refused(proposal, "approve", 403, text="I like it.")
+    html = open_pages.send_refused_form(proposal, "approve", 403, text="I like it.")
     assert "The author of a proposal cannot approve it" in extract_text(html)
     assert f'action="/proposals/{proposal.id}/comment"' in html
     assert "Send it as a comment" in extract_text(html)
 
 
-def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
+def test_change_request_is_answered_and_approved(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
-    open_pages.submit(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
+    open_pages.send_form(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
     html = open_pages.show(proposal)
     assert "Bea requested changes" in extract_text(html)
     assert "<strong>who</strong>" in html
@@ -200,59 +202,61 @@ def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
     open_pages.setup.append(proposal.id, "You.")
     open_pages.setup.proposal_actions.submit(proposal.id, AGENT)
     assert "answered" in extract_text(open_pages.show(proposal))
-    open_pages.submit(proposal, "approve")
+    open_pages.send_form(proposal, "approve")
     assert open_pages.reload(proposal).state is ProposalState.APPROVED
 
 
-def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
+def test_proposal_is_closed_and_reopened(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
-    open_pages.submit(proposal, "close", text="Not now.")
+    open_pages.send_form(proposal, "close", text="Not now.")
     text = extract_text(open_pages.show(proposal))
     assert "closed this" in text
     assert "Not now." in text
-    assert "was closed" in extract_text(open_pages.submit_refused(proposal, "approve", 409))
-    open_pages.submit(proposal, "reopen")
+    assert "was closed" in extract_text(open_pages.send_refused_form(proposal, "approve", 409))
+    open_pages.send_form(proposal, "reopen")
     assert open_pages.reload(proposal).is_open
 
 
-def test_title_and_description_are_edited(open_pages: Pages) -> None:
+def test_title_and_description_are_edited(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
-    open_pages.submit(proposal, "edit", title="A better title", description="- one\n- two")
+    open_pages.send_form(proposal, "edit", title="A better title", description="- one\n- two")
     page = open_pages.show(proposal)
     assert "<h1>A better title</h1>" in page
     assert "one two" in extract_text(page)
-    html = open_pages.submit_refused(proposal, "edit", 400, title=" ", description="Kept words")
+    html = open_pages.send_refused_form(proposal, "edit", 400, title=" ", description="Kept words")
     assert "Kept words" in html
 
 
-def test_refresh_merges_the_target(open_pages: Pages) -> None:
+def test_refresh_merges_the_target(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.setup.write("Meanwhile.")
     assert "main has 1 newer commit" in extract_text(open_pages.show(proposal))
-    open_pages.submit(proposal, "refresh")
+    open_pages.send_form(proposal, "refresh")
     assert "merged its target at" in extract_text(open_pages.show(proposal))
     assert "newer commit" not in extract_text(open_pages.show(proposal))
 
 
 @pytest.mark.parametrize("state", ["merged", "gone"])
-def test_ended_proposal_accepts_only_comments(open_pages: Pages, state: str) -> None:
+def test_ended_proposal_accepts_only_comments(open_pages: ProposalPages, state: str) -> None:
     setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
     if state == "merged":
         setup.proposal_actions.merge(proposal.id, setup.person())
     else:
         setup.repo.git("branch", "-D", proposal.content.branch)
-    for act in ("approve", "request-changes", "refresh"):
-        open_pages.submit_refused(proposal, act, 409, text="Late", commit=proposal.tip or "")
+    for action in ("approve", "request-changes", "refresh"):
+        open_pages.send_refused_form(proposal, action, 409, text="Late", commit=proposal.tip or "")
     for part in ("", "changes", "conflicts"):
         open_pages.show(proposal, part)
-    open_pages.submit(proposal, "comment", text="Thank you.")
+    open_pages.send_form(proposal, "comment", text="Thank you.")
     assert "Thank you." in open_pages.show(proposal)
 
 
-def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
+def test_rewritten_branch_is_reported(open_pages: ProposalPages) -> None:
     setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
-    open_pages.submit(proposal, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
-    open_pages.submit(proposal, "approve", commit=proposal.tip or "")
+    open_pages.send_form(
+        proposal, "comment", text="On old words.", file="guide.md", slug="use", quote="More."
+    )
+    open_pages.send_form(proposal, "approve", commit=proposal.tip or "")
     other_proposal = setup.open("Other")
     setup.append(other_proposal.id, "Another.", slug="install")
     setup.repo.git(
@@ -266,7 +270,7 @@ def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
     assert "its text has changed since" in text
 
 
-def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
+def test_unknown_action_or_proposal_is_not_found(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     assert open_pages.post(proposal, "explode").status_code == 404
     for part in ("", "/changes", "/conflicts"):
@@ -283,7 +287,7 @@ def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
 def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
     writer = create_pages(tmp_path)
     proposal = writer.setup.submit_proposal()
-    reader = Pages(writer.setup, read_only=True)
+    reader = ProposalPages(writer.setup, read_only=True)
     for part in ("", "changes", "conflicts"):
         html = reader.show(proposal, part)
         assert f'action="/proposals/{proposal.id}' not in html
@@ -292,32 +296,32 @@ def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
     assert reader.reload(proposal).is_open
 
 
-@pytest.mark.parametrize("act", ["approve", "request-changes"])
-def test_refused_review_preserves_the_reviewed_commit(open_pages: Pages, act: str) -> None:
+@pytest.mark.parametrize("action", ["approve", "request-changes"])
+def test_refused_review_preserves_the_reviewed_commit(open_pages: ProposalPages, action: str) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.setup.append(proposal.id, "Unseen words.", slug="install")
-    html = open_pages.submit_refused(proposal, act, 400, commit=proposal.tip or "", text="a" * 65_537)
+    html = open_pages.send_refused_form(proposal, action, 400, commit=proposal.tip or "", text="a" * 65_537)
     assert f'name="commit" value="{proposal.tip}"' in html
-    html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="Shorter.")
+    html = open_pages.send_refused_form(proposal, action, 409, commit=proposal.tip or "", text="Shorter.")
     assert "Unseen words." in html
 
 
-def test_review_of_unknown_commit_cannot_be_repeated(open_pages: Pages) -> None:
+def test_review_of_unknown_commit_cannot_be_repeated(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
-    html = open_pages.submit_refused(proposal, "approve", 409, commit="0" * 40, text="Fine by me")
+    html = open_pages.send_refused_form(proposal, "approve", 409, commit="0" * 40, text="Fine by me")
     assert "Fine by me" in html
     assert f'action="/proposals/{proposal.id}/approve"' not in html
 
 
-def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
+def test_concurrent_description_edits_lose_no_text(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
     assert match is not None
     seen_value = match[1]
-    open_pages.submit(
+    open_pages.send_form(
         proposal, "edit", seen=seen_value, title=proposal.content.title, description="Of the first."
     )
-    html = open_pages.submit_refused(
+    html = open_pages.send_refused_form(
         proposal, "edit", 409, seen=seen_value, title="Of the second", description="Other words."
     )
     assert "Current text" in html
@@ -327,13 +331,13 @@ def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
     new_match = re.search(r'name="seen" value="([0-9a-f]+)"', html)
     assert new_match is not None
     for _ in range(2):  # the form is sent twice
-        open_pages.submit(
+        open_pages.send_form(
             proposal, "edit", seen=new_match[1], title="Of the second", description="Both words."
         )
     assert open_pages.reload(proposal).content.title == "Of the second"
 
 
-def test_links_of_merged_proposal_point_to_the_merge(open_pages: Pages) -> None:
+def test_links_of_merged_proposal_point_to_the_merge(open_pages: ProposalPages) -> None:
     setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
     merge_commit = setup.proposal_actions.merge(proposal.id, setup.person()).commit
     setup.repo.git("switch", "-q", proposal.content.branch)

@@ -1,4 +1,4 @@
-"""Conflicts on a page: resolution with one side, with another text, too late, and by two users."""
+"""The page of conflicts: resolution with one side or with another text, too late, and by two users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
+from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.workspace.proposals.actions.proposal_setup import GUIDE
 from workspace.proposals.proposal import Proposal
 
@@ -18,21 +18,23 @@ Form = dict[str, str]
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> Pages:
+def pages(tmp_path: Path) -> ProposalPages:
     return create_pages(tmp_path)
 
 
-def create_conflict(pages: Pages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
+def create_conflict(pages: ProposalPages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
     """Create a proposal whose section `install` conflicts with its target."""
     setup = pages.setup
     proposal = setup.open("Install better")
     branch = proposal.content.branch
-    commit_to(pages, branch, GUIDE.replace("Run it.", ours))
-    commit_to(pages, "main", GUIDE.replace("Run it.", theirs))
+    commit_file_to_branch(pages, branch, GUIDE.replace("Run it.", ours))
+    commit_file_to_branch(pages, "main", GUIDE.replace("Run it.", theirs))
     return setup.proposal_actions.submit(proposal.id, setup.person("agent")).proposal
 
 
-def commit_to(pages: Pages, branch: str, text: str | None, path: str = "guide.md") -> None:
+def commit_file_to_branch(
+    pages: ProposalPages, branch: str, text: str | None, path: str = "guide.md"
+) -> None:
     """Commit a file to a branch; None removes it."""
     repo = pages.setup.repo
     repo.git("switch", "-q", branch)
@@ -44,14 +46,14 @@ def commit_to(pages: Pages, branch: str, text: str | None, path: str = "guide.md
     repo.git("switch", "-q", "main")
 
 
-def read_form(pages: Pages, proposal: Proposal) -> tuple[Form, list[str]]:
+def read_conflict_form(pages: ProposalPages, proposal: Proposal) -> tuple[Form, list[str]]:
     """Return the hidden fields of the form, and the ids of its conflicts."""
     html = pages.show(proposal, "conflicts")
     form_html = html.partition('class="conflicts"')[2]
     return dict(_HIDDEN_FIELD.findall(form_html)), _CONFLICT_ID.findall(form_html)
 
 
-def send_resolution(pages: Pages, proposal: Proposal, fields: Form) -> tuple[int, str]:
+def send_resolution(pages: ProposalPages, proposal: Proposal, fields: Form) -> tuple[int, str]:
     form_fields = dict(fields)
     response = pages.post(proposal, "resolve", key=form_fields.pop("key"), **form_fields)
     return response.status_code, response.text
@@ -68,11 +70,11 @@ def send_resolution(pages: Pages, proposal: Proposal, fields: Form) -> tuple[int
     ids=["ours", "theirs", "own-words", "nothing"],
 )
 def test_resolution_is_written_to_the_proposal(
-    pages: Pages, choice: str, content: str, expected: str | None
+    pages: ProposalPages, choice: str, content: str, expected: str | None
 ) -> None:
     proposal = create_conflict(pages)
     assert "Resolve 1 conflict" in extract_text(pages.show(proposal))
-    fields, [id] = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
     status, _ = send_resolution(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
     text = pages.setup.show("guide.md", proposal.content.branch)
@@ -87,12 +89,12 @@ def test_resolution_is_written_to_the_proposal(
     assert pages.reload(proposal).tip == tip
 
 
-def test_conflicts_page_has_its_version(pages: Pages) -> None:
+def test_conflicts_page_has_its_version(pages: ProposalPages) -> None:
     html = pages.show(create_conflict(pages), "conflicts")
     assert re.search(r'<html [^>]*data-version="[0-9a-f]{20}"', html)
 
 
-def test_both_versions_are_shown(pages: Pages) -> None:
+def test_both_versions_are_shown(pages: ProposalPages) -> None:
     html = pages.show(create_conflict(pages), "conflicts")
     text = extract_text(html)
     assert "install Text" in text
@@ -101,10 +103,10 @@ def test_both_versions_are_shown(pages: Pages) -> None:
     assert ">\nRun ours.</textarea>" in html
 
 
-def test_second_resolution_is_refused_and_preserved(pages: Pages) -> None:
+def test_second_resolution_is_refused_and_preserved(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    fields, [id] = read_form(pages, proposal)
-    second_form, _ = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
+    second_form, _ = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
     tip = pages.reload(proposal).tip
     pages.as_person = "carl"
@@ -119,16 +121,16 @@ def test_second_resolution_is_refused_and_preserved(pages: Pages) -> None:
     assert pages.reload(proposal).tip == tip
 
 
-def test_read_only_conflicts_page_has_no_form(pages: Pages) -> None:
+def test_read_only_conflicts_page_has_no_form(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    html = Pages(pages.setup, read_only=True).show(proposal, "conflicts")
+    html = ProposalPages(pages.setup, read_only=True).show(proposal, "conflicts")
     assert re.search(r"ours.*theirs", extract_text(html))
     assert not re.search(r"<(form|input|textarea|button)", html.partition("<main")[2].partition("</main>")[0])
 
 
-def test_moved_branch_preserves_choices(pages: Pages) -> None:
+def test_choices_are_preserved_if_branch_moved(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    fields, [id] = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
     pages.setup.append(proposal.id, "Also.", slug="use")
     status, html = send_resolution(
         pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": "My words."}
@@ -145,10 +147,10 @@ def test_moved_branch_preserves_choices(pages: Pages) -> None:
     assert "My words." in pages.setup.show("guide.md", proposal.content.branch)
 
 
-def test_changed_text_discards_the_choice(pages: Pages) -> None:
+def test_changed_text_discards_the_choice(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    fields, [id] = read_form(pages, proposal)
-    commit_to(pages, proposal.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
+    fields, [id] = read_conflict_form(pages, proposal)
+    commit_file_to_branch(pages, proposal.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
     status, html = send_resolution(
         pages, proposal, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."}
     )
@@ -158,13 +160,15 @@ def test_changed_text_discards_the_choice(pages: Pages) -> None:
     assert "checked" not in html
 
 
-def test_incomplete_resolutions_merge_nothing(pages: Pages) -> None:
+def test_incomplete_resolutions_merge_nothing(pages: ProposalPages) -> None:
     proposal = pages.setup.open("Two")
-    commit_to(
+    commit_file_to_branch(
         pages, proposal.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too.")
     )
-    commit_to(pages, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too."))
-    fields, ids = read_form(pages, proposal)
+    commit_file_to_branch(
+        pages, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too.")
+    )
+    fields, ids = read_conflict_form(pages, proposal)
     assert len(ids) == 2
     status, html = send_resolution(pages, proposal, fields | {f"choice-{ids[0]}": "theirs"})
     assert status == 409
@@ -173,9 +177,9 @@ def test_incomplete_resolutions_merge_nothing(pages: Pages) -> None:
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 
 
-def test_invalid_text_is_refused(pages: Pages) -> None:
+def test_invalid_text_is_refused(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    fields, [id] = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
     content = "## A heading\n\nWords."
     status, html = send_resolution(
         pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": content}
@@ -186,14 +190,14 @@ def test_invalid_text_is_refused(pages: Pages) -> None:
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
-def test_document_removed_on_one_side_is_resolved(pages: Pages, choice: str) -> None:
+def test_document_removed_on_one_side_is_resolved(pages: ProposalPages, choice: str) -> None:
     proposal = pages.setup.open("Drop the guide")
-    commit_to(pages, proposal.content.branch, None)
-    commit_to(pages, "main", GUIDE.replace("Run it.", "Run theirs."))
+    commit_file_to_branch(pages, proposal.content.branch, None)
+    commit_file_to_branch(pages, "main", GUIDE.replace("Run it.", "Run theirs."))
     text = extract_text(pages.show(proposal, "conflicts"))
     assert "The whole file" in text
-    assert "This side does not have it" in text
-    fields, [id] = read_form(pages, proposal)
+    assert "This side does not have this part" in text
+    fields, [id] = read_conflict_form(pages, proposal)
     status, _ = send_resolution(
         pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"}
     )
@@ -211,21 +215,21 @@ def test_document_removed_on_one_side_is_resolved(pages: Pages, choice: str) -> 
     ids=["key", "task"],
 )
 def test_metadata_and_task_conflicts_are_resolved(
-    pages: Pages, base: str, ours: str, theirs: str, kind: str
+    pages: ProposalPages, base: str, ours: str, theirs: str, kind: str
 ) -> None:
-    def text(line: str) -> str:
+    def build_text(line: str) -> str:
         return f"---\n{line}\n---\n# N\n" if ":" in line else f"# N\n\n## Tasks\n\n{line}\n"
 
-    pages.setup.repo.commit({"notes.md": text(base)})
+    pages.setup.repo.commit({"notes.md": build_text(base)})
     proposal = pages.setup.open("Change it")
-    commit_to(pages, proposal.content.branch, text(ours), "notes.md")
-    commit_to(pages, "main", text(theirs), "notes.md")
+    commit_file_to_branch(pages, proposal.content.branch, build_text(ours), "notes.md")
+    commit_file_to_branch(pages, "main", build_text(theirs), "notes.md")
     assert kind in extract_text(pages.show(proposal, "conflicts"))
-    fields, [id, *_] = read_form(pages, proposal)
+    fields, [id, *_] = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
-def test_binary_conflict_has_no_text_field(pages: Pages) -> None:
+def test_binary_conflict_has_no_text_field(pages: ProposalPages) -> None:
     repo = pages.setup.repo
     repo.commit({"logo.png": b"\x89PNG\0base"})
     proposal = pages.setup.open("Another logo")
@@ -236,19 +240,22 @@ def test_binary_conflict_has_no_text_field(pages: Pages) -> None:
     html = pages.show(proposal, "conflicts")
     assert "bytes of binary data" in extract_text(html)
     assert '<textarea name="content-' not in html
-    fields, [id] = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
-def test_merge_with_conflicts_redirects_to_them(pages: Pages) -> None:
+def test_merge_with_conflicts_redirects_to_them(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    for act in ("refresh", "merge"):
-        assert pages.submit(proposal, act, commit=proposal.tip or "") == f"/proposals/{proposal.id}/conflicts"
+    for action in ("refresh", "merge"):
+        assert (
+            pages.send_form(proposal, action, commit=proposal.tip or "")
+            == f"/proposals/{proposal.id}/conflicts"
+        )
 
 
-def test_form_without_commits_merges_nothing(pages: Pages) -> None:
+def test_form_without_commits_merges_nothing(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    fields, [id] = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
     status, html = send_resolution(
         pages, proposal, {"key": fields["key"], f"choice-{id}": "ours", f"content-{id}": "Kept"}
     )
@@ -258,12 +265,12 @@ def test_form_without_commits_merges_nothing(pages: Pages) -> None:
 
 
 @pytest.mark.parametrize("is_ended", [True, False], ids=["ended", "sent-before"])
-def test_refused_resolution_preserves_the_text(pages: Pages, is_ended: bool) -> None:
+def test_refused_resolution_preserves_the_text(pages: ProposalPages, is_ended: bool) -> None:
     proposal = create_conflict(pages)
-    fields, [id] = read_form(pages, proposal)
+    fields, [id] = read_conflict_form(pages, proposal)
     resolution = {**fields, f"choice-{id}": "content", f"content-{id}": "Run both, as I wrote."}
     if is_ended:
-        pages.submit(proposal, "close")
+        pages.send_form(proposal, "close")
     else:
         assert send_resolution(pages, proposal, {**fields, f"choice-{id}": "ours"})[0] == 303
     status, html = send_resolution(pages, proposal, resolution)

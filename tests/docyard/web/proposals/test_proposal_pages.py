@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.web.proposals import conversation, list
-from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
+from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT, GUIDE
 from workspace.proposals.proposal import Proposal
@@ -18,8 +18,8 @@ HOSTILE_MARKUP = "<script>window.docyardPwned=1</script><img src=x onerror=alert
 
 
 @pytest.fixture(scope="module")
-def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
-    """Return pages with more proposals in each state than a page of the list shows; pages are short."""
+def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProposalPages]:
+    """Return pages with more proposals than one page of the list, which shows `PAGE_SIZE` of them."""
     pages = create_pages(tmp_path_factory.mktemp("many"))
     setup = pages.setup
     for number in range(PAGE_SIZE + 2):
@@ -50,14 +50,14 @@ def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     ],
     ids=["open", "second-page", "draft", "merged", "closed", "nonsense", "huge-page", "all"],
 )
-def test_list_is_filtered_and_paged(paged_pages: Pages, query: str, message: str, count: int) -> None:
+def test_list_is_filtered_and_paged(paged_pages: ProposalPages, query: str, message: str, count: int) -> None:
     html = paged_pages.get(f"/proposals{query}")
     if query != "?state=merged":
         assert message in extract_text(html)
     assert html.count('class="entry-title"') == count
 
 
-def test_list_entry_shows_state_comments_and_approvals(paged_pages: Pages) -> None:
+def test_list_entry_shows_state_comments_and_approvals(paged_pages: ProposalPages) -> None:
     text = extract_text(paged_pages.get("/proposals"))
     assert "Approved Ada via an agent" in text
     assert "1 document 1 comment approved by Bea" in text
@@ -68,7 +68,7 @@ def test_empty_list_has_a_message(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
+def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[ProposalPages, Proposal]:
     """Return a proposal in which each text of a user is markup."""
     pages = create_pages(tmp_path_factory.mktemp("hostile"))
     setup = pages.setup
@@ -91,9 +91,9 @@ def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Prop
 @loop_over(
     "part",
     ["", "changes", "changes?view=inline", "changes?view=<script>&path=<script>", "conflicts"],
-    ids=["talk", "side", "inline", "query", "conflicts"],
+    ids=["conversation", "side", "inline", "query", "conflicts"],
 )
-def test_user_text_is_escaped(hostile_pages: tuple[Pages, Proposal], part: str) -> None:
+def test_user_text_is_escaped(hostile_pages: tuple[ProposalPages, Proposal], part: str) -> None:
     pages, proposal = hostile_pages
     html = pages.show(proposal, part)
     main = html.partition("<main")[2]
@@ -103,11 +103,11 @@ def test_user_text_is_escaped(hostile_pages: tuple[Pages, Proposal], part: str) 
     assert "<b>" not in main
 
 
-def test_hostile_text_is_escaped_in_list_and_refusals(hostile_pages: tuple[Pages, Proposal]) -> None:
+def test_hostile_text_is_escaped_in_list_and_refusals(hostile_pages: tuple[ProposalPages, Proposal]) -> None:
     pages, proposal = hostile_pages
     for html in (
         pages.get("/proposals"),
-        pages.submit_refused(
+        pages.send_refused_form(
             proposal,
             "comment",
             400,
@@ -117,7 +117,7 @@ def test_hostile_text_is_escaped_in_list_and_refusals(hostile_pages: tuple[Pages
             slug=HOSTILE_MARKUP,
             reply_to=HOSTILE_MARKUP,
         ),
-        pages.submit_refused(proposal, "edit", 400, title=" ", description=HOSTILE_MARKUP),
+        pages.send_refused_form(proposal, "edit", 400, title=" ", description=HOSTILE_MARKUP),
     ):
         assert "<script" not in html.partition("<main")[2]
 
@@ -145,7 +145,7 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
-def test_any_query_of_changes_renders(paged_pages: Pages, query: str) -> None:
+def test_any_query_of_changes_renders(paged_pages: ProposalPages, query: str) -> None:
     proposal = paged_pages.setup.submit_proposal("Queried.")
     paged_pages.show(proposal, f"changes{query}")
 

@@ -1,4 +1,4 @@
-"""Pull requests on pages: the link, or the error."""
+"""Pages show the link to a pull request, or the error if the forge did not open it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from docyard.forges.pull_request_report import build_announcer
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.page_server import CSRF
-from tests.docyard.web.proposals.pages import Pages, check_html, extract_text
+from tests.docyard.web.proposals.pages import ProposalPages, check_html, extract_text
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import ProposalState
 
@@ -27,24 +27,24 @@ def forge_setup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeSetup
 
 
 @pytest.fixture
-def forge_pages(forge_setup: ForgeSetup) -> Pages:
+def forge_pages(forge_setup: ForgeSetup) -> ProposalPages:
     forge_setup.local.faults.clear()
-    return Pages(forge_setup)
+    return ProposalPages(forge_setup)
 
 
-def test_submission_shows_pull_request_or_error(forge_setup: ForgeSetup, forge_pages: Pages) -> None:
+def test_submission_shows_pull_request_or_error(forge_setup: ForgeSetup, forge_pages: ProposalPages) -> None:
     proposal = forge_setup.open("Say more")
     forge_setup.append(proposal.id, "More.", forge_setup.choose_page())
     forge_setup.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
-    refusal = forge_pages.submit_refused(proposal, "submit", 502)
-    assert "It was submitted, but its pull request was not opened" in extract_text(refusal)
+    refusal = forge_pages.send_refused_form(proposal, "submit", 502)
+    assert "The proposal was submitted, but its pull request was not opened" in extract_text(refusal)
     assert "DOCYARD_FORGE_TOKEN" in extract_text(refusal)
-    assert "Submit it again" in extract_text(refusal)
+    assert "submit the proposal again" in extract_text(refusal)
     assert PASSWORD not in refusal
     assert "<b>is bad" not in refusal
     assert forge_pages.reload(proposal).state is ProposalState.OPEN
     assert "Pull request" not in forge_pages.show(proposal)
-    forge_pages.submit(proposal, "submit")
+    forge_pages.send_form(proposal, "submit")
     (pull_request,) = [
         pull_request
         for pull_request in forge_setup.local.state.pull_requests
@@ -60,7 +60,7 @@ def test_submission_shows_pull_request_or_error(forge_setup: ForgeSetup, forge_p
 
 @pytest.mark.parametrize("is_forge_available", [True, False], ids=["available", "failing"])
 def test_proposed_edit_opens_a_pull_request(
-    forge_setup: ForgeSetup, forge_pages: Pages, is_forge_available: bool
+    forge_setup: ForgeSetup, forge_pages: ProposalPages, is_forge_available: bool
 ) -> None:
     url = f"/edit/{forge_setup.choose_page()}?section=use"
     html = forge_pages.client.get(url).text
@@ -76,5 +76,5 @@ def test_proposed_edit_opens_a_pull_request(
         return
     assert response.status_code == 502
     text = extract_text(check_html(response))
-    assert "It was submitted, but its pull request was not opened" in text
+    assert "The proposal was submitted, but its pull request was not opened" in text
     assert "Your text" not in text

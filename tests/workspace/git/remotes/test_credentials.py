@@ -59,19 +59,22 @@ def test_credential_file_in_repository_is_refused(credential_file: Path, tmp_pat
 
 
 def test_missing_credential_file_is_ignored_and_folder_refused(tmp_path: Path) -> None:
-    address = parse_remote_url("https://docs.example/x")
-    assert Access(file=tmp_path / "none").find_login(address, ()) is None
+    remote_url = parse_remote_url("https://docs.example/x")
+    assert Access(file=tmp_path / "none").find_login(remote_url, ()) is None
     with pytest.raises(UnsafeCredentials):
-        Access(file=tmp_path).find_login(address, ())
+        Access(file=tmp_path).find_login(remote_url, ())
 
 
 def test_forge_token_is_sent_only_to_its_host() -> None:
     access = Access(token="any", forge_tokens={"github.com": "theirs"})
     assert access.find_login(parse_remote_url("https://docs.example/x"), ()) == ("git", "any")
-    forge = Access(forge_tokens={"github.com": "theirs"})
-    assert forge.find_login(parse_remote_url("https://github.com/x"), ()) == ("x-access-token", "theirs")
-    assert forge.find_login(parse_remote_url("https://github.com.docs.example/x"), ()) is None
-    assert forge.find_login(parse_remote_url("https://docs.example/x"), ()) is None
+    access_without_token = Access(forge_tokens={"github.com": "theirs"})
+    assert access_without_token.find_login(parse_remote_url("https://github.com/x"), ()) == (
+        "x-access-token",
+        "theirs",
+    )
+    assert access_without_token.find_login(parse_remote_url("https://github.com.docs.example/x"), ()) is None
+    assert access_without_token.find_login(parse_remote_url("https://docs.example/x"), ()) is None
     assert access.find_login(parse_remote_url("http://docs.example/x"), ()) is None
 
 

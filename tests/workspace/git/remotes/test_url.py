@@ -74,16 +74,16 @@ def test_unencrypted_remote_url_is_not_private() -> None:
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     for url in (text, f"https://{text}", f"ssh://{text}/x", f"https://ada:{text}@h/x"):
         try:
-            address = parse_remote_url(url)
+            remote_url = parse_remote_url(url)
         except UnsupportedRemote:
             continue
-        assert address.format_redacted().isprintable()
+        assert remote_url.format_redacted().isprintable()
 
 
 @given(st.text("abcdef0123456789", min_size=12, max_size=30), st.text(max_size=40))
 def test_printed_texts_contain_no_secret(secret: str, text: str) -> None:
-    address = parse_remote_url(f"https://ada:{secret}@h.example/x")
-    assert secret not in repr(address)
+    remote_url = parse_remote_url(f"https://ada:{secret}@h.example/x")
+    assert secret not in repr(remote_url)
     message = f"{text} https://ada:{secret}@h.example/x {secret} \x1b[1m{text}"
     assert secret not in clean_message(message, (secret,)).replace(clean_message(text), "")
     assert clean_message(message, (secret,)).isprintable()

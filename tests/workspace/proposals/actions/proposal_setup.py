@@ -45,7 +45,7 @@ class ProposalSetup:
         return self.workspace.proposal_actions()
 
     def person(self, name: str = "bea") -> Actor:
-        """Return a person with a token, which is created at the first call."""
+        """Return a person with a token, and create the token at the first call."""
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key(name) is None:
             tokens.add(name, name.title(), f"{name}@example.org")
@@ -57,15 +57,15 @@ class ProposalSetup:
         return self.proposal_actions.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
 
     def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
-        """Write to a proposal as an agent."""
+        """Append text to a section of a proposal as an agent."""
         return write_text(self.proposal_actions.open_branch(name), text, file, slug)
 
     def write(self, text: str, file: str = "guide.md", slug: str = "install") -> WriteResult:
-        """Write to the served branch."""
+        """Append text to a section of the served branch."""
         return write_text(self.workspace, text, file, slug)
 
     def submit_proposal(self, text: str = "More.", file: str = "guide.md", slug: str = "use") -> Proposal:
-        """Return a submitted proposal that appends to a section."""
+        """Create and submit a proposal that appends to a section, and return it."""
         proposal = self.open()
         self.append(proposal.id, text, file, slug)
         return self.proposal_actions.submit(proposal.id, AGENT).proposal
@@ -73,7 +73,7 @@ class ProposalSetup:
     def propose(
         self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls"
     ) -> ProposedWrite:
-        """Make a direct write that becomes a proposal."""
+        """Append text by a direct write, which becomes a proposal."""
         return self.proposal_actions.propose([make_append(text, file, slug)], AGENT, mode=Mode.EACH)
 
     def approve(self, proposal: Proposal, by: str = "bea") -> Proposal:
@@ -85,7 +85,7 @@ class ProposalSetup:
     def log(self, *arguments: str) -> list[str]:
         return self.repo.git("log", *arguments).splitlines()
 
-    def check_sound(self) -> None:
+    def check_repository_intact(self) -> None:
         """Check that the repository is intact and the working tree is clean."""
         assert self.repo.fsck() == ""
         assert self.repo.status() == ""

@@ -1,4 +1,4 @@
-"""Changes of branches with Git, and parallel actions on proposals."""
+"""Proposals stay consistent if their branches are changed with Git or by parallel actions."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_parallel_proposals_lose_no_merged_text(setup: ProposalSetup) -> None:
     assert len(merged_proposals) == len(numbers) - len(errors)
     text = (setup.repo.path / "guide.md").read_text()
     assert all(f"Text {proposal.content.title[-1]}." in text for proposal in merged_proposals)
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 _MERGE_SCRIPT = """
@@ -276,7 +276,7 @@ def test_two_processes_merging_at_once_merge_once(setup: ProposalSetup) -> None:
     head = setup.repo.head()
     assert outputs == [["False", head, "merged"], ["True", head, "merged"]]
     assert len(setup.log("--merges", "--format=%H")) == 1
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_write_between_evaluation_and_merge_blocks_merge(setup: ProposalSetup) -> None:
@@ -333,7 +333,7 @@ def test_batch_with_protected_path_becomes_one_proposal(setup: ProposalSetup) ->
 
 
 def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
-    """Make commits to branches of a prefix fail; a proposal's branch can still be created."""
+    """Make commits to branches whose names begin with `prefix` fail; a proposal's branch can be created."""
     original_move = BranchRef.move
 
     def move_or_fail(ref: BranchRef, name: str) -> None:
@@ -364,7 +364,7 @@ def test_failed_event_removes_the_branch(
     proposal = setup.open(key=request_key)
     assert proposal.state is ProposalState.DRAFT
     assert proposal.content.branch in list_proposal_refs(setup)
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_failed_event_preserves_branch_with_new_commits(
@@ -430,7 +430,7 @@ def test_failed_direct_write_removes_its_branch(
             setup.propose()
     assert list_proposal_refs(setup) == ""
     assert setup.propose().proposal is not None
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_failed_event_preserves_branch_of_direct_write(

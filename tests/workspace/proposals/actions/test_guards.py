@@ -1,4 +1,4 @@
-"""Sync conflicts guard the served branch and the branches of proposals."""
+"""A sync conflict of the served branch or of a proposal prevents writes to the sections in conflict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def setup(tmp_path: Path) -> ProposalSetup:
 
 
 def simulate_fetch(setup: ProposalSetup, branch: str, tip: str) -> None:
-    """Commit a change of another user on top of a commit, as if fetched."""
+    """Commit another user's change on top of `tip`, and set the tracking branch as a fetch would."""
     setup.repo.git("checkout", "-q", "--detach", tip)
     their_commit = setup.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
     setup.repo.git("checkout", "-q", "main")
@@ -43,7 +43,7 @@ def test_merge_into_branch_with_sync_conflict_is_refused(setup: ProposalSetup) -
         setup.proposal_actions.merge(conflicting_proposal.id, AGENT)
     assert setup.repo.head() == head_before
     assert setup.proposal_actions.merge(other_proposal.id, AGENT).proposal.state is ProposalState.MERGED
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_write_to_proposal_section_with_sync_conflict_is_refused(setup: ProposalSetup) -> None:

@@ -1,4 +1,4 @@
-"""No merge bypasses the requirements of its rules, for any events."""
+"""No sequence of events lets a merge bypass the requirements of the rules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from workspace.proposals.actions.merge_gate import (
 )
 from workspace.proposals.events import Author, EventBody, IdentitySource, ReviewDecision, Reviewed, Submitted
 
-TOKENS = make_keyring(
+KEYRING = make_keyring(
     ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org"
 )
-ANA, LAPTOP, BEN, CID = (TOKENS.people[name] for name in ("ana", "laptop", "ben", "cid"))
+ANA, LAPTOP, BEN, CID = (KEYRING.people[name] for name in ("ana", "laptop", "ben", "cid"))
 PASSED_CHECKS = [Check(name, True) for name in ALL_CHECKS]
 
-APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
+APPROVE, REQUEST_CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
 def evaluate(
@@ -48,7 +48,7 @@ def evaluate(
 ) -> MergeEvaluation:
     events = make_events(*reviews, opener=opener)
     governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
-    return evaluate_requirements(make_proposal(events), events, governed, checks, TOKENS, commit_authors)
+    return evaluate_requirements(make_proposal(events), events, governed, checks, KEYRING, commit_authors)
 
 
 def build_approvals(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
@@ -157,7 +157,7 @@ def test_failed_or_missing_check_blocks_merge(checks: list[Check]) -> None:
 
 
 def test_change_request_of_client_blocks_clients_only() -> None:
-    request = Reviewed(CHANGES, "", COMMIT)
+    request = Reviewed(REQUEST_CHANGES, "", COMMIT)
     for author, blocks_people in [(ADA, True), (make_author(ANA), True), (AGENT, False)]:
         evaluation = evaluate((), (request, author))
         assert list_codes(evaluation) == ["CHANGES_REQUESTED"]
@@ -169,16 +169,16 @@ def test_change_request_of_client_blocks_clients_only() -> None:
 
 def test_blocker_messages_are_bounded() -> None:
     paths = tuple(f"specs/{number}.md" for number in range(10_000))
-    events = make_events((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
+    events = make_events((Reviewed(REQUEST_CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
     evaluation = evaluate_requirements(
-        make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset()
+        make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], KEYRING, frozenset()
     )
     assert all(len(blocker.message) < 400 for blocker in evaluation.blockers)
 
 
 PEOPLE = st.sampled_from([ANA, LAPTOP, BEN, CID])
-NAMES = st.lists(st.sampled_from([*TOKENS.people, "zoe"]), max_size=4, unique=True).map(tuple)
+NAMES = st.lists(st.sampled_from([*KEYRING.people, "zoe"]), max_size=4, unique=True).map(tuple)
 DECISIONS, COMMITS = st.sampled_from(ReviewDecision), st.sampled_from([COMMIT, OTHER_COMMIT])
 SEAL_KINDS = st.sampled_from(
     ["genuine"] * 4 + ["copied", "forged", "none", "other proposal", "other commit", "other verdict"]
@@ -197,7 +197,7 @@ def rules(draw: st.DrawFn) -> Protection:
 
 
 class ReviewEvent(NamedTuple):
-    """An event, its claimed author, and whether the author really wrote it."""
+    """An event, its claimed author, and True if that author really wrote it."""
 
     body: EventBody
     author: Author
@@ -235,7 +235,9 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
                 )
             case "other verdict":
                 events.append(
-                    ReviewEvent(seal_review(known_person, APPROVE, commit, sealed_verdict=CHANGES), author)
+                    ReviewEvent(
+                        seal_review(known_person, APPROVE, commit, sealed_verdict=REQUEST_CHANGES), author
+                    )
                 )
             case _:
                 author = author._replace(known_by=draw(st.sampled_from(IdentitySource)))
@@ -244,20 +246,18 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
 
 
 def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> dict[str, set[str]]:
-    """Return the tokens with a valid approval of the commit, by person, with a simple algorithm."""
-    tokens_by_address: dict[str, set[str]] = {}
+    """Return the tokens with a valid approval of the commit, by the person's email address."""
+    tokens_by_email: dict[str, set[str]] = {}
     for body, author, is_genuine in reviews:
         if not is_genuine or not isinstance(body, Reviewed) or body.verdict is ReviewDecision.COMMENT:
             continue
-        tokens = tokens_by_address.setdefault(author.email.casefold(), set())
-        if body.verdict is CHANGES:
+        tokens = tokens_by_email.setdefault(author.email.casefold(), set())
+        if body.verdict is REQUEST_CHANGES:
             tokens.clear()
         else:
             tokens.discard(author.label)
             tokens |= {author.label} if body.commit == COMMIT else set()
-    return {
-        address: tokens for address, tokens in tokens_by_address.items() if tokens and address not in owners
-    }
+    return {email: tokens for email, tokens in tokens_by_email.items() if tokens and email not in owners}
 
 
 @given(
@@ -278,7 +278,7 @@ def test_random_events_never_bypass_rules(
     passed_checks: set[str],
     person: Person | None,
 ) -> None:
-    owners = {address.casefold() for address in commit_authors}
+    owners = {email.casefold() for email in commit_authors}
     owners |= set() if opener.known_by is IdentitySource.CLIENT else {opener.email.casefold()}
     people = find_valid_approvals(reviews, owners)
     unmet_rules = [

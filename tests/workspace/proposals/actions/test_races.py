@@ -1,4 +1,4 @@
-"""Changes between the evaluation of a merge and its commit: the merge is evaluated again."""
+"""A merge is evaluated again if anything changes between its evaluation and its commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workspace.proposals.events import ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
-API = "specs/api.md"
+API_PATH = "specs/api.md"
 
 
 def run_after_first_evaluation(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
@@ -33,7 +33,7 @@ def run_after_first_evaluation(monkeypatch: pytest.MonkeyPatch, action: Callable
 
 
 def edit_proposal(setup: ProposalSetup, proposal: Proposal) -> None:
-    setup.append(proposal.id, "Unseen.", API, "calls")
+    setup.append(proposal.id, "Unseen.", API_PATH, "calls")
 
 
 def request_changes(setup: ProposalSetup, proposal: Proposal) -> None:
@@ -62,19 +62,19 @@ def test_change_after_evaluation_blocks_merge(
 ) -> None:
     """Bea approved the proposal, and Cyd merges it."""
     setup = ProposalSetup(tmp_path / "repo", RULE)
-    proposal, cyd = setup.approve(setup.submit_proposal("More.", API, "calls")), setup.person("cyd")
+    proposal, cyd = setup.approve(setup.submit_proposal("More.", API_PATH, "calls")), setup.person("cyd")
     proposal_actions = setup.proposal_actions
-    setup.workspace = Workspace.open(setup.repo.path, durable=False)  # of another process
+    setup.workspace = Workspace.open(setup.repo.path, durable=False)  # as another process opens it
     run_after_first_evaluation(monkeypatch, lambda: action(setup, proposal))
     with pytest.raises(NeedsPerson if action is revoke_merger else MergeBlocked):
         proposal_actions.merge(proposal.id, cyd)
-    assert "More." not in setup.show(API)
+    assert "More." not in setup.show(API_PATH)
 
 
 def test_rule_added_during_merge_blocks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = ProposalSetup(tmp_path / "repo")
-    proposal = setup.submit_proposal("More.", API, "calls")
+    proposal = setup.submit_proposal("More.", API_PATH, "calls")
     run_after_first_evaluation(monkeypatch, lambda: setup.repo.commit({"docyard.toml": RULE}, "By a person"))
     with pytest.raises(MergeBlocked):
         setup.proposal_actions.merge(proposal.id, AGENT)
-    assert "More." not in setup.show(API)
+    assert "More." not in setup.show(API_PATH)

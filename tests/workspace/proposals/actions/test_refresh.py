@@ -32,7 +32,7 @@ def update_section(workspace: Workspace, text: str, slug: str = "use") -> None:
 
 
 def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, MergeConflict]:
-    """Return a proposal in conflict with its target, and the conflict."""
+    """Create a proposal in conflict with its target, and return the proposal and the conflict."""
     proposal = setup.open()
     update_section(setup.proposal_actions.open_branch(proposal.id), "Ours.\n")
     update_section(setup.workspace, "Theirs.\n")

@@ -77,7 +77,7 @@ def check_approval_is_void(setup: ProposalSetup, proposal: Proposal, path: str, 
     setup.approve(refreshed_proposal)
     setup.proposal_actions.merge(proposal.id, setup.person())
     assert text in setup.show(path)
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_direct_edit_of_document_moved_under_rule_voids_approval(
@@ -182,7 +182,7 @@ RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
 
 
 def propose_and_approve_files(setup: ProposalSetup, files: dict[str, str | None]) -> Proposal:
-    """Return an approved proposal whose commit a person made with Git; None removes a file."""
+    """Commit files with Git, and return an approved proposal with the commit; None removes a file."""
     proposal = setup.open()
     setup.proposal_actions.open_branch(proposal.id)
     folder = setup.repo.path.with_name(proposal.id)

@@ -1,4 +1,4 @@
-"""A bare repository with branches made of whole texts, and proposals to `main`."""
+"""A bare repository whose branches are built from given file contents, and proposals to `main`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class ProposalSetup:
         self.proposal_reviews = ProposalReview(self.workspace)
 
     def commit(self, branch: str, files: Files, *other_parents: str, message: str = "Change") -> str:
-        """Commit files to a branch (None removes a file), with further parents."""
+        """Commit files to a branch, with further parents, and return the commit; None removes a file."""
         tip = self.store.tip(branch)
         id = self.create_commit(files, *([tip] if tip else []), *other_parents, message=message)
         self.move_branch(branch, id)
         return id
 
     def create_commit(self, files: Files, *parents: str, message: str = "Change", minutes: int = 1) -> str:
-        """Create a commit on top of its first parent, on no branch."""
+        """Create a commit with changes to its first parent, on no branch, and return its id."""
         self._clock += 60 * minutes
         author = Signature("Ada", "ada@example.org", self._clock)
         tree = self.store.commit(parents[0]).tree if parents else None
@@ -66,7 +66,7 @@ class ProposalSetup:
             file.write_text(f"{commit}\n")
 
     def propose(self, id: str, files: Files, title: str = "A proposal", base: str | None = None) -> Proposal:
-        """Return a submitted proposal of one commit."""
+        """Create and submit a proposal with one commit, and return it."""
         base = base or self.store.tip("main")
         branch = f"proposals/{id}"
         self.move_branch(branch, base)
@@ -83,7 +83,7 @@ class ProposalSetup:
         return Proposals(self.store).list_all(self.writer.log.read())
 
     def merge(self, proposal: Proposal) -> str:
-        """Commit the merge of a proposal to `main`."""
+        """Commit the merge of a proposal to `main`, and return the commit."""
         assert proposal.tip is not None
         result = self.build_merge(proposal)
         files: dict[str, str | bytes | None] = {path: result.read(path) for path in result.changes}

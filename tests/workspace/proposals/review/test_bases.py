@@ -1,4 +1,4 @@
-"""The base of a proposal is a result of `git merge-base`, also after its target has moved."""
+"""The base of a proposal is a result of `git merge-base`, even after its target has moved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> ProposalSetup:
 
 
 def create_history(setup: ProposalSetup, parents: list[list[int]]) -> list[str]:
-    """Create commits, each with parents among the earlier commits."""
+    """Create commits, each with parents among the earlier commits, and return their ids."""
     commits = [setup.create_commit({"a.md": "0\n"})]
     for number, parent_indexes in enumerate(parents, 1):
         parent_ids = list(dict.fromkeys(commits[index % len(commits)] for index in parent_indexes))
@@ -61,7 +61,7 @@ def test_unrelated_histories_have_no_base(setup: ProposalSetup) -> None:
     assert MergeBases(setup.store, Graph(setup.store)).find(setup.first_commit, unrelated_commit) is None
 
 
-def test_behind_counts_first_parent_steps_of_target(setup: ProposalSetup) -> None:
+def test_commits_behind_are_first_parent_commits_of_target(setup: ProposalSetup) -> None:
     bases = MergeBases(setup.store, Graph(setup.store))
     tip = setup.create_commit({"b.md": "1\n"}, setup.first_commit)
     assert bases.count_commits_behind(setup.first_commit, tip) == 0
@@ -77,7 +77,7 @@ def test_behind_counts_first_parent_steps_of_target(setup: ProposalSetup) -> Non
     assert bases.count_commits_behind(second_step, setup.create_commit({}, refreshed_tip, second_step)) == 0
 
 
-def test_behind_counts_to_first_parent_that_contains_base(setup: ProposalSetup) -> None:
+def test_commits_behind_end_at_first_parent_that_contains_base(setup: ProposalSetup) -> None:
     side_commit = setup.create_commit({"b.md": "1\n"}, setup.first_commit)
     merge_commit = setup.create_commit(
         {"b.md": "1\n"}, setup.create_commit({"a.md": "1\n"}, setup.first_commit), side_commit

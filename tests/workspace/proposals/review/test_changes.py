@@ -12,7 +12,7 @@ from workspace.diff.changes import ChangeKind, DocumentKind
 from workspace.diff.text import diff_texts
 from workspace.proposals.events import Refreshed
 from workspace.proposals.proposal import ProposalState
-from workspace.proposals.review import changes as module
+from workspace.proposals.review import changes as changes_module
 from workspace.proposals.review.changes import CommitChanges
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\n- [ ] Try\n"
@@ -94,7 +94,7 @@ def test_fast_forward_merged_proposal_shows_its_changes(setup: ProposalSetup) ->
     assert [document.path for document in changes.documents] == ["guide.md", "other.md"]
 
 
-def test_deleted_branch_has_no_changes_and_unrelated_branch_all(setup: ProposalSetup) -> None:
+def test_deleted_branch_has_no_changes_and_unrelated_branch_has_all(setup: ProposalSetup) -> None:
     setup.propose("k0000001", {"guide.md": None})
     setup.move_branch("proposals/k0000001", None)
     deleted_proposal = setup.find_proposal("k0000001")
@@ -128,7 +128,7 @@ def test_invalid_settings_list_changes_as_files(setup: ProposalSetup) -> None:
 
 
 def test_changes_over_limit_are_listed_by_path(setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_DOCUMENTS", 2)
+    monkeypatch.setattr(changes_module, "MAX_DOCUMENTS", 2)
     files = {"guide.md": GUIDE + "More.\n", "other.md": None, "third.md": "# Third\n"}
     changes = setup.proposal_reviews.changes(setup.propose("k0000001", files))
     assert [(document.path, document.kind, document.sections) for document in changes.documents] == [

@@ -1,4 +1,4 @@
-"""Overlaps of proposals: the cases of `tests/cases/overlaps.md` in both directions, and skipped proposals."""
+"""Overlaps of proposals are found in both directions as in the examples of `tests/cases/overlaps.md`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workspace.proposals.review.changes import CommitChanges, compare_commits
 from workspace.proposals.review.overlaps import Overlap
 from workspace.snapshot.snapshot import Snapshot
 
-CASES = Path(__file__).parents[3] / "cases" / "overlaps.md"
+CASES_FILE = Path(__file__).parents[3] / "cases" / "overlaps.md"
 GUIDE = """\
 ---
 tags: [a]
@@ -46,25 +46,29 @@ At nine.
 FILES = {"guide.md": GUIDE, "other.md": "# Other\n\nText.\n"}
 
 
-class Case(NamedTuple):
+class OverlapCase(NamedTuple):
+    """Two scripts that change files, and the addresses at which the changes overlap."""
+
     title: str
     first_script: str
     second_script: str
     addresses: tuple[str, ...]
 
 
-def read_cases() -> list[Case]:
+def read_overlap_cases() -> list[OverlapCase]:
     cases = []
-    for text in CASES.read_text("utf-8").split("\n## ")[1:]:
+    for text in CASES_FILE.read_text("utf-8").split("\n## ")[1:]:
         first_script, second_script, addresses = re.findall(
             r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
         )
-        cases.append(Case(text.partition("\n")[0], first_script, second_script, tuple(addresses.split())))
+        cases.append(
+            OverlapCase(text.partition("\n")[0], first_script, second_script, tuple(addresses.split()))
+        )
     return cases
 
 
 def run_script(script: str) -> dict[str, str | None]:
-    """Return the files that a script changes."""
+    """Return the texts of the files that a script changes; None for a removed file."""
     files: dict[str, str | None] = {}
     for line in script.splitlines():
         command, _, argument = line.partition(":")
@@ -93,8 +97,8 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> ProposalSetup:
     return ProposalSetup(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
 
 
-@loop_over("case", read_cases(), ids=lambda case: case.title)
-def test_overlaps_match_case(setup: ProposalSetup, case: Case) -> None:
+@loop_over("case", read_overlap_cases(), ids=lambda case: case.title)
+def test_overlaps_are_those_of_the_example(setup: ProposalSetup, case: OverlapCase) -> None:
     for id in ("k0000001", "k0000002"):
         script = case.first_script if id == "k0000001" else case.second_script
         tip = setup.create_commit(run_script(script), setup.first_commit)

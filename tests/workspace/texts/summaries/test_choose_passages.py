@@ -1,54 +1,58 @@
-"""The choice of passages is within the budget, and includes a passage of each section first."""
+"""The chosen passages are within the budget, and first include a passage of each section."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.texts.summaries.summary import PassageChoice, choose_passages
+from workspace.texts.summaries.summary import PassageCandidate, choose_passages
 
 SECTION_COUNT = 4
-CHOICES = st.lists(
+CANDIDATES = st.lists(
     st.builds(
-        PassageChoice,
+        PassageCandidate,
         section=st.integers(0, SECTION_COUNT - 1),
         position=st.integers(0, 1_000),
         weight=st.floats(0.1, 10),
         cost=st.integers(1, 60),
     ),
     max_size=40,
-    unique_by=lambda choice: (choice.section, choice.position),
+    unique_by=lambda candidate: (candidate.section, candidate.position),
 )
 
 
-@given(CHOICES, st.integers(0, 300))
-def test_choices_fill_the_budget(choices: list[PassageChoice], budget: int) -> None:
-    selected_choices = choose_passages(choices, [100] * SECTION_COUNT, budget)
-    total_cost = sum(choice.cost for choice in selected_choices)
+@given(CANDIDATES, st.integers(0, 300))
+def test_chosen_passages_fill_the_budget(candidates: list[PassageCandidate], budget: int) -> None:
+    selected_candidates = choose_passages(candidates, [100] * SECTION_COUNT, budget)
+    total_cost = sum(candidate.cost for candidate in selected_candidates)
     assert total_cost <= budget
-    assert len(set(selected_choices)) == len(selected_choices)
-    remaining = set(choices) - set(selected_choices)
-    assert total_cost >= budget or all(choice.cost > budget - total_cost for choice in remaining)
-
-
-@given(CHOICES, st.integers(0, 300), st.randoms())
-def test_order_of_choices_does_not_matter(choices: list[PassageChoice], budget: int, rng: object) -> None:
-    shuffled = list(choices)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert choose_passages(choices, [100] * SECTION_COUNT, budget) == choose_passages(
-        shuffled, [100] * SECTION_COUNT, budget
+    assert len(set(selected_candidates)) == len(selected_candidates)
+    remaining_candidates = set(candidates) - set(selected_candidates)
+    assert total_cost >= budget or all(
+        candidate.cost > budget - total_cost for candidate in remaining_candidates
     )
 
 
-def test_every_section_gets_its_share() -> None:
-    many_passages = [PassageChoice(0, position, 10.0, 20) for position in range(50)]
-    few_passages = [PassageChoice(section, 0, 5.0, 20) for section in (1, 2, 3)]
-    selected_choices = choose_passages([*many_passages, *few_passages], [1_000, 100, 100, 100], 20 * 8)
-    assert {choice.section for choice in selected_choices} == {0, 1, 2, 3}
-
-
-def test_weight_is_relative_to_cost() -> None:
-    selected_choices = choose_passages(
-        [PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100
+@given(CANDIDATES, st.integers(0, 300), st.randoms())
+def test_order_of_candidates_does_not_change_the_choice(
+    candidates: list[PassageCandidate], budget: int, rng: object
+) -> None:
+    shuffled_candidates = list(candidates)
+    rng.shuffle(shuffled_candidates)  # type: ignore[attr-defined]
+    assert choose_passages(candidates, [100] * SECTION_COUNT, budget) == choose_passages(
+        shuffled_candidates, [100] * SECTION_COUNT, budget
     )
-    assert selected_choices[0].position == 1
+
+
+def test_a_passage_of_every_section_is_chosen() -> None:
+    many_passages = [PassageCandidate(0, position, 10.0, 20) for position in range(50)]
+    few_passages = [PassageCandidate(section, 0, 5.0, 20) for section in (1, 2, 3)]
+    selected_candidates = choose_passages([*many_passages, *few_passages], [1_000, 100, 100, 100], 20 * 8)
+    assert {candidate.section for candidate in selected_candidates} == {0, 1, 2, 3}
+
+
+def test_candidate_with_more_weight_for_its_cost_is_chosen() -> None:
+    selected_candidates = choose_passages(
+        [PassageCandidate(0, 0, 6.0, 100), PassageCandidate(0, 1, 6.0, 20)], [500], 100
+    )
+    assert selected_candidates[0].position == 1

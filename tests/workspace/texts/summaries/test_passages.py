@@ -1,4 +1,4 @@
-"""Passages: the candidates of each kind of text for a summary, and their kinds."""
+"""Passages, the candidates for a summary, are read from texts of every kind and classified."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_sentence_is_classified_by_its_kind(sentence: str, kind: PassageKind) ->
     assert classify_sentence(sentence) is kind
 
 
-def test_the_first_sentence_leads() -> None:
+def test_first_sentence_is_the_lead() -> None:
     assert list_passages("\nIt caches. It also logs.\n\nMore here.\n") == [
         ("LEAD", "It caches."),
         ("SENTENCE", "It also logs."),
@@ -51,7 +51,7 @@ def test_the_first_sentence_leads() -> None:
     ]
 
 
-def test_a_label_does_not_lead() -> None:
+def test_label_is_not_the_lead() -> None:
     assert [kind for kind, _ in list_passages("**Summary**\n\nIt caches.\n")] == ["SENTENCE", "LEAD"]
 
 
@@ -185,7 +185,7 @@ def test_module_docstring_is_the_leading_passage() -> None:
     ]
 
 
-def test_log_has_its_edges_and_first_line_of_each_level() -> None:
+def test_log_has_its_first_and_last_lines_and_a_line_of_each_level() -> None:
     lines = [f"12:00:{second:02} INFO step {second}" for second in range(20)]
     lines[7] = lines[9] = "12:00:07 ERROR disk full"
     lines[8] = "12:00:08 WARN slow"
@@ -197,9 +197,9 @@ def test_log_has_its_edges_and_first_line_of_each_level() -> None:
 
 
 def test_long_passages_are_cut_between_words_with_a_mark() -> None:
-    clipped = clip("word " * 200)
-    assert clipped.endswith("word …")
-    assert len(clipped) <= 402
+    clipped_text = clip("word " * 200)
+    assert clipped_text.endswith("word …")
+    assert len(clipped_text) <= 402
     assert clip("short") == "short"
     assert len(clip("x" * 10_000)) <= 402
 

@@ -1,4 +1,4 @@
-"""Sentences: their ends; no letter of the paragraph is lost."""
+"""Paragraphs are split into sentences, and no letter is lost."""
 
 from __future__ import annotations
 

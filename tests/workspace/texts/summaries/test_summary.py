@@ -1,4 +1,4 @@
-"""Summaries: they are within their budget, name every section, and their description is correct."""
+"""Summaries are within their budget, name every section, and are described correctly."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_outline_summary_has_only_lines_and_token_counts() -> None:
     assert all(HEADING.match(line) for line in lines)
 
 
-def test_leads_are_the_first_sentences() -> None:
+def test_lead_style_has_the_first_sentence_of_a_section() -> None:
     summary = summarize_source(GUIDE, style="lead", budget=100)
     lines = summary.content.splitlines()
     for line, next_line in pairwise(lines):

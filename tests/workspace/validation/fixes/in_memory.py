@@ -1,4 +1,4 @@
-"""Fix finders for files in memory."""
+"""Build fix finders for files in memory, and fix documents with them."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class _CountedNames(frozenset[str]):
 
 
 def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder has thousands of files, and thousands of links point to deleted files."""
+    """A folder may have thousands of files, and thousands of links to deleted files."""
     names = _CountedNames(f"f{number}.md" for number in range(100))
     monkeypatch.setattr(Corpus, "entries", lambda corpus, folder: () if folder else names)
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))

@@ -1,4 +1,4 @@
-"""Unified diffs of fixes, which git can apply."""
+"""Git can apply the unified diffs of fixes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_direct_write_becomes_proposal_and_is_merged(setup: ProposalSetup) -> No
     assert "One." in (setup.repo.path / "specs/api.md").read_text()
     repeated_result = setup.proposal_actions.merge(proposal_id, AGENT)
     assert (repeated_result.is_new, repeated_result.commit) == (False, merge_result.commit)
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_edit_voids_approval(setup: ProposalSetup) -> None:
@@ -255,7 +255,7 @@ def test_refresh_resolves_conflicts(setup: ProposalSetup) -> None:
     ).is_new
     assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
     assert "Here too." in (setup.repo.path / "guide.md").read_text()
-    setup.check_sound()
+    setup.check_repository_intact()
 
 
 def test_write_without_changes_opens_no_proposal(setup: ProposalSetup) -> None:

@@ -1,4 +1,4 @@
-"""Actions of another process between two reads of one call: results never mix old and new state."""
+"""If another process acts between two reads of one call, the result does not mix old and new state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_after_first_call(
 
 
 def open_elsewhere(setup: ProposalSetup) -> ProposalActions:
-    """Return the actions on proposals of a workspace that another process would open."""
+    """Open the repository as another process would, and return its actions on proposals."""
     return Workspace.open(setup.repo.path, durable=False).proposal_actions()
 
 
@@ -109,7 +109,7 @@ def test_merge_by_another_process_is_returned_as_earlier_merge(
     )
 
 
-@pytest.mark.parametrize("has_commit", [True, False], ids=["merged", "forward"])
+@pytest.mark.parametrize("has_commit", [True, False], ids=["merge", "fast-forward"])
 def test_parallel_refreshes_append_one_event(
     setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch, has_commit: bool
 ) -> None:
@@ -134,10 +134,10 @@ def test_parallel_refreshes_with_one_key_use_first_commit(
     proposal = setup.open()
     commit = setup.write("One.").commit
     assert commit is not None
-    other_actions = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
+    other_repository = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
 
     def refresh_elsewhere() -> None:
-        other_actions.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
+        other_repository.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
         setup.write("Two.")
 
     run_after_first_call(monkeypatch, ProposalRepository, "find_earlier_events", refresh_elsewhere)
@@ -157,12 +157,12 @@ def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
     first_commit = setup.write("One.").commit
     assert first_commit is not None
     setup.write("Two.")
-    other_actions = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
+    other_repository = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
     run_after_first_call(
         monkeypatch,
         ProposalRepository,
         "append",
-        lambda: other_actions.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT),
+        lambda: other_repository.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT),
     )
     action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
     assert (action_result.proposal.state, action_result.proposal.tip) == (

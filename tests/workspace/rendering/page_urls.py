@@ -1,4 +1,4 @@
-"""Addresses of pages in tests."""
+"""The URLs of pages, for tests of the renderer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 
 class PlainUrls(NamedTuple):
-    """The URLs of pages, each with the ref."""
+    """The URLs of pages, each with the ref as its query if the ref is not empty."""
 
     ref: str = ""
 

@@ -25,15 +25,15 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 READERS = ("scanner", "linewise")
-"""The scanner of headings (`workspace/markdown/scanner.py`) and the linewise
-reader of links (`workspace/links/`)."""
+"""The scanner of headings (`workspace/markdown/scanner.py`), and the linewise reader of links."""
 
 
 def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
-    """Return processor seconds of a first list by type, an index and a link graph; milliseconds of an edit.
+    """Measure the processor time of work that reads headings or links.
 
-    `without` is the reader to replace by the parser. This process does all work, without children. Each edit
-    adds a link, which is checked.
+    Returns the seconds of reading the type of every document, of building an index, and of building a link
+    graph, and the median milliseconds of an edit that adds a link. `without` is the reader to replace by the
+    parser; None replaces no reader. This process does all work, without child processes.
     """
     with ExitStack() as stack:
         stack.enter_context(patch.object(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1_000_000))

@@ -1,4 +1,4 @@
-"""A diverged branch is merged by structure; a conflict blocks only the conflicting paths."""
+"""A diverged branch is merged section by section; a conflict blocks only the conflicting paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import WriteResult
 
-PAGE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
+PAGE_TEMPLATE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
 
 
 def choose_all(choice: ResolutionChoice) -> ChooseResolutions:
@@ -44,17 +44,19 @@ def append_text(workspace: Workspace, file: str, text: str) -> WriteResult:
 
 def diverge_branches(sync_pair: SyncPair) -> tuple[str, str]:
     """Change the same words on both sides, and other sections on each side; return both commits."""
-    sync_pair.push_as_other_user({"page.md": PAGE.format("Text.", "1", "2"), "free.md": "# Free\n"})
+    sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Text.", "1", "2"), "free.md": "# Free\n"})
     sync_pair.sync()
-    theirs = sync_pair.push_as_other_user({"page.md": PAGE.format("Theirs.", "1", "2 there")})
-    return sync_pair.local_repo.commit({"page.md": PAGE.format("Ours.", "1 here", "2")}), theirs
+    theirs = sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Theirs.", "1", "2 there")})
+    return sync_pair.local_repo.commit({"page.md": PAGE_TEMPLATE.format("Ours.", "1 here", "2")}), theirs
 
 
 def test_different_sections_are_merged_and_pushed(sync_pair: SyncPair) -> None:
-    sync_pair.push_as_other_user({"page.md": PAGE.format("Text.", "1", "2")})
+    sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Text.", "1", "2")})
     sync_pair.sync()
-    theirs = sync_pair.push_as_other_user({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
-    our_commit = sync_pair.local_repo.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
+    theirs = sync_pair.push_as_other_user(
+        {"page.md": PAGE_TEMPLATE.format("Text.", "1 there", "2"), "b.md": "# B\n"}
+    )
+    our_commit = sync_pair.local_repo.commit({"page.md": PAGE_TEMPLATE.format("Text.", "1", "2 here")})
     result = sync_pair.sync()
     assert (result.state, result.merge_commit, result.unpushed) == (
         SyncState.UP_TO_DATE,
@@ -62,7 +64,9 @@ def test_different_sections_are_merged_and_pushed(sync_pair: SyncPair) -> None:
         None,
     )
     assert read_parents(sync_pair.local_repo) == [our_commit, theirs]
-    assert (sync_pair.local_repo.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
+    assert (sync_pair.local_repo.path / "page.md").read_text() == PAGE_TEMPLATE.format(
+        "Text.", "1 there", "2 here"
+    )
     assert (sync_pair.local_repo.status(), sync_pair.read_remote_tip()) == ("", sync_pair.local_repo.head())
     assert sync_pair.sync().merge_commit is None
 
@@ -89,7 +93,9 @@ def test_side_chosen_for_conflict_and_rest_merged(
     result = file_pair.sync(choose=choose_all(choice))
     assert result.state is SyncState.UP_TO_DATE
     assert read_parents(file_pair.local_repo) == [ours, theirs]
-    assert (file_pair.local_repo.path / "page.md").read_text() == PAGE.format(text, "1 here", "2 there")
+    assert (file_pair.local_repo.path / "page.md").read_text() == PAGE_TEMPLATE.format(
+        text, "1 here", "2 there"
+    )
 
 
 def test_writes_are_refused_only_for_conflicting_paths(file_pair: SyncPair) -> None:

@@ -1,4 +1,6 @@
-"""The sources of `docyard validate`: a work tree, Git's index, a commit, or a folder without Git.
+"""The files that `docyard validate` and `docyard fix` check.
+
+They come from a work tree, Git's index, a commit, or a folder outside a repository.
 
 Many documents are validated in several processes if that is faster.
 """
@@ -31,10 +33,10 @@ if TYPE_CHECKING:
     from workspace.validation.run import Validator
 
 
-class Sources(NamedTuple):
+class CheckedFiles(NamedTuple):
     """The files to check, the folder `root` that their paths are relative to, and their origin in words.
 
-    `git` is None without a repository; `commit` is set if a commit was read.
+    `git` is None if the folder is not in a repository; `commit` is set if a commit was read.
     """
 
     files: FileSet
@@ -44,8 +46,11 @@ class Sources(NamedTuple):
     origin: str
 
 
-def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
-    """Return the files to check. Raises CommandError, and the errors of opening and reading a repository."""
+def collect_checked_files(folder: Path, ref: str | None, staged: bool) -> CheckedFiles:
+    """Return the files to check: with `ref` those of a commit, with `staged` those of Git's index.
+
+    Raises CommandError, and the errors of opening and reading a repository.
+    """
     try:
         git = GitReader(folder)
     except NotARepository:
@@ -54,16 +59,16 @@ def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
         root = folder.resolve()
         if not root.is_dir():
             raise CommandError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
-        return Sources(list_folder(root, None), root, None, None, "the folder")
+        return CheckedFiles(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
         if git.worktree is None:
             raise CommandError("a bare repository has no index", fix="Omit --staged, or name a --ref.")
-        return Sources(list_index(git), root, git, None, "the index")
+        return CheckedFiles(list_index(git), root, git, None, "the index")
     if ref is None and git.worktree is not None:
-        return Sources(list_folder(root, git), root, git, None, "the work tree")
+        return CheckedFiles(list_folder(root, git), root, git, None, "the work tree")
     commit = find_commit(git, "HEAD" if ref is None else ref)
-    return Sources(list_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
+    return CheckedFiles(list_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
 
 
 def find_commit(git: GitReader, name: str) -> str:
@@ -72,31 +77,35 @@ def find_commit(git: GitReader, name: str) -> str:
 
 
 def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
-    """Return the merge base of `since` and the history of the checked sources."""
+    """Return the merge base of `since` and the commit that was checked, or else HEAD."""
     start = find_commit(git, since)
     end = commit or git.head().commit
     return find_merge_base(git, start, end) or start if end else start
 
 
-def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
-    """Return the documents at or below the given names; all documents without a name.
+def select_documents(checked_files: CheckedFiles, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
+    """Return the documents at or below the given names; all documents if `names` is empty.
 
     A file that is not a document is skipped: hooks pass every Markdown file. Raises CommandError for a name
     that matches nothing.
     """
-    documents = sources.files.documents
+    documents = checked_files.files.documents
     if not names:
         return documents
     # The folder is resolved once, because a hook may pass thousands of names.
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
     selected_paths: set[str] = set()
     for name in names:
-        path = to_repository_path(sources.root, folders, name)
+        path = to_repository_path(checked_files.root, folders, name)
         matches = _select_at_path(documents, path) if path is not None else ()
-        if not matches and path not in sources.files.paths and path not in sources.files.opaque_paths:
+        if (
+            not matches
+            and path not in checked_files.files.paths
+            and path not in checked_files.files.opaque_paths
+        ):
             label = str(name)[:200] if str(name).isprintable() else "a path"
             raise CommandError(
-                f"there is no document at '{label}' in {sources.origin}",
+                f"there is no document at '{label}' in {checked_files.origin}",
                 fix="Name a .md file or a folder with .md files that Git does not ignore and that `root` and "
                 "`exclude` in docyard.toml include.",
             )

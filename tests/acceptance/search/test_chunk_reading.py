@@ -1,36 +1,22 @@
-"""Specified behaviour of search and reading, through a client, in both protocol versions."""
+"""Long chunks through a client, in both protocol versions: limits in tokens, and parts by offset."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import fork_server
-from tests.acceptance.server import (
-    ProtocolVersion,
-    Server,
-    ToolResponse,
-    serve_artifact,
-    serve_repository,
-    user_environment,
-)
+from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
 from tests.repositories import Repo, create_repository
 from workspace.texts.tokens import count_tokens
 
 BLOCK = "```\n" + "code\n" * 6 + "```\n\n"
 LONG = f"## One\n\n{BLOCK * 4_000}"
 FILES = {
-    "guides/login.md": "# Authentication\n\n## OAuth\n\nTokens.\n\n### Login\n\nA quagga logs in.\n",
-    "guides/untitled.md": "## Zebu\n\nA zebu has no title.\n",
-    "okapi/spec.md": "---\ntype: api_spec\ntags: [sdk]\n---\n# Spec\n\nNothing.\n",
-    "okapi/run.md": "---\ntype: runbook\ntags: [ops]\n---\n# Run\n\nAn okapi.\n",
-    "cases.yaml": "- query: quagga\n  expected: guides/login.md\n",
     "long.md": f"# Long\n\n{LONG}\n## Two\n\nText.\n",
     "chinese.md": f"# 文\n\n## 长\n\n{'文档工作区的长段落。' * 4_000}\n",
 }
@@ -65,18 +51,6 @@ def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[ToolResponse]]
         assert arguments["offset"] == responses[-1].data["offset"]
         responses.append(server.call(tool, **arguments))
     return "".join(response.data["chunks"][0]["text"] for response in responses), responses
-
-
-def test_breadcrumb_begins_with_document_title(server: Server) -> None:
-    [hit] = server.call("search_docs", query="quagga").data["hits"]
-    assert hit["breadcrumb"] == "Authentication > OAuth > Login"
-    [hit] = server.call("search_docs", query="zebu").data["hits"]
-    assert hit["breadcrumb"] == "untitled > Zebu"
-    breadcrumbs = {
-        hit["chunk_id"]: hit["breadcrumb"]
-        for hit in server.call("search_docs", query="authentication").data["hits"]
-    }
-    assert breadcrumbs["guides/login.md#_preamble"] == "Authentication"
 
 
 def test_chunk_over_limit_is_readable_with_search_tools_only(server: Server) -> None:
@@ -143,84 +117,3 @@ def test_operator_sets_limit_of_texts_in_tokens(
         )
         assert response.data["truncated"] is True
         assert count_tokens(response.data["current"]) <= 301
-
-
-def test_combined_filters_without_results_return_suggestions(server: Server) -> None:
-    for filters in ({"type": "api_spec", "tags": "sdk"}, {"type": "api_spec", "path": "guides"}):
-        data = server.call("search_docs", query="okapi", **filters).data
-        assert data["hits"] == []
-        assert set(data["hint"]["suggested_filters"]) == set(filters)
-        for key, values in data["hint"]["suggested_filters"].items():
-            assert values
-            for value in values:
-                assert server.call("search_docs", query="okapi", **{key: value}).data["hits"]
-
-
-def test_corpus_without_description_is_described_by_repository_name(server: Server) -> None:
-    description = server.tools()["search_docs"]["description"]
-    assert description.startswith(
-        "Search the documentation of docs. Use this to find relevant documentation,"
-    )
-
-
-def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
-        env=user_environment(home),
-        cwd=home,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("artifact") / "site"
-    assert run_docyard(home, "build", repo.path, "--out", out).returncode == 0
-    return out
-
-
-def test_artifact_with_malformed_source_commit_is_served(
-    artifact: Path, home: Path, protocol: ProtocolVersion
-) -> None:
-    file = artifact / "metadata.json"
-    old_data = file.read_bytes()
-    metadata = json.loads(old_data)
-    assert metadata["corpus_description"] == "documentation of docs"
-    try:
-        file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}}))
-        with serve_artifact(artifact, home, protocol=protocol) as server:
-            response = server.call("search_docs", query="quagga")
-        process = run_docyard(home, "metadata", artifact)
-    finally:
-        file.write_bytes(old_data)
-    [hit] = response.data["hits"]
-    assert (hit["source_commit"], response.data["commit"]) == (None, None)
-    assert process.returncode == 1
-    assert "stats.source_commit" in process.stdout
-
-
-def test_search_and_eval_read_artifact(artifact: Path, repo: Repo, home: Path) -> None:
-    search_process = run_docyard(home, "search", "quagga", "--index", artifact, "--json")
-    assert search_process.returncode == 0, search_process.stderr
-    data = json.loads(search_process.stdout)
-    assert data["commit"] == repo.head()
-    assert data == json.loads(run_docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
-    process = run_docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
-    assert process.returncode == 0, process.stderr
-    report = json.loads(process.stdout)
-    assert (report["commit"], report["summary"]["page"]["mrr"]) == (repo.head(), 1)
-    assert report["metadata"]["stats"]["source_commit"] == repo.head()
-
-
-def test_artifact_and_repository_exclude_each_other(artifact: Path, repo: Repo, home: Path) -> None:
-    for command in (("search", "quagga"), ("eval", repo.path / "cases.yaml")):
-        process = run_docyard(home, *command, "--index", artifact, "-C", repo.path)
-        assert (process.returncode, "--index and -C exclude each other" in process.stderr) == (
-            2,
-            True,
-        )
-        key_process = run_docyard(home, *command, "-C", repo.path, "--key", "site.key")
-        assert (key_process.returncode, "--key belongs to --index" in key_process.stderr) == (2, True)

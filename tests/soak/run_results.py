@@ -1,4 +1,4 @@
-"""The results of a run of many writers, which are compared with the output of the git program."""
+"""The results of a run of many writers: figures, and differences from what the git program reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.soak.person import WORD, Person
 
 
 @dataclass(slots=True)
-class Findings:
+class RunResults:
     """The figures of a run, and its problems by name. A correct run has no problems."""
 
     seed: int
@@ -27,11 +27,11 @@ class Findings:
     problems: dict[str, list[str]]
 
     @classmethod
-    def collect(cls, repo: Repo, records: Sequence[Record], person: Person) -> Findings:
+    def collect(cls, repo: Repo, records: Sequence[Record], person: Person) -> RunResults:
         """Collect the results after all writers and the person have ended."""
         expected_marks = ExpectedMarks.from_records(records)
         documents = inspection.read_texts(repo)
-        verdict = expected_marks.compare(documents.values())
+        mark_problems = expected_marks.compare(documents.values())
         history = inspection.read_commits(repo)
         answers = [answer for record in records for answer in record.answers.values()]
         answer_counts = Counter(answer.commit for answer in answers)
@@ -39,10 +39,10 @@ class Findings:
         subject_counts = Counter(subject for tool, subject in history.values() if not tool)
         word_counts = Counter(word for text in documents.values() for word in WORD.findall(text))
         problems: dict[str, list[str]] = {
-            "lost": verdict.lost_marks,
-            "doubled": verdict.duplicate_marks,
-            "returned": verdict.restored_marks,
-            "unticked": verdict.unticked_marks,
+            "lost": mark_problems.lost_marks,
+            "doubled": mark_problems.duplicate_marks,
+            "returned": mark_problems.restored_marks,
+            "unticked": mark_problems.unticked_marks,
             "acknowledged commits that are not in history": sorted(answer_counts.keys() - history.keys()),
             "commits that answer two calls": [commit for commit, times in answer_counts.items() if times > 1],
             "commits that answer no call": sorted(docyard_commits - answer_counts.keys()),

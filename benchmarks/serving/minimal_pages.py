@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 async def page(request: Request) -> HTMLResponse:
     """Return a page of a few kilobytes."""
-    return HTMLResponse("<!doctype html><title>Bare</title>" + "<p>Nothing.</p>" * 300)
+    return HTMLResponse("<!doctype html><title>Minimal</title>" + "<p>Nothing.</p>" * 300)
 
 
 def serve() -> None:

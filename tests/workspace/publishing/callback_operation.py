@@ -1,4 +1,4 @@
-"""An operation that runs a callback when it is planned."""
+"""An operation that runs a callback, such as a concurrent commit, when it is planned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workspace.edits.operation import Operation, Outcome
 from workspace.snapshot.overlay import Overlay
 
 
-class Interrupted(Operation):
+class CallbackOperation(Operation):
     """An operation without changes; it runs a callback when it is planned for the first time."""
 
     name: ClassVar[str] = "interrupted"

@@ -1,4 +1,4 @@
-"""A folder on the disk as a file tree to resolve links in."""
+"""Read a folder on the disk as a file tree, in which links can be resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inline links as markdown-it-py finds them, to compare with the reader."""
+"""Read inline links with markdown-it-py, to compare them with those of the project's own reader."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class MarkdownItReader:
         self._parser.validateLink = lambda url: True  # type: ignore[method-assign]
         self._parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
         rules = self._parser.inline.ruler
-        rules.at("link", self._record_rule(rules_inline.link, self._link))
-        rules.at("image", self._record_rule(rules_inline.image, self._image))
-        rules.at("autolink", self._record_rule(rules_inline.autolink, self._autolink))
+        rules.at("link", self._wrap_rule(rules_inline.link, self._record_link))
+        rules.at("image", self._wrap_rule(rules_inline.image, self._record_image))
+        rules.at("autolink", self._wrap_rule(rules_inline.autolink, self._record_autolink))
 
     def read_links(self, text: str, labels: Container[str] = ()) -> list[LinkFields]:
         """Return the links of a text, as if each of `labels` had a definition."""
@@ -37,7 +37,7 @@ class MarkdownItReader:
         self._parser.inline.parse(text, self._parser, {"references": references}, [])
         return sorted(self._links)
 
-    def _record_rule(self, rule: Rule, record: Callable[[StateInline, int, int], None]) -> Rule:
+    def _wrap_rule(self, rule: Rule, record: Callable[[StateInline, int, int], None]) -> Rule:
         def run(state: StateInline, silent: bool) -> bool:
             start, old_count = state.pos, len(self._links)
             if not rule(state, silent):
@@ -50,14 +50,14 @@ class MarkdownItReader:
 
         return run
 
-    def _autolink(self, state: StateInline, start: int, end: int) -> None:
+    def _record_autolink(self, state: StateInline, start: int, end: int) -> None:
         if ":" in state.src[start:end]:
             self._links.append((LinkKind.AUTOLINK, False, start, end, start + 1, end - 1))
 
-    def _link(self, state: StateInline, start: int, end: int) -> None:
+    def _record_link(self, state: StateInline, start: int, end: int) -> None:
         self._record_bracketed(state, start, start, end)
 
-    def _image(self, state: StateInline, start: int, end: int) -> None:
+    def _record_image(self, state: StateInline, start: int, end: int) -> None:
         self._record_bracketed(state, start, start + 1, end)
 
     def _record_bracketed(self, state: StateInline, start: int, bracket: int, end: int) -> None:

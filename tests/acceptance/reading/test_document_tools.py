@@ -1,4 +1,4 @@
-"""Specified behaviour of documents, tasks and history, through a client, in both protocol versions."""
+"""The document, task and history tools through a client, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
-from tests.stdio_client import RawClient
+from tests.stdio_client import REQUEST_META, RawClient
 from tests.stdio_client import serve_command as build_command
 
 SPEC = "---\ntype: api_spec\n---\n# API\n\nIntroduction.\n\n## Endpoints\n\n### Search\n\nFinds things.\n\n"
@@ -21,11 +21,6 @@ FILES = {
     "empty.md": f"{SPEC}## Tasks\n",
     "plain.md": "# Plain\n\n## Notes\n\nWords.\n",
     "guides/setup.md": "# Setup\n\nSteps.\n",
-}
-STATELESS = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "raw client", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
 }
 
 
@@ -36,7 +31,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    """Yield a server of documents that the tests do not change."""
+    """Yield a server, shared by tests that change no document."""
     protocol: ProtocolVersion = request.param
     with serve_repository(repo.path, home, protocol=protocol) as server:
         yield server
@@ -99,8 +94,8 @@ def test_move_to_missing_file_suggests_create_document(
         response = call_edit(server, "move_section", **move)
         assert (response.is_error, response.data["code"]) == (True, "DOCUMENT_NOT_FOUND")
         assert response.data["candidates"] == []
-        _, _, call = response.data["fix"].partition("create_document ")
-        response = server.call("create_document", **json.JSONDecoder().raw_decode(call)[0])
+        _, _, suggested_arguments = response.data["fix"].partition("create_document ")
+        response = server.call("create_document", **json.JSONDecoder().raw_decode(suggested_arguments)[0])
         assert response.data["path"] == "guides/new-thing.md"
         assert not call_edit(server, "move_section", **move).is_error
         response = call_edit(
@@ -111,7 +106,7 @@ def test_move_to_missing_file_suggests_create_document(
 
 
 def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion) -> None:
-    meta: dict[str, Any] = {} if protocol == "legacy" else {"_meta": STATELESS}
+    meta: dict[str, Any] = {} if protocol == "legacy" else {"_meta": REQUEST_META}
     server = RawClient(build_command(repo.path), handshake=protocol == "legacy")
     operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
     for number in range(3):  # also after other calls

@@ -1,0 +1,61 @@
+"""The tool search_docs through a client, in both protocol versions: breadcrumbs, hints and description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.server import ProtocolVersion, Server, serve_repository
+from tests.repositories import Repo, create_repository
+
+FILES = {
+    "guides/login.md": "# Authentication\n\n## OAuth\n\nTokens.\n\n### Login\n\nA quagga logs in.\n",
+    "guides/untitled.md": "## Zebu\n\nA zebu has no title.\n",
+    "okapi/spec.md": "---\ntype: api_spec\ntags: [sdk]\n---\n# Spec\n\nNothing.\n",
+    "okapi/run.md": "---\ntype: runbook\ntags: [ops]\n---\n# Run\n\nAn okapi.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return create_repository(tmp_path_factory.mktemp("sources") / "docs", FILES)
+
+
+@pytest.fixture(scope="module", params=["auto", "legacy"])
+def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
+    """Yield a server with only the toolset `search`."""
+    protocol: ProtocolVersion = request.param
+    with serve_repository(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
+        yield server
+
+
+def test_breadcrumb_begins_with_document_title(server: Server) -> None:
+    [hit] = server.call("search_docs", query="quagga").data["hits"]
+    assert hit["breadcrumb"] == "Authentication > OAuth > Login"
+    [hit] = server.call("search_docs", query="zebu").data["hits"]
+    assert hit["breadcrumb"] == "untitled > Zebu"
+    breadcrumbs = {
+        hit["chunk_id"]: hit["breadcrumb"]
+        for hit in server.call("search_docs", query="authentication").data["hits"]
+    }
+    assert breadcrumbs["guides/login.md#_preamble"] == "Authentication"
+
+
+def test_combined_filters_without_results_return_suggestions(server: Server) -> None:
+    for filters in ({"type": "api_spec", "tags": "sdk"}, {"type": "api_spec", "path": "guides"}):
+        data = server.call("search_docs", query="okapi", **filters).data
+        assert data["hits"] == []
+        assert set(data["hint"]["suggested_filters"]) == set(filters)
+        for key, values in data["hint"]["suggested_filters"].items():
+            assert values
+            for value in values:
+                assert server.call("search_docs", query="okapi", **{key: value}).data["hits"]
+
+
+def test_corpus_without_description_is_described_by_repository_name(server: Server) -> None:
+    description = server.tools()["search_docs"]["description"]
+    assert description.startswith(
+        "Search the documentation of docs. Use this to find relevant documentation,"
+    )
