@@ -10,7 +10,7 @@ SEPARATE := growth or soak or inspector or conformance or browser
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
-# A clone begins without compiled modules, and the tests start hundreds of processes that would compile all anew.
+# A clone begins without compiled modules, and the tests start hundreds of processes that would each compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance browser pictures lock clean
@@ -21,15 +21,15 @@ help:
 	@echo 'make faults           the first minutes of make slow: faults, and ways around the gate'
 	@echo 'make mutations        break each promise in a copy, and name the test that fails'
 	@echo 'make check            lint, format, types, layers, generated documentation'
-	@echo 'make docs             write the generated pages of docs/ anew'
+	@echo 'make docs             regenerate the generated pages of docs/'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
 	@echo 'make slow             the tests that take minutes'
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
-	@echo 'make inspect          the MCP inspector against the server, in both protocol eras'
+	@echo 'make inspect          the MCP inspector against the server, in both protocol versions'
 	@echo 'make conformance      the protocol'"'"'s own conformance suite against the server over HTTP'
 	@echo 'make browser          the page in a real browser (needs Chromium)'
-	@echo 'make pictures         take the pictures of docs/ anew (needs Chromium)'
-	@echo 'make lock             write requirements.lock anew (needs uv)'
+	@echo 'make pictures         regenerate the pictures of docs/ (needs Chromium)'
+	@echo 'make lock             regenerate requirements.lock (needs uv)'
 	@echo 'make clean            remove what these make'
 
 $(STAMP): pyproject.toml requirements.lock

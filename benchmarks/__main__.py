@@ -24,14 +24,14 @@ from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.reports.figures import compute_figures, describe_run, select_measured_figures
 from benchmarks.reports.page import store_results, write_page
 from benchmarks.reports.report import format_figures_table
-from benchmarks.search.lists import ListsDiffer
+from benchmarks.search.lists import ResultListsDiffer
 from benchmarks.stages import STAGES, Bench
 
 
 def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) -> dict[str, Any]:
     """Run the stages and return the measurements by subject. Remove all temporary files.
 
-    Raises CorpusTooSmall, MeasurementFailed, ListsDiffer.
+    Raises CorpusTooSmall, MeasurementFailed, ResultListsDiffer.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-bench-") as folder:
         home = Path(folder)
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _show_progress(len(stages) + 1) as report_stage:
             results = run(options.folder, stages, report_stage)
-    except (CorpusTooSmall, MeasurementFailed, ListsDiffer) as error:
+    except (CorpusTooSmall, MeasurementFailed, ResultListsDiffer) as error:
         print(error, file=sys.stderr)
         return 2
     groups = select_measured_figures(compute_figures(results)) if options.only else compute_figures(results)

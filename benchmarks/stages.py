@@ -108,7 +108,7 @@ def _measure_index(bench: Bench) -> Results:
 
 
 def _measure_queries(bench: Bench) -> Results:
-    """Measure warm queries in one process and first queries in several. Raises ListsDiffer."""
+    """Measure warm queries in one process and first queries in several. Raises ResultListsDiffer."""
     warm_results = bench.measure("search.queries", queries=bench.queries)
     runs = [
         bench.measure("search.queries", queries=bench.queries, first=number, warm=False)
@@ -194,7 +194,7 @@ def _measure_fast_readers(bench: Bench) -> Results:
 def _measure_artifact(bench: Bench) -> Results:
     """Measure an artifact of the repository, and compare its lists with those of the repository.
 
-    Raises ListsDiffer.
+    Raises ResultListsDiffer.
     """
     paths = {"artifact_folder": bench.home / "artifact", "key_file": bench.home / "artifact.key"}
     build = bench.measure("search.artifact", **paths)

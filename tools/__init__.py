@@ -2,6 +2,7 @@
 
 after_commit.py   the answer of a call that has committed and then failed
 arguments.py      parsing of arguments, with errors that name the field
+authors.py        the name of an author in answers
 caveats.py        warnings of an answer about the index and the remote
 completion.py     completion of arguments, as a user types them
 dispatcher.py     the dispatcher: the tools that a server offers, and the answer to a call

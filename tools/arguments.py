@@ -183,6 +183,8 @@ def make_field_error(
             context = problem.get("ctx", {})
             limits = {key: context[key] for key in ("ge", "le", "max_length", "min_length") if key in context}
             suggested_fix = _FIX_PHRASES.get(problem["type"], "within the limits of the schema")
+            if field == "new_proposal":
+                suggested_fix = 'as an object, such as {"title": "Summary of the changes"}'
             return InvalidArguments(
                 f"'{shown_field}': {message[0].lower()}{message[1:]}",
                 fix=f"Give '{shown_field}' {suggested_fix}.",

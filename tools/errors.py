@@ -33,16 +33,17 @@ _TEXT_TYPES = (str, str | None)
 # Line ends, tabs, and joiners, which are parts of emoji and of words in several scripts.
 _UNESCAPED_CHARACTERS = frozenset("\n\t\u200c\u200d")
 _MAX_DETAIL_ITEMS = 50
+_MAX_TITLE_CHARACTERS = 100  # of a proposal in an example
 
 # The fields that an error code is about. An example repeats the caller's values for all other fields.
 _FIELDS_BY_CODE: Mapping[str, tuple[str, ...]] = {
-    "INVALID_TITLE": ("title", "new_title"),
+    "INVALID_TITLE": ("title", "new_title", "to_title"),
     "INVALID_CONTENT": ("content", "initial_content", "title", "new_title", "criteria", "assignee", "note"),
     "LEVEL_CONFLICT": ("content", "initial_content", "parent_slug"),
     "STRUCTURE_CHANGED": ("content", "initial_content", "title", "criteria", "note", "assignee"),
     "LIMIT_EXCEEDED": ("content", "initial_content"),
     "INVALID_PATH": ("file", "path", "folder"),
-    "PATH_EXISTS": ("title",),
+    "PATH_EXISTS": ("title", "to_title"),
     "UNKNOWN_TYPE": ("doc_type",),
     "INVALID_TAG": ("tags", "remove", "replace"),
     "EMPTY_QUERY": ("query",),
@@ -118,10 +119,30 @@ def error_response(
     proposal = arguments.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in data["example"]:
         data["example"] = {**data["example"], **_build_proposal_fields(proposal, error)}
+    if tool.writes and "new_proposal" in arguments:
+        # Without it, a client that copies the example would write directly.
+        data["example"] = {
+            **data["example"],
+            "new_proposal": complete_new_proposal(arguments["new_proposal"]),
+        }
     if tool.writes and arguments.get("dry_run") in (True, "true"):
         # A client that copies the example of a dry run must not commit.
         data["example"] = {**data["example"], "dry_run": True}
     return data
+
+
+def complete_new_proposal(fields: object) -> Data:
+    """Return the fields of a proposal to open, with the caller's valid values and a title."""
+    given_fields = fields if isinstance(fields, dict) else {}
+    title, description = given_fields.get("title"), given_fields.get("description")
+    is_valid_title = isinstance(title, str) and bool(title.strip()) and len(title) <= _MAX_TITLE_CHARACTERS
+    description_field = {"description": description} if isinstance(description, str) else {}
+    submit_field = {"submit": True} if given_fields.get("submit") is True else {}
+    return {
+        "title": title if is_valid_title else "Summary of the changes",
+        **description_field,
+        **submit_field,
+    }
 
 
 def _build_proposal_fields(proposal: str, error: WorkspaceError) -> Data:

@@ -51,6 +51,9 @@ def summarize_sections(document: Document) -> dict[str, Any]:
     return summary
 
 
+_MAX_TITLED_TASKS = 20
+
+
 def build_outline(document: Document) -> dict[str, Any]:
     """Return top sections and sections with subsections or tasks, by address, up to a maximum."""
     outline: dict[str, Any] = {}
@@ -80,6 +83,8 @@ def _describe_section(
     if tasks or section.key == TASKS_KEY:
         open_addresses = [format_task_address(section, task) for task in tasks if not task.is_done]
         data |= {**count_progress(tasks), "active": open_addresses[:MAX_ENTRIES_SHOWN]}
+        if 0 < len(tasks) <= _MAX_TITLED_TASKS:
+            data["titles"] = {format_task_address(section, task): task.title for task in tasks}
     if children or not data:
         data |= {"count": len(children), "slugs": [child.key for child in children[:MAX_ENTRIES_SHOWN]]}
     return data

@@ -54,7 +54,9 @@ def with_moved_to(location: Location, data: dict[str, Any]) -> dict[str, Any]:
     """Return an answer's data with the field `moved_to`, if the location has moved."""
     if location.moved_to is None:
         return data
-    step = NextStep(f"Use '{location.address}' from now on: it was moved. ", data["next_step"])
+    step = NextStep(f"Use '{location.address}' from now on: it was moved")
+    if (next_step := data.get("next_step")) is not None:
+        step = NextStep(step, ". ", next_step)
     return {**data, "moved_to": location.moved_to, "next_step": step}
 
 

@@ -26,9 +26,9 @@ from tools.arguments import (
     read_operations,
     remove_nulls,
 )
-from tools.errors import error_response
+from tools.errors import complete_new_proposal, error_response
 from tools.retries import make_request, replay, strip_for_replay
-from tools.returned_diff import ReturnedDiff, render_planned_diff, render_returned_diff
+from tools.returned_diff import ReturnedDiff, describe_diff, render_planned_diff
 from tools.tool import Answer, Data, NextStep
 from tools.write_target import (
     WriteTarget,
@@ -81,9 +81,6 @@ def _contains_commit(git: GitReader, tip: str | None, commit: str | None) -> boo
 
 _MAX_HINTS = 8
 _MAX_MOVE_LOOKUPS = 20  # failed operations whose addresses are searched in the history
-_SEND_AGAIN = "Fix the failed operation, and send the whole batch again."
-_ROLLED_BACK = "rolled back: another operation failed"
-_NOT_RUN = "not run: an operation before it failed"
 _MAX_EXAMPLE_CHARACTERS = 200
 _MAX_EXAMPLE_ITEMS = 10
 
@@ -230,13 +227,15 @@ class Writer:
         hints = update_index_to(context, result.commit) if has_commit and target.proposal is None else []
         if result.recorded_request:
             answer = replay(context, result.recorded_request, self.tool(), items, hints)
-            diff = render_returned_diff(context, result, options.returned_diff)
-            return replace(answer, data={**answer.data, "diff": diff}) if diff else answer
+            diff_fields = describe_diff(context, result, options.returned_diff, len(items))
+            return replace(answer, data={**answer.data, **diff_fields})
         if is_batch:
             data, is_error = self._describe_batch(context, result, items, is_atomic=options.mode == "all")
         else:
             data, is_error = self._describe_single(context, result, items[0])
         data["commit"] = result.commit
+        if new_proposal is not None and not is_batch and "example" in data:
+            data["example"] = {**data["example"], "new_proposal": complete_new_proposal(options.new_proposal)}
         if options.dry_run:
             data["dry_run"] = True
             if options.returned_diff != "none":
@@ -248,8 +247,8 @@ class Writer:
             if not is_batch and "example" in data:
                 # A client that copies the example of a dry run must not commit.
                 data["example"] = {**data["example"], "dry_run": True}
-        elif diff := render_returned_diff(context, result, options.returned_diff):
-            data["diff"] = diff
+        elif has_commit:
+            data |= describe_diff(context, result, options.returned_diff, len(items))
         done_steps = [step for step in result.steps if step.status is StepStatus.DONE]
         if hints:
             data["hints"] = [*hints, *data.get("hints", ())]
@@ -271,6 +270,8 @@ class Writer:
                     fix=f"Move '{misplaced_fields[0]}' out of '{OPERATIONS}', to the top of the call.",
                     field=misplaced_fields[0],
                 )
+            if item.get("operation") == self.tool().name:  # as in a batch of edit_document
+                item = {name: value for name, value in item.items() if name != "operation"}
             return self.build(context, item)
         except WorkspaceError as error:
             if not collects_errors:
@@ -358,6 +359,12 @@ class Writer:
                     moves = context.workspace.moves if remaining_lookups > 0 else None
                     remaining_lookups -= 1
                     failure = self._describe_failure(context, step.error, item, result, text_budget, moves)
+                    # The fields of the whole call must not be in an operation.
+                    failure["example"] = {
+                        name: value
+                        for name, value in failure["example"].items()
+                        if name not in WRITE_FIELD_NAMES
+                    }
                     entry = {"success": False, **failure}
                     explanation = f"{step.error.code} {entry.get('usage')}"
                     if explanation in explanations:
@@ -366,19 +373,13 @@ class Writer:
                     explanations.add(explanation)
                     results.append(entry)
                 case StepStatus.ROLLED_BACK | StepStatus.NOT_RUN as status:
-                    reason = _ROLLED_BACK if status is StepStatus.ROLLED_BACK else _NOT_RUN
-                    failure = {
-                        "status": status.value,
-                        "error": reason,
-                        "code": status.value.upper(),
-                        "fix": _SEND_AGAIN,
-                    }
-                    results.append({"success": False, **failure})
+                    results.append({"success": False, "status": status.value, "code": status.value.upper()})
         failed_steps = [step for step in result.steps if step.status is StepStatus.FAILED]
         is_error = bool(failed_steps) if is_atomic else len(failed_steps) == len(result.steps)
         data: Data = {"batch_results": results}
         if is_error and is_atomic:
             data["error"] = "nothing was committed: mode is 'all', and an operation failed"
+            data["fix"] = "Fix the failed operation, and send the whole batch again."
         return data, is_error
 
 

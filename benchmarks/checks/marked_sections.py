@@ -58,7 +58,7 @@ def find_mark(document: Document, section: Section) -> int | None:
 def map_links_to_targets(
     snapshot: Snapshot, original_paths: Mapping[str, str]
 ) -> dict[tuple[int, int], LinkTarget | None]:
-    """Return the target of each link by the mark of its section and its number there; None if it is broken.
+    """Return the target of each link (None if it is broken) by its section's mark and its number there.
 
     `original_paths` has the original path of each file by its present path.
     """

@@ -306,7 +306,7 @@ SERVING = (
     ),
     Row("  sent two seconds later", "ms", value_at("first_search", "warmed_up_ms")),
     Row(
-        "definitions of the default tools", "bytes", value_at("start", "definitions_bytes"), (12_000, 12_000)
+        "definitions of the default tools", "bytes", value_at("start", "definitions_bytes"), (10_000, 10_000)
     ),
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,8 @@ def render_tools_page() -> str:
         "Generated from the tools by `make docs`. Fields that are not marked as required are optional.",
         f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served, and "
         f"`{REVIEW_TOOLSET}` if `docyard.toml` protects documents, unless `--toolsets` selects others.",
-        "Every response also has `commit`, the commit that was read or written, "
-        "and `next_step`, the next useful call.",
+        "Every response also has `commit`, the commit that was read or written. That to a write, to a call "
+        "without arguments, of an empty list or of a cut text has `next_step`, the next useful call.",
         "If the remote lacks commits, or has diverged, the response also has `unpushed` and `sync` "
         "([remotes.md](remotes.md)).",
         "An error has `error`, `code`, `fix`, `usage` and a working `example`.",
@@ -43,10 +44,25 @@ def render_tools_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+@cache
+def _read_shared_meanings() -> dict[str, str]:
+    """Return the meanings of the fields that several tools have and one tool describes."""
+    from tools.arguments import build_input_schema
+    from tools.documents.edit_document import TOOL as EDIT_DOCUMENT
+    from tools.documents.view_document import TOOL as VIEW_DOCUMENT
+    from tools.writer import WRITE_FIELD_NAMES
+
+    fields = build_input_schema(EDIT_DOCUMENT.arguments)["properties"]
+    meanings = {name: _format_meaning(fields[name]) for name in WRITE_FIELD_NAMES if name != "operations"}
+    ref_field = build_input_schema(VIEW_DOCUMENT.arguments)["properties"]["ref"]
+    return {**meanings, "operations": "Batch: one commit", "ref": _format_meaning(ref_field)}
+
+
 def _render_tool(tool: Tool) -> Iterator[str]:
     from tools.arguments import build_input_schema
 
     schema = build_input_schema(tool.arguments)
+    shared_meanings = _read_shared_meanings()
     yield f"### {tool.name}"
     yield ""
     yield tool.description
@@ -55,7 +71,8 @@ def _render_tool(tool: Tool) -> Iterator[str]:
     yield "|---|---|---|"
     for name, field in schema["properties"].items():
         required = " (required)" if name in schema.get("required", ()) else ""
-        yield f"| `{name}`{required} | {_format_type(field)} | {_format_meaning(field)} |"
+        meaning = _format_meaning(field) or shared_meanings.get(name, "")
+        yield f"| `{name}`{required} | {_format_type(field)} | {meaning} |"
     yield ""
     for name, usage in tool.usage({}).items():
         if isinstance(usage, str):

@@ -35,6 +35,9 @@ SETTINGS_TEMPLATE = """\
 # "colon" {: #address }, "comment" {/* #address */}, "angle" <#address>, "html" <a id="address"></a>.
 # anchors = "braces"
 
+# "always": each heading that Docyard creates has an anchor. "as-document": not in a document without anchors.
+# anchors_on_new = "always"
+
 # "seen": an agent may replace only text that it has read. "any": an agent may replace any text.
 # overwrite = "seen"
 

@@ -22,7 +22,7 @@ good sections, then a gain for its title:
     title = (score + bonus) * 3/20 * (sum of W of the title's terms in the query) / (sum of W of all of them)
 
 The terms of a title are the distinct terms of its first 100 characters, without stop words if there are other
-terms, each with qtf = 1. Scores are whole numbers of 2**-34 here, and the gain of a title is rounded down.
+terms, each with qtf = 1. A score is an integer multiple of 2**-34, and the gain of a title is rounded down.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SCORE_SCALE = float(FIXED_POINT_ONE * FIXED_POINT_ONE)
 BONUS_DEPTH = 50
 """The number of best sections among which documents with several good sections are preferred."""
 
-BONUS_SHARE = 4
-"""The divisor of the second and third best scores of a document, which each of its sections gains."""
+BONUS_DIVISOR = 4
+"""Each section of a document gains the sum of its second and third best scores, divided by this."""
 
 _TITLE_NUMERATOR, _TITLE_DENOMINATOR = 3, 20  # a title that the query contains in full adds 15 %
 

@@ -21,7 +21,7 @@ import numpy as np
 from index.port import ScoredSection
 from index.ranking.bm25 import (
     BONUS_DEPTH,
-    BONUS_SHARE,
+    BONUS_DIVISOR,
     SCORE_SCALE,
     compute_min_score_before_title,
     compute_title_gain,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 MAX_VERIFIED = 500
 """The largest number of candidates that are checked for required phrases, and again for scored phrases."""
 
-SCORE_UNIT = SCORE_SCALE * BONUS_SHARE
+SCORE_UNIT = SCORE_SCALE * BONUS_DIVISOR
 
 WeightedTerms = dict[int, list[WeightedTerm]]
 """The terms of a query by the index of each group that has them."""
@@ -156,7 +156,7 @@ def _find_best(
         ranked_sections += group.rank(best_numbers)
         ranked_sections.sort()
         if len(ranked_sections) >= k:
-            min_score = max(-ranked_sections[k - 1][0] // BONUS_SHARE, 1)
+            min_score = max(-ranked_sections[k - 1][0] // BONUS_DIVISOR, 1)
     return _sort(statistics, ranked_sections)[:k]
 
 
@@ -323,7 +323,7 @@ def _order_results(
     ordered_sections: list[RankedSection] = []
     for sections in sections_by_document.values():
         if len(sections) > 1:
-            gain = sum(map(_negated_score, sections[1:3])) // BONUS_SHARE
+            gain = sum(map(_negated_score, sections[1:3])) // BONUS_DIVISOR
             sections = [
                 (negated_score + gain, index, number, document)
                 for negated_score, index, number, document in sections

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.analysis.terms import MAX_WEIGHT, extract_title_terms
-from index.ranking.bm25 import BONUS_SHARE, compute_average_length, compute_weight
+from index.ranking.bm25 import BONUS_DIVISOR, compute_average_length, compute_weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
     MAX_FULL_SCORING,
@@ -129,7 +129,7 @@ class SegmentGroup:
         """
         numbers, scores = scored_sections
         documents = self._document_numbers[numbers].tolist()
-        negated_scores = (scores * -BONUS_SHARE).tolist()
+        negated_scores = (scores * -BONUS_DIVISOR).tolist()
         if len(self.segment_readers) == 1:
             return list(zip(negated_scores, repeat(self._first_segment_number), numbers.tolist(), documents))
         segment_indexes = self.starts.searchsorted(numbers, "right") - 1

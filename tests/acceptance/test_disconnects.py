@@ -91,7 +91,8 @@ def check_calls_complete(
         "structuredContent"
     ]
     assert search["hits"][0]["chunk_id"] == "tasks.md#tasks"
-    assert search["commit"] == search["hits"][0]["source_commit"] == repo.head()
+    assert search["commit"] == repo.head()
+    assert search["blobs"]["tasks.md"] == repo.git("rev-parse", "HEAD:tasks.md").strip()
     new_client.close_input()
     assert new_client.receive_all() == []
     assert new_client.wait_for_exit() == (0, "")

@@ -76,11 +76,13 @@ SEARCHES: tuple[Call, ...] = (
     ("search_docs", {"query": "heron", "limit": 1}),
     ("search_docs", {"query": "nowhere"}),
     ("search_documents", {"query": "heron"}),
+    ("search_documents", {"query": "nowhere"}),
+    ("view_document", {}),
     ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
 )
 ALL_TOOLSETS = "documents,tasks,search,reading,history"
-# The client must choose the query of a search, so these next steps contain no complete call.
-STEP_WITHOUT_CALL = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
+# The client must choose the query of a search, or only use another address in its later calls.
+STEP_WITHOUT_CALL = re.compile(r"Search again as the hint suggests|Use '.*' from now on: it was moved$")
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +112,21 @@ def generate_first_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
 
 def parse_suggested_calls(response: ToolResponse) -> list[Call]:
     """Return the calls that a response names, with complete arguments."""
-    text = response.data["next_step"]
+    text = response.data.get("next_step", "")
     decoder = json.JSONDecoder()
     return [(match[1], decoder.raw_decode(text, match.end())[0]) for match in CALL_START.finditer(text)]
+
+
+def needs_next_step(data: Mapping[str, Any]) -> bool:
+    """Return True for a reading tool's answer with a truncated text, without results, or with the usage."""
+    results = [data[name] for name in ("hits", "matches", "documents") if name in data]
+    return "truncated" in data or "usage" in data or [] in results
+
+
+def find_next_page(tool: str, arguments: dict[str, Any], data: Mapping[str, Any]) -> list[Call]:
+    """Return the call for the next page of an answer, if there is one."""
+    cursor = data.get("next_cursor") or data.get("cursor")
+    return [(tool, {**arguments, "cursor": cursor})] if cursor else []
 
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
@@ -135,10 +149,11 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         next_calls = (
             [(tool, response.data["example"])] if response.is_error else parse_suggested_calls(response)
         )
-        assert next_calls or not is_reader or STEP_WITHOUT_CALL.search(response.data["next_step"]), (
-            tool,
-            arguments,
-        )
+        if is_reader and not response.is_error:
+            step = response.data.get("next_step")
+            assert step is not None or not needs_next_step(response.data), (tool, arguments)
+            assert step is None or next_calls or STEP_WITHOUT_CALL.search(step), (tool, arguments, step)
+            next_calls += find_next_page(tool, arguments, response.data)
         assert {step[0] for step in next_calls} <= tools.keys(), (tool, arguments, next_calls)
         if depth < MAX_DEPTH and is_reader:
             pending.extend((step, depth + 1, call_text) for step in next_calls)

@@ -126,17 +126,21 @@ def test_next_steps_and_instructions_name_only_offered_tools(
     assert len(instructions) <= 1_000
 
 
-def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
+def test_search_without_hits_suggests_a_search_with_hits(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion
+) -> None:
     repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:
-        step = server.call("search_docs", query="heron").data["next_step"]
-        assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in step
-        step = server.call("search_documents", query="heron").data["next_step"]
-        assert '{"file": "api.md", "slug": "endpoints/search"}' in step
         # Only the subsection contains the hit.
-        for arguments in ({"file": "api.md"}, {"file": "api.md", "slug": "endpoints"}):
-            step = server.call("view_document", **arguments).data["next_step"]
-            assert '{"file": "api.md", "slug": "endpoints/search"}' in step
+        data = server.call("search_docs", query="heron").data
+        assert ([hit["chunk_id"] for hit in data["hits"]], "next_step" in data) == (
+            ["api.md#endpoints/search"],
+            False,
+        )
+        data = server.call("search_documents", query="heron").data
+        [match] = data["matches"]
+        assert (match["file"], match["slug"]) == ("api.md", "endpoints/search")
+        assert "next_step" not in data
         step = server.call("search_docs", query="hernon").data["next_step"]
         assert step == 'Search again: search_docs {"query": "heron"}'
         step = server.call("search_docs", query="heron", path="long.md").data["next_step"]

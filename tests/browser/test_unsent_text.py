@@ -63,6 +63,8 @@ def test_selected_text_is_quoted_and_sent_once(sample_site: SampleSite, ana_page
     ana_page.on("request", record_post)
     ana_page.goto(f"/proposals/{sample_site.proposals['retries']}/changes?view=inline")
     ana_page.locator("ins").first.select_text()
+    # The browser reports a selection in a later task.
+    ana_page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
     ana_page.keyboard.press("c")
     form = ana_page.locator("details[open] form")
     expect(form.get_by_label("Quoted text")).to_have_value("waits a second before it comes back")

@@ -168,7 +168,7 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
     for version in versions:
         problems = find_problems(version, repo)
         # After the exit of the older version, its index folder is unused, which is reported.
-        assert [problem for problem in problems if "index folder of earlier versions" not in problem] == []
+        assert [problem for problem in problems if "not used any more" not in problem] == []
     assert repo.fsck() == ""
     if kind != "bare":
         assert repo.status() == ""

@@ -63,7 +63,7 @@ def test_view_proposal_shows_unreviewed_changes_and_refresh(setup: ProposalSetup
     assert [change["after"] for change in document["changes"]] == ["Use it.\n\nNobody has read this.\n"]
     [review] = response.data["reviews"]
     assert (review["holds"], review["void"]) == (False, "unseen")
-    assert "Nobody has read this." in str(response.text)
+    assert "Nobody has read this." in response.data["rendered"]
     assert 'action="refresh"' in response.data["next_step"] or "refresh" in response.data["next_step"]
     merge_response = dispatcher.call(
         "update_proposal", {"proposal": proposal.id, "action": "merge"}, client="t"

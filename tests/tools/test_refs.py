@@ -78,7 +78,7 @@ def test_documents_are_listed_at_ref(call_tool: CallTool, repo: Repo, first_comm
     answer = call_tool("list_documents", ref="v1")
     assert [entry["path"] for entry in answer.data["documents"]] == ["api.md", "notes/plain.md"]
     assert answer.data["commit"] == first_commit
-    assert parse_suggested_calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
+    assert "next_step" not in answer.data
     listing = call_tool("view_document", ref="v1")
     assert listing.data["documents"] == ["api.md", "notes/plain.md"]
     assert parse_suggested_calls(listing) == [("list_documents", {"ref": "v1"})]
@@ -105,7 +105,7 @@ def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, firs
     )
 
 
-def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, first_commit: str) -> None:
+def test_complete_reads_at_ref_have_no_next_step(call_tool: CallTool, first_commit: str) -> None:
     for fields in (
         {"file": "api.md"},
         {"file": "api.md", "slug": "endpoints"},
@@ -117,15 +117,24 @@ def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, firs
         {"file": "notes/plain.md", "slug": "_preamble"},
     ):
         answer = call_tool("view_document", **fields, ref="v1")
-        assert parse_suggested_calls(answer)
-        for tool, suggested_fields in parse_suggested_calls(answer):
-            assert tool not in WRITERS
-            assert suggested_fields["ref"] == "v1"
-            assert not call_tool(tool, **suggested_fields).is_error
-    for tool, fields in (("search_docs", {"query": "things"}), ("search_documents", {"query": "things"})):
+        assert (answer.data["commit"], "next_step" in answer.data) == (first_commit, False)
+    for tool in ("search_docs", "search_documents"):
+        answer = call_tool(tool, query="things", ref="v1")
+        assert (answer.data["commit"], "next_step" in answer.data) == (first_commit, False)
+
+
+def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, first_commit: str) -> None:
+    for tool, fields in (
+        ("view_document", {}),
+        ("search_docs", {"query": "thingz"}),
+        ("search_docs", {"query": "things", "path": "notes/plain.md"}),
+        ("search_documents", {"query": "nowhere"}),
+    ):
         answer = call_tool(tool, **fields, ref="v1")
         assert answer.data["commit"] == first_commit
+        assert parse_suggested_calls(answer)
         for suggested_tool, suggested_fields in parse_suggested_calls(answer):
+            assert suggested_tool not in WRITERS
             assert suggested_fields["ref"] == "v1"
             assert call_tool(suggested_tool, **suggested_fields).data["commit"] == first_commit
 
@@ -142,7 +151,7 @@ def test_chunk_is_read_at_ref(call_tool: CallTool, first_commit: str) -> None:
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
     assert "Finds things." in (answer.text or "")
     assert answer.data["commit"] == first_commit
-    assert parse_suggested_calls(answer)[0][1]["ref"] == "v1"
+    assert "next_step" not in answer.data
     assert call_tool("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
 
 

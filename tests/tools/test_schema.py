@@ -36,6 +36,7 @@ FORBIDDEN_KEYWORDS = {
     "patternProperties",
 }
 FIELDS_WITHOUT_DESCRIPTION = {
+    "paths_only",
     "after",
     "before",
     "cursor",

@@ -1,5 +1,6 @@
 """The tools that manage documents, in the order of a client's list.
 
+alike_documents.py   groups of alike documents, which a list shows as one row
 create_document.py   create_document: lists types, explains a type, creates a document
 edit_document.py     edit_document: edits sections, tasks, text and metadata
 edit_operations.py   the operations of edit_document: fields, selection, examples

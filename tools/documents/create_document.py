@@ -9,7 +9,6 @@ from pydantic import Field
 from tools.arguments import InvalidArguments, read_arguments, select_requested_fields
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
-from workspace.document.section_text import read_full_text
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -28,9 +27,11 @@ class CreateDocumentArguments(WriteFields):
     """The input of create_document."""
 
     doc_type: str | None = None
-    title: str | None = Field(None, description="Names the file too")
+    title: str | None = None
     initial_content: str | None = Field(
-        None, description="Introduction, then ## sections; tasks: - [ ] title, indented - Criteria: x"
+        None,
+        description="Text, then ## sections, added to those of the type; "
+        "tasks: - [ ] title, indented - Criteria: x",
     )
     folder: str | None = None
 
@@ -158,13 +159,8 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
     outcome = done_steps[-1].outcome if done_steps else None
     if outcome is None:
         return NextStep("Call with {} to list types")
-    document = result.document(outcome.path)
-    empty_addresses = [
-        section.address
-        for section in (document.sections if document else ())
-        if not section.is_preamble and document and not read_full_text(document, section)
-    ]
-    if empty_addresses:
+    empty_addresses = outcome.result.get("empty_sections")
+    if isinstance(empty_addresses, list):
         edit = call(
             "edit_document",
             operation="update_content",

@@ -47,20 +47,21 @@ _DESCRIPTIONS = {
     "old": "Exact text",
     "count": "Matches; default 1",
     "metadata": "null removes a key",
+    "to_title": "Names the file too",
 }
 
 # The descriptions and values of the fields that all writing tools share; their other schemas have types only.
 _SHARED_FIELDS: dict[str, tuple[Any, str]] = {
     "operations": (
         Objects | None,
-        f"One commit; items may also be {', '.join(sorted(edit_operations.TOOL_OPERATIONS))}",
+        "One commit: [{operation, …}]; each other writing tool is an operation too, with its fields",
     ),
-    "mode": (Literal["each", "all"] | None, "all: all or none"),
+    "mode": (Literal["each", "all"] | None, "Default each"),
     "dry_run": (Boolean, "Diff only"),
     "base_commit": (str | None, "Commit read"),
     "proposal": (str | None, "Its id"),
     "new_proposal": (Object | None, "Open one: {title, description, submit}"),
-    "returned_diff": (ReturnedDiff | None, "Default: diff, if short"),
+    "returned_diff": (ReturnedDiff | None, "Default: short diff"),
     "idempotency_key": (str | None, "For retries"),
 }
 
@@ -181,13 +182,12 @@ def _build_operation(context: Context, item: CallArguments, *, is_partial: bool 
 
 
 def _enrich(result: WriteResult, step: PlanStep) -> Data:
-    """Return the progress of a section if the operation changed its tasks, and the next task after a tick."""
+    """Return the progress of a section if the operation changed its tasks."""
     fields = step.outcome.result if step.outcome else {}
-    if "completed" in fields or "reopened" in fields:
-        return describe_progress(result, step)
-    if "task_index" in fields:
-        return {"progress": describe_progress(result, step)["progress"]}
-    return {}
+    if not {"task_index", "completed", "reopened"} & set(fields):
+        return {}
+    progress = describe_progress(result, step)
+    return {"progress": progress["progress"]} if progress else {}
 
 
 def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
@@ -204,6 +204,8 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
             "See the remaining tasks with ",
             call("view_document", file=last_outcome.path, slug=last_outcome.result["slug"]),
         )
+    if result.document(last_outcome.path) is None:
+        return NextStep("See the remaining documents with ", call("list_documents"))
     task = last_outcome.result.get("task")
     if isinstance(task, str):
         if context.offers("complete_task"):
@@ -245,7 +247,7 @@ TOOL = Tool(
     title="Edit documents",
     toolset="documents",
     description="Edit sections, tasks, text and metadata; move sections and documents (links follow). "
-    "{} lists the operations. Read before you overwrite.",
+    "{} lists the operations. Read what you overwrite, remove or restore (view_document).",
     arguments=EditDocumentArguments,
     run=_run,
     usage=_usage,

@@ -70,6 +70,7 @@ EDIT_FIELDS: Mapping[str, Mapping[str, str]] = {
         "parent_slug?": "string",
         "before?": "string",
         "after?": "string",
+        "to_title?": "string",
     },
     "replace_text": {
         "file": "string",
@@ -79,7 +80,7 @@ EDIT_FIELDS: Mapping[str, Mapping[str, str]] = {
         "count?": "integer",
     },
     "set_metadata": {"file": "string", "metadata": "object"},
-    "move_document": {"file": "string", "new_path": "string"},
+    "move_document": {"file": "string", "new_path?": "string", "to_title?": "string"},
 }
 """The fields of each operation of edit_document alone; `?` marks an optional field.
 
@@ -126,6 +127,9 @@ _SYNONYMS = {
     "delete_task": "remove_task",
     "delete_section": "remove_document",
     "remove_section": "remove_document",
+    "delete_document": "remove_document",
+    "delete_file": "remove_document",
+    "remove_file": "remove_document",
     "create_section": "add_section",
     "edit_task": "update_task",
     "rename_task": "update_task",
@@ -382,17 +386,23 @@ _PLACEHOLDERS_BY_OPERATION: dict[str, Data] = {
 }
 
 # An optional field without which a call would have no effect.
-_EXTRA_FIELD_BY_OPERATION = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
+_EXTRA_FIELD_BY_OPERATION = {
+    "update_task": "criteria",
+    "move_task": "to_slug",
+    "move_section": "after",
+    "move_document": "new_path",
+}
 _TEXT_ERRORS = frozenset(("MATCH_COUNT", "STRUCTURE_CHANGED", "INVALID_CONTENT"))
 
 _MOVE_ERRORS = frozenset(
     (
         *("INVALID_MOVE", "LEVEL_CONFLICT", "STRUCTURE_CHANGED", "INVALID_PATH", "DOCUMENT_NOT_FOUND"),
+        *("INVALID_TITLE", "INVALID_CONTENT", "INVALID_ARGUMENTS", "PATH_EXISTS"),
         *("SECTION_NOT_FOUND", "INVALID_ADDRESS", "AMBIGUOUS_ADDRESS"),
     )
 )
 
-_PATH_ERRORS = frozenset(("PATH_EXISTS", "INVALID_PATH"))
+_PATH_ERRORS = frozenset(("PATH_EXISTS", "INVALID_PATH", "INVALID_TITLE", "INVALID_CONTENT", "INVALID_MOVE"))
 _MAX_QUOTABLE_LINES = 20
 _MAX_QUOTE_CHARACTERS = 200
 
@@ -425,8 +435,9 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
     example = {field: value for field, value in example.items() if field in field_names}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)
-    if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != file):
-        return {**example, "new_path": _find_free_path(example["file"], snapshot), "dry_run": True}
+    if operation == "move_document" and (error.code in _PATH_ERRORS or example["file"] != file):
+        fields: Data = {name: example[name] for name in ("operation", "file") if name in example}
+        return {**fields, "new_path": _find_free_path(example["file"], snapshot), "dry_run": True}
     is_invalid_move = operation == "move_section" and error.code in _MOVE_ERRORS
     return _with_move_to_end(example, snapshot) if is_invalid_move else example
 

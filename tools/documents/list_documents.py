@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Boolean, Integer, read_arguments
+from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Strings, read_arguments
+from tools.documents.alike_documents import AlikeGroups
 from tools.examples import list_suggested_names
 from tools.outline import build_truncation_hint, summarize_sections
 from tools.pages import paths_after, read_list_cursor, write_list_cursor
@@ -14,6 +15,7 @@ from tools.read_context import ReadContext
 from tools.redirects import find_current_location, with_moved_to
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
+from workspace.document.addresses import format_task_address
 from workspace.errors import LimitExceeded
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
@@ -22,6 +24,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tools.documents.alike_documents import AlikeGroup
     from tools.tool import CallArguments, Context
     from workspace.config.taxonomy import Values
     from workspace.document.document import Document
@@ -30,15 +33,23 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+MAX_OPEN_TASKS = 50
+"""The largest number of open tasks that an entry lists."""
+
+FIELDS = ("type", "title", "tags", "sections", "tasks", "open_tasks")
+_DEFAULT_FIELDS = frozenset(FIELDS) - {"open_tasks"}
 
 
 class ListDocumentsArguments(Arguments):
     """The input of list_documents."""
 
-    path: str = Field(".", description="Folder or document")
+    path: str = "."
     type: str | None = None
     tag: str | None = None
-    has_open_tasks: Boolean | None = Field(None, description="true: some open; false: none")
+    has_open_tasks: Boolean | None = Field(None, description="false: none open")
+    fields: Strings | None = Field(None, description=f"Of {', '.join(FIELDS)}")
+    paths_only: Boolean = False
+    expand: str | None = Field(None, description="Folder shown as one row")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     cursor: str | None = None
     ref: str | None = None
@@ -49,6 +60,8 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "all": "Call with {}",
         "folder": "Call with {path}",
         "filters": "Add type, tag or has_open_tasks",
+        "fields": f"Add fields, some of {', '.join(FIELDS)}; or paths_only: true",
+        "folded": "A folder of alike documents is one row; expand: its path lists them",
         "ref": "Add ref to list a branch, tag, commit or @{date} instead of the tip",
         "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
     }
@@ -60,6 +73,9 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     names = list_suggested_names(error)
+    nearest = error.details.get("nearest")
+    if error.details.get("field") == "expand" and isinstance(nearest, list) and nearest:
+        return {**example, "expand": nearest[0]}
     if error.code == "DOCUMENT_NOT_FOUND" and names:
         return {**example, "path": names[0]}
     return example
@@ -67,44 +83,94 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(ListDocumentsArguments, arguments)
+    fields = _read_fields(request)
     read_context = ReadContext.at(context, request.ref)
     snapshot = read_context.snapshot
     location = find_current_location(context, snapshot, _normalize_path(request.path), None)
     paths = _list_paths(snapshot, location.file)
-    criteria = [request.path, request.type, request.tag, request.has_open_tasks]
+    filters = [request.type, request.tag, request.has_open_tasks]
+    criteria = [request.path, *filters, request.fields, request.paths_only, request.expand]
     last_path = (
         read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
     )
+    has_filters = any(value is not None for value in filters)
+    # A caller that filters, or asks for open tasks, wants each document.
+    is_folding = not (has_filters or request.paths_only or "open_tasks" in fields)
+    expanded_folder = _normalize_path(request.expand or ".")
+    _check_expanded_folder(snapshot, expanded_folder)
+    groups = AlikeGroups(snapshot, paths, {location.file, expanded_folder})
     entries: list[Data] = []
     next_cursor = None
     for path in paths_after(paths, last_path):
-        try:
-            document = snapshot.document(path)
-            values = snapshot.taxonomy.values(path, document.front_matter)
-            entry = _build_entry(document, values) if _matches_filters(document, values, request) else None
-        except (LimitExceeded, NotADocument) as error:
-            # The document's metadata are unknown, so only a list without filters contains it.
-            entry = (
-                None
-                if any(value is not None for value in criteria[1:])
-                else {"path": path, "type": None, "hints": [error.message]}
-            )
+        group = groups.find(path) if is_folding else None
+        if group is not None and group.paths[0] != path:
+            continue
+        entry = _build_row(group, fields) if group else _build_entry(snapshot, path, request, fields)
         if entry is None:
             continue
         if len(entries) == request.limit:
-            next_cursor = write_list_cursor(entries[-1]["path"], snapshot.tree, criteria)
+            next_cursor = write_list_cursor(_get_last_path(entries[-1]), snapshot.tree, criteria)
             break
         entries.append(entry)
-    data: Data = {"documents": entries, "next_cursor": next_cursor, "commit": snapshot.commit}
-    if not any(value is not None for value in criteria[1:]):
+    data: Data = {"commit": snapshot.commit}
+    if request.paths_only:
+        data = {"paths": [entry["path"] for entry in entries], **data}
+    else:
+        data = {"documents": entries, **data}
+    if next_cursor:
+        data["next_cursor"] = next_cursor
+    if not has_filters:
         data["total"] = len(paths)
     elif next_cursor is None and last_path is None:
         data["total"] = len(entries)
-    step = _next_step(read_context, entries, bool(paths))
-    if next_cursor:
-        fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
-        step = NextStep("See more with ", read_context.call("list_documents", **fields, cursor=next_cursor))
-    return Answer(with_moved_to(location, {**data, "next_step": step}))
+    if not entries:
+        data["next_step"] = _suggest_other_list(read_context, bool(paths))
+    return Answer(with_moved_to(location, data))
+
+
+def _read_fields(request: ListDocumentsArguments) -> frozenset[str]:
+    """Return the fields of an entry. Raises InvalidArguments for an unknown one."""
+    if request.fields is None:
+        return _DEFAULT_FIELDS
+    for field in request.fields:
+        if field not in FIELDS:
+            nearest = find_nearest(field, FIELDS)
+            raise InvalidArguments(
+                f"unknown field '{field[:80]}' in 'fields'",
+                fix=f"Did you mean '{nearest[0]}'?" if nearest else f"Give some of: {', '.join(FIELDS)}.",
+                field="fields",
+            )
+    return frozenset(request.fields)
+
+
+def _check_expanded_folder(snapshot: Snapshot, folder: str) -> None:
+    """Raise InvalidArguments for a folder without documents."""
+    try:
+        _list_paths(snapshot, folder)
+    except DocumentNotFound as error:
+        names = list_suggested_names(error)
+        raise InvalidArguments(
+            f"'expand' must be a folder with documents (no document at or under '{folder[:200]}')",
+            fix=f"Did you mean '{names[0]}'?" if names and names[0] != "." else "Give the 'folder' of a row.",
+            field="expand",
+            nearest=[name for name in names if name != "."],
+        ) from error
+
+
+def _build_row(group: AlikeGroup, fields: frozenset[str]) -> Data:
+    """Return the row for a folder of alike documents."""
+    data: Data = {"folder": group.folder, "documents": len(group.paths)}
+    if "type" in fields:
+        data["type"] = group.document_type
+    if "sections" in fields:
+        data["sections"] = list(group.section_keys)
+    return {**data, "first": group.paths[0], "last": group.paths[-1]}
+
+
+def _get_last_path(entry: Data) -> str:
+    """Return the path after which the next page begins; a row is at the place of its first document."""
+    path: str = entry["path"] if "path" in entry else entry["first"]
+    return path
 
 
 def _normalize_path(path: str) -> str:
@@ -150,26 +216,55 @@ def _matches_filters(document: Document, values: Values, request: ListDocumentsA
     return True
 
 
-def _build_entry(document: Document, values: Values) -> Data:
-    data: Data = {
-        "path": document.path,
-        "type": ", ".join(values["type"]) if "type" in values else None,
-        "title": document.title,
-    }
-    if "tags" in values:
+def _build_entry(
+    snapshot: Snapshot, path: str, request: ListDocumentsArguments, fields: frozenset[str]
+) -> Data | None:
+    """Return the entry of a document; None if it does not match the filters."""
+    has_filters = (request.type, request.tag, request.has_open_tasks) != (None, None, None)
+    if request.paths_only and not has_filters:
+        return {"path": path}
+    try:
+        document = snapshot.document(path)
+        values = snapshot.taxonomy.values(path, document.front_matter)
+    except (LimitExceeded, NotADocument) as error:
+        # The document's metadata are unknown, so only a list without filters contains it.
+        type_field: Data = {"type": None} if "type" in fields else {}
+        return None if has_filters else {"path": path, **type_field, "hints": [error.message]}
+    if not _matches_filters(document, values, request):
+        return None
+    data: Data = {"path": path}
+    if "type" in fields:
+        data["type"] = ", ".join(values["type"]) if "type" in values else None
+    if "title" in fields:
+        data["title"] = document.title
+    if "tags" in fields and "tags" in values:
         data["tags"] = list(values["tags"])
-    data["sections"] = summarize_sections(document)
-    if hint := build_truncation_hint(document):
-        data["hints"] = [hint]
+    if "sections" in fields:
+        data["sections"] = summarize_sections(document)
+        if hint := build_truncation_hint(document):
+            data["hints"] = [hint]
     tasks = document.all_tasks
-    if tasks:
+    if tasks and "tasks" in fields:
         data["tasks"] = {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
+    if "open_tasks" in fields and (open_tasks := _list_open_tasks(document)):
+        data["open_tasks"] = open_tasks[:MAX_OPEN_TASKS]
+        if len(open_tasks) > MAX_OPEN_TASKS:
+            data["open_tasks_total"] = len(open_tasks)
     return data
 
 
-def _next_step(read_context: ReadContext, entries: list[Data], has_documents: bool) -> NextStep:
-    if entries:
-        return NextStep("View one with ", read_context.call("view_document", file=entries[0]["path"]))
+def _list_open_tasks(document: Document) -> list[Data]:
+    """Return the addresses and titles of the open tasks."""
+    return [
+        {"slug": format_task_address(section, task), "title": task.title}
+        for section in document.sections
+        for task in document.tasks(section)
+        if not task.is_done
+    ]
+
+
+def _suggest_other_list(read_context: ReadContext, has_documents: bool) -> NextStep:
+    """Return the next step after an empty list."""
     if has_documents:
         return NextStep("No document matches: omit type, tag or has_open_tasks")
     if read_context.offers_write("create_document"):
@@ -183,7 +278,7 @@ TOOL = Tool(
     name="list_documents",
     title="List documents",
     toolset="documents",
-    description="List documents with type, tags, sections and task progress.",
+    description="List documents with tags, sections and task progress.",
     arguments=ListDocumentsArguments,
     run=_run,
     usage=_usage,

@@ -99,14 +99,14 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
     if last_outcome.result.get("removed") == "section":
         return NextStep("See the remaining sections with ", call("view_document", file=last_outcome.path))
     listing = call("list_documents")
-    return NextStep("See the remaining documents with ", listing, "; git revert restores the document")
+    return NextStep("See the remaining documents with ", listing)
 
 
 TOOL = Tool(
     name="remove_document",
-    title="Remove a document or section",
+    title="Remove a document",
     toolset="documents",
-    description="Remove a document ({path}) or a section with its subsections ({file, slug}).",
+    description="Remove a document ({path}) or a section with its subsections ({file, slug}). Read it first.",
     arguments=RemoveDocumentArguments,
     run=_run,
     usage=_usage,

@@ -61,16 +61,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     ]
     data: Data = {"matches": matches, "more": page.next_cursor is not None, "commit": page.commit}
     data |= describe_search_caveats(page)
-    ref_fields = build_ref_argument(request.ref)
-    if matches:
-        first_match = matches[0]
-        step = NextStep(
-            "Read it with ",
-            call("view_document", file=first_match["file"], slug=first_match["slug"], **ref_fields),
-        )
-    else:
-        step = NextStep("Try other words, or list the documents with ", call("list_documents", **ref_fields))
-    return Answer({**data, "next_step": step})
+    if not matches:
+        step = "Try other words, or list the documents with "
+        data["next_step"] = NextStep(step, call("list_documents", **build_ref_argument(request.ref)))
+    return Answer(data)
 
 
 TOOL = Tool(

@@ -27,7 +27,6 @@ from tools.outline import (
     build_truncation_hint,
     describe_links,
     describe_task,
-    find_first_section_with_text,
     list_extra_titles,
 )
 from tools.pages import cut_part
@@ -108,7 +107,6 @@ def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> An
             field=OPERATIONS,
         )
     results: list[Data] = []
-    step: NextStep | None = None
     for item in items:
         item_context = read_context
         try:
@@ -118,8 +116,8 @@ def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> An
                 {"commit": item_context.snapshot.commit} if item_context is not read_context else {}
             )
             view = _view_item(item_context, item)
-            step = view["next_step"]
-            results.append({"success": True, **view, "next_step": step.text(), **commit_field})
+            view.pop("next_step", None)  # an answer has one next step, none for each entry
+            results.append({"success": True, **view, **commit_field})
         except WorkspaceError as error:
             offered_tools = read_context.context.tools
             results.append(
@@ -128,10 +126,8 @@ def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> An
                     **error_response(error, TOOL, item, item_context.snapshot, offered_tools=offered_tools),
                 }
             )
-    data: Data = {"batch_results": results, "commit": read_context.snapshot.commit}
-    if step is not None:
-        data["next_step"] = step
-    return Answer(data, is_error=step is None)
+    has_failed = not any(result["success"] for result in results)
+    return Answer({"batch_results": results, "commit": read_context.snapshot.commit}, is_error=has_failed)
 
 
 def _view_item(read_context: ReadContext, item: CallArguments) -> Data:
@@ -171,12 +167,11 @@ def _with_links(
     assert section is not None
     sections = document.sections if section.is_preamble else (section, *document.descendants(section))
     links, hints = describe_links(read_context, document, sections if include_subsections else (section,))
-    step = data.pop("next_step")
     if links:
         data["links"] = links
     if hints:
         data["hints"] = [*data.get("hints", ()), *hints]
-    return {**data, "next_step": step}
+    return data
 
 
 def _view_outline(read_context: ReadContext, document: Document) -> Data:
@@ -198,26 +193,6 @@ def _view_outline(read_context: ReadContext, document: Document) -> Data:
     ]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
-    first_section = find_first_section_with_text(document, document.sections)
-    open_task = next(
-        (address for section in data["sections"].values() for address in section.get("active", ())), None
-    )
-    if open_task and read_context.offers_write("complete_task"):
-        view = read_context.call("view_document", file=document.path, slug=open_task)
-        data["next_step"] = NextStep(f"Work on {open_task}: ", view)
-    elif first_section:
-        data["next_step"] = NextStep(
-            "Read a section: ", read_context.call("view_document", file=document.path, slug=first_section.key)
-        )
-    elif read_context.offers_write("edit_document"):
-        add_call = read_context.write_call(
-            "edit_document", operation="add_section", file=document.path, title="…"
-        )
-        data["next_step"] = NextStep("Add a section: ", add_call)
-    else:
-        data["next_step"] = NextStep(
-            "See other documents with ", read_context.call("list_documents"), ": this document is empty"
-        )
     return data
 
 
@@ -262,12 +237,7 @@ def _view_section(
         )
         step = NextStep("Read the rest with ", view)
         return {**data, "truncated": True, "offset": next_offset, "next_step": step}
-    return {
-        **data,
-        "next_step": _suggest_next_step(
-            read_context, document, section, include_subsections=include_subsections
-        ),
-    }
+    return data
 
 
 def _get_relative_address(parent: Section, child: Section) -> str:
@@ -275,55 +245,18 @@ def _get_relative_address(parent: Section, child: Section) -> str:
     return child.key.removeprefix(parent.address + "/")
 
 
-def _suggest_next_step(
-    read_context: ReadContext, document: Document, section: Section, *, include_subsections: bool
-) -> NextStep:
-    open_task = next((task for task in document.tasks(section) if not task.is_done), None)
-    if open_task and read_context.offers_write("complete_task"):
-        slug = f"{section.key}[{open_task.index}]"
-        return NextStep(
-            "Finish a task: ", read_context.write_call("complete_task", file=document.path, slug=slug)
-        )
-    children = document.children(section) if section.level else ()
-    if children and not include_subsections:
-        subsection = find_first_section_with_text(document, document.descendants(section)) or children[0]
-        return NextStep(
-            "Read a subsection: ", read_context.call("view_document", file=document.path, slug=subsection.key)
-        )
-    if read_context.offers_write("edit_document"):
-        edit = read_context.write_call(
-            "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"
-        )
-        return NextStep("Change it: ", edit)
-    next_section = next((item for item in document.sections if item.position == section.position + 1), None)
-    if next_section:
-        return NextStep(
-            "Read the next section: ",
-            read_context.call("view_document", file=document.path, slug=next_section.key),
-        )
-    return NextStep("See other documents with ", read_context.call("list_documents"))
-
-
 def _view_task(read_context: ReadContext, document: Document, slug: str) -> Data:
     section, task = resolve_task(document, slug)
-    data = {
+    return {
         "content": document.text(task.start, task.end),
         "task": describe_task(section, task),
         "parent": section.key,
     }
-    tool_name = "reopen_task" if task.is_done else "complete_task"
-    if not read_context.offers_write(tool_name):
-        view = read_context.call("view_document", file=document.path, slug=section.key)
-        return {**data, "next_step": NextStep("See its section: ", view)}
-    address = f"{section.key}[{task.index}]"
-    change = read_context.write_call(tool_name, file=document.path, slug=address)
-    step = NextStep(f"{'Reopen' if task.is_done else 'Finish'} it: ", change)
-    return {**data, "next_step": step}
 
 
 TOOL = Tool(
     name="view_document",
-    title="View a document or section",
+    title="View a document",
     toolset="documents",
     description="A document's outline with task progress ({file}), or the source of a section or task "
     "({file, slug}).",

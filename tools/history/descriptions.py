@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tools.authors import name_author
 from tools.errors import escape_invisible
 from workspace.git.messages import MAX_CLIENT_NAME_LENGTH
 
@@ -26,8 +27,10 @@ _MAX_SUBJECT_CHARACTERS = 300
 def describe_commit(info: CommitInfo) -> Data:
     """Return the author, date and message of a commit; client, tool and proposal may be null."""
     subject = escape_invisible(info.subject)
+    name = escape_invisible(info.author_name)
     return {
-        "author": {"name": escape_invisible(info.author_name), "email": escape_invisible(info.author_email)},
+        "by": name_author(name, _shorten(info.client)),
+        "author": {"name": name, "email": escape_invisible(info.author_email)},
         "date": info.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "client": _shorten(info.client),
         "tool": _shorten(info.tool),

@@ -39,7 +39,7 @@ class RestoreDocumentArguments(WriteFields):
 
     file: str | None = Field(None, description="Document")
     slug: str | None = Field(None, description="Section, with its subsections; else the whole document")
-    ref: str | None = Field(None, description="Commit, tag, branch or @{date} to restore from")
+    ref: str | None = Field(None, description="Commit (also COMMIT~1), tag, branch or @{date}")
     undo: str | None = Field(None, description="Or: commit to revert")
 
 

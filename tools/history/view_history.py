@@ -19,7 +19,7 @@ from tools.examples import with_sections
 from tools.pages import read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.redirects import find_current_location, with_moved_to
-from tools.tool import Answer, Data, NextStep, Tool, call
+from tools.tool import Answer, Data, Tool
 from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment
 from workspace.paths import check_path
@@ -36,11 +36,10 @@ MAX_LIMIT = 100
 
 
 class _Page(NamedTuple):
-    """A page of an answer, the position of the next page, and the next step after the last page."""
+    """A page of an answer, and the position of the next page."""
 
     data: Data
     next_position: str | None
-    step: NextStep
 
 
 class ViewHistoryArguments(Arguments):
@@ -97,11 +96,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         if page.next_position is None
         else write_list_cursor(f"{read_context.snapshot.commit} {page.next_position}", None, criteria)
     )
-    step = page.step
+    data = {**page.data, "commit": read_context.snapshot.commit}
     if cursor:
-        fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
-        step = NextStep("See more with ", read_context.call("view_history", **fields, cursor=cursor))
-    data = {**page.data, "next_cursor": cursor, "commit": read_context.snapshot.commit, "next_step": step}
+        data["next_cursor"] = cursor
     return Answer(with_moved_to(location, data))
 
 
@@ -152,7 +149,7 @@ def _view_changes(
         "history": _describe_changes(read_context.context, page.entries, includes_diffs=includes_diffs),
         **({"hints": hints} if hints else {}),
     }
-    return _Page(data, page.next, _suggest_next_step(read_context, location, page.entries))
+    return _Page(data, page.next)
 
 
 def _describe_changes(
@@ -164,7 +161,9 @@ def _describe_changes(
     budget = DiffBudget(context.text_characters)
     entries: list[Data] = []
     for change in changes:
-        entries.append(data := describe_change(change, budget if includes_diffs else None))
+        data = describe_change(change, budget if includes_diffs else None)
+        unknown_origins = [name for name in ("client", "tool", "proposal") if data[name] is None]
+        entries.append({name: value for name, value in data.items() if name not in unknown_origins})
         if context.seen_texts is not None and "diff" in data:
             record_shown_sections(context, change, data["diff"])
     return entries
@@ -181,45 +180,12 @@ def _view_blame(read_context: ReadContext, location: Location, position: str | N
     data, next_position = describe_blame(
         history, lines, int(position or 0), read_context.context.text_characters // 2
     )
-    step = NextStep("See its commits: ", read_context.call("view_history", **_build_call_fields(location)))
-    return _Page({**_describe_target(location), **data}, next_position, step)
+    return _Page({**_describe_target(location), **data}, next_position)
 
 
 def _describe_target(location: Location) -> Data:
     """Return the document and section of a location; for a task, the section that contains the task."""
     return {"file": location.file, "slug": read_fragment(location.slug).section if location.slug else None}
-
-
-def _build_call_fields(location: Location) -> Data:
-    """Return the document and section as fields of a call."""
-    return {field: value for field, value in _describe_target(location).items() if value is not None}
-
-
-def _suggest_next_step(
-    read_context: ReadContext, location: Location, changes: Sequence[CommitChange]
-) -> NextStep:
-    newest_change = changes[0] if changes else None
-    if newest_change is None or newest_change.old_path is None or newest_change.parent is None:
-        return NextStep(
-            "See the authors of its lines: ",
-            read_context.call("view_history", **_build_call_fields(location), blame=True),
-        )
-    previous_version = {
-        "file": newest_change.old_path,
-        **({"slug": newest_change.old_fragment} if newest_change.old_fragment else {}),
-    }
-    if newest_change.kind == "removed" and read_context.offers_write("restore_document"):
-        return NextStep(
-            "Restore it: ",
-            read_context.write_call("restore_document", **previous_version, ref=newest_change.parent),
-        )
-    if read_context.context.offers("view_document"):
-        return NextStep(
-            "Read the version before: ", call("view_document", **previous_version, ref=newest_change.parent)
-        )
-    return NextStep(
-        "See the history before: ", call("view_history", **previous_version, ref=newest_change.parent)
-    )
 
 
 TOOL = Tool(

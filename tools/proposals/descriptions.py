@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tools.authors import name_author
 from tools.errors import escape_invisible
 from tools.pages import cut_text
 from tools.tool import call
@@ -70,9 +71,10 @@ def describe_author(author: Author) -> Data:
     """Return an author; `client` or `token` is a name if the author is known by it, else null."""
     from workspace.proposals.events import IdentitySource
 
-    label = escape_invisible(author.label) or None
+    label, name = escape_invisible(author.label) or None, escape_invisible(author.name)
     return {
-        "name": escape_invisible(author.name),
+        "by": name_author(name, label if author.known_by is IdentitySource.CLIENT else None),
+        "name": name,
         "email": escape_invisible(author.email),
         "known_by": author.known_by.value,
         "client": label if author.known_by is IdentitySource.CLIENT else None,

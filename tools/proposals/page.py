@@ -39,7 +39,7 @@ def render_page(data: Data, changes: str) -> str:
 
 def _render_header(data: Data) -> Iterator[str]:
     author = data["author"]
-    author_name = author["client"] or author["name"]
+    author_name = author["by"]
     yield f"# {_escape(data['title'])}\n\n"
     yield f"Proposal `{data['proposal']}`: {data['state'].replace('_', ' ')}. By {_escape(author_name)}, "
     merge_label = "merged" if data["state"] == "merged" else "to be merged"
@@ -146,7 +146,7 @@ def _render_commits(data: Data) -> Iterator[str]:
     if data.get("commits"):
         yield "\n## Commits\n\n"
         for commit in data["commits"]:
-            author_name = commit["client"] or commit["author"]["name"]
+            author_name = commit["by"]
             subject = _escape(commit["subject"])
             yield f"- {commit['commit'][:7]} {subject} ({_escape(author_name)}, {commit['date']})\n"
         if data.get("more_commits"):
@@ -212,7 +212,7 @@ def _format_author(entry: Data) -> str:
     name = _escape(author["name"] or author["email"] or "someone")
     if author["token"]:
         return f"{name} (token {_escape(author['token'])})"
-    return f"{_escape(author['client'])} (client)" if author["client"] else name
+    return _escape(author["by"]) if author["client"] else name
 
 
 def _escape(text: str) -> str:

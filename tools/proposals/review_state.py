@@ -68,6 +68,31 @@ def describe_review_state(context: Context, proposal: Proposal) -> Data:
     return data
 
 
+def describe_next_actor(proposal: Proposal, data: Data) -> Data:
+    """Return who acts next on a proposal, and the names of those who have reviewed it.
+
+    `next_actor` is "author", "reviewer", "merger" (a person who may merge), or "nobody" if it has ended.
+    `data` has the review state.
+    """
+    names = (status.review.author.name or status.review.author.email for status in proposal.reviews)
+    reviewers = dict.fromkeys(map(escape_invisible, names))
+    return {"next_actor": _find_next_actor(proposal, data), "reviewed_by": list(reviewers)}
+
+
+def _find_next_actor(proposal: Proposal, data: Data) -> str:
+    if not proposal.is_open:
+        return "nobody"
+    codes = {blocker["code"] for blocker in data["missing"]}
+    has_author_work = bool(codes & {"NOTHING_PROPOSED", "NEEDS_REFRESH"} or data.get("conflicts"))
+    if has_author_work or proposal.state.value in ("draft", "changes_requested"):
+        return "author"
+    demands = data.get("demands", ())
+    if demands:
+        return "merger" if all(requirement["met"] for requirement in demands) else "reviewer"
+    has_approval = any(review["holds"] and review["verdict"] == "approve" for review in data["reviews"])
+    return "merger" if has_approval else "reviewer"
+
+
 def describe_blocker(blocker: MergeBlocker) -> Data:
     """Return a blocker of a merge: a code, a message, and `only_clients` if it does not block persons."""
     clients_field = {"only_clients": True} if blocker.only_clients else {}

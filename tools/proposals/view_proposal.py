@@ -20,7 +20,7 @@ from tools.arguments import (
 )
 from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
-from tools.proposals.descriptions import describe_proposal, list_allowed_actions, summarize_proposal
+from tools.proposals.descriptions import describe_proposal, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import list_overlaps, suggest_first_write
 from tools.writer import select_example_arguments
@@ -230,7 +230,7 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
     from tools.proposals.comments import read_comments_page, write_comments_cursor
     from tools.proposals.discussion import build_comments_call
     from tools.proposals.page import render_page
-    from tools.proposals.review_state import describe_review_state
+    from tools.proposals.review_state import describe_next_actor, describe_review_state
 
     changes = context.workspace.proposal_reviews().changes(proposal)
     criteria = ["changes", proposal.id, changes.base, changes.tip]
@@ -243,6 +243,7 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
         if next_offset is not None:
             data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=next_offset))
         data |= describe_review_state(context, proposal)
+        data |= describe_next_actor(proposal, data)
         data["overlaps"] = list_overlaps(context, proposal.id) if proposal.is_open else []
         data |= describe_commits(context, proposal)
         any_location = (None, None)
@@ -271,7 +272,7 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
     else:
         step = _suggest_after_view(context, proposal, data)
     data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
-    return Answer(data, text=render_page(data, page.markdown))
+    return Answer({**data, "rendered": render_page(data, page.markdown)})
 
 
 def _view_part(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
@@ -306,7 +307,7 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
         step = NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
     data |= {"changes": page.data, "next_offset": page.next_position, "commit": commit, "next_step": step}
-    return Answer(data, text=render_page(data, page.markdown))
+    return Answer({**data, "rendered": render_page(data, page.markdown)})
 
 
 def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> NextStep:
@@ -328,12 +329,17 @@ def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> Nex
         return NextStep("Refresh it with ", call("update_proposal", **fields, action="refresh"))
     if proposal.state.value == "draft":
         return NextStep("Request a review with ", call("update_proposal", **fields, action="submit"))
-    if proposal.is_open and not blockers and not data.get("demands"):
+    if data["next_actor"] == "author":
         return NextStep(
-            "Merge it with ", call("update_proposal", **fields, action="merge", commit=proposal.tip)
+            "Write the requested changes with this proposal, then request a review with ",
+            call("update_proposal", **fields, action="submit"),
         )
-    if "comment" in list_allowed_actions(proposal) and proposal.state.value != "merged":
-        return NextStep("Add a comment: ", call("update_proposal", **fields, action="comment", text="…"))
+    if data["next_actor"] == "reviewer":
+        count = len(data["reviewed_by"])
+        reviews = f"{count} {'person has' if count == 1 else 'people have'}" if count else "nobody has"
+        return NextStep(f"A reviewer acts next: {reviews} reviewed it")
+    if data["next_actor"] == "merger":
+        return NextStep("A person who may merge acts next; the author only waits")
     return NextStep("See the other proposals with ", view)
 
 

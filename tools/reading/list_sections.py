@@ -11,7 +11,7 @@ from tools.arguments import Arguments, Integer, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import build_error_marker, get_section_name, with_existing_text
-from tools.tool import Answer, Data, NextStep, Tool
+from tools.tool import Answer, Data, Tool
 from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     }
     if next_index < len(entries):
         data["cursor"] = write_list_cursor(str(next_index), text.blob, criteria)
-    return opened_text.build_answer(
-        read_context, data, _next_step(read_context, text, page, request, data.get("cursor"))
-    )
+    return opened_text.build_answer(read_context, data)
 
 
 def _select_fitting(entries: Sequence[OutlineEntry], max_characters: int) -> Sequence[OutlineEntry]:
@@ -101,30 +99,6 @@ def _format_note(count: int, first_index: int, next_index: int) -> str:
     if next_index - first_index < count:
         return f"{note}. These are {first_index + 1:,} to {next_index:,} of {count:,}"
     return note
-
-
-def _next_step(
-    read_context: ReadContext,
-    text: TextFile,
-    page: Sequence[OutlineEntry],
-    request: ListSectionsArguments,
-    cursor: str | None,
-) -> NextStep:
-    if cursor:
-        limit_field = {} if request.limit == MAX_SECTIONS_LISTED else {"limit": request.limit}
-        next_page = read_context.call(
-            "list_sections", file_path=request.file_path, **limit_field, cursor=cursor
-        )
-        return NextStep("List the next sections with ", next_page)
-    if not page:
-        return NextStep(
-            "Read it with ", read_context.call("smart_read", file_path=text.path), ": it has no sections"
-        )
-    first_entry = next((entry for entry in page if entry.level), page[0])
-    return NextStep(
-        "Read one: ",
-        read_context.call("read_section", file_path=text.path, section_heading=get_section_name(first_entry)),
-    )
 
 
 TOOL = Tool(

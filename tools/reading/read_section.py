@@ -16,10 +16,7 @@ from tools.writer import select_example_arguments
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.pages import TextPart
-    from tools.reading.texts import OpenedText
     from tools.tool import CallArguments, Context
-    from workspace.texts.headings import OutlineEntry
 
 _MAX_HEADING_LEVEL = 6
 
@@ -93,32 +90,16 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "path": text.path,
     }
     if part.next_offset is not None:
-        data |= {"truncated": True, "offset": part.next_offset}
-    opened_text.record_seen_sections(context, part)
-    return opened_text.build_answer(read_context, data, _next_step(read_context, opened_text, entry, part))
-
-
-def _next_step(
-    read_context: ReadContext, opened_text: OpenedText, entry: OutlineEntry, part: TextPart[OutlineEntry]
-) -> NextStep:
-    path = opened_text.text.path
-    if part.next_offset is not None:
         rest_call = read_context.rest_call(
-            "read_section", file_path=path, section_heading=get_section_name(entry), offset=part.next_offset
+            "read_section",
+            file_path=text.path,
+            section_heading=get_section_name(entry),
+            offset=part.next_offset,
         )
-        return NextStep("Read the rest with ", rest_call)
-    if next_entry := next(
-        (item for item in opened_text.outline.entries if item.start >= entry.tree_end), None
-    ):
-        return NextStep(
-            "Read the next section: ",
-            read_context.call("read_section", file_path=path, section_heading=get_section_name(next_entry)),
-        )
-    if len(opened_text.outline.entries) == 1 and read_context.context.offers("list_documents"):
-        return NextStep(
-            "See other documents with ", read_context.call("list_documents"), ": the file ends here"
-        )
-    return NextStep("See all sections with ", read_context.call("list_sections", file_path=path))
+        step = NextStep("Read the rest with ", rest_call)
+        data |= {"truncated": True, "offset": part.next_offset, "next_step": step}
+    opened_text.record_seen_sections(context, part)
+    return opened_text.build_answer(read_context, data)
 
 
 TOOL = Tool(

@@ -20,7 +20,6 @@ from tools.arguments import (
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import (
-    MAX_ADDRESS_CHARACTERS,
     build_error_marker,
     get_section_name,
     with_existing_text,
@@ -113,22 +112,15 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     tokens = count_tokens(opened_text.text.text())
     is_full = request.mode == "full" or request.offset is not None
     if is_full or (request.mode == "auto" and tokens < request.threshold):
-        data, step = _read_full(read_context, opened_text, request.offset or 0, tokens)
+        data = _read_full(read_context, opened_text, request.offset or 0, tokens)
     else:
-        data, step = _read_summary(read_context, opened_text, request)
+        data = _read_summary(opened_text, request)
     # For a moved section the complete file was read, so the answer names no section.
-    return opened_text._replace(entry=None).build_answer(
-        read_context, data | {"tokenizer": get_tokenizer()}, step
-    )
+    return opened_text._replace(entry=None).build_answer(read_context, data | {"tokenizer": get_tokenizer()})
 
 
-def _read_full(
-    read_context: ReadContext, opened_text: OpenedText, offset: int, tokens: int
-) -> tuple[Data, NextStep]:
-    """Return the text from `offset`, up to the limit of an answer, and the next step.
-
-    `tokens` is the size of the complete text.
-    """
+def _read_full(read_context: ReadContext, opened_text: OpenedText, offset: int, tokens: int) -> Data:
+    """Return the text from `offset`, up to the limit of an answer; `tokens` is the size of the full text."""
     from tools.pages import cut_part
     from workspace.texts.tokens import count_tokens
 
@@ -155,31 +147,12 @@ def _read_full(
         rest_call = read_context.rest_call(
             "smart_read", file_path=text.path, mode="full", offset=part.next_offset
         )
-        return {**data, "truncated": True, "offset": part.next_offset}, NextStep(
-            "Read the rest with ", rest_call
-        )
-    return data, _suggest_after_full(read_context, opened_text)
+        step = NextStep("Read the rest with ", rest_call)
+        return {**data, "truncated": True, "offset": part.next_offset, "next_step": step}
+    return data
 
 
-def _suggest_after_full(read_context: ReadContext, opened_text: OpenedText) -> NextStep:
-    text, outline, _, _ = opened_text
-    slug = outline.entries[-1].address if outline.entries else ""
-    if (
-        text.document is not None
-        and read_context.offers_write("edit_document")
-        and 0 < len(slug) <= MAX_ADDRESS_CHARACTERS
-    ):
-        change = read_context.write_call(
-            "edit_document", operation="append_content", file=text.path, slug=slug, content="…"
-        )
-        return NextStep("Add to it: ", change)
-    listing = read_context.call("list_sections", file_path=text.path)
-    return NextStep("See the addresses of its sections with ", listing)
-
-
-def _read_summary(
-    read_context: ReadContext, opened_text: OpenedText, request: SmartReadArguments
-) -> tuple[Data, NextStep]:
+def _read_summary(opened_text: OpenedText, request: SmartReadArguments) -> Data:
     from workspace.texts.summaries import wording
     from workspace.texts.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
@@ -188,7 +161,7 @@ def _read_summary(
     summary = summarize(text, outline, style=request.summary_style, budget=request.budget, count=count_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
     included_counts, excluded_counts = wording.measure_coverage(summary)
-    data: Data = {
+    return {
         "_preamble": wording.format_preamble(text, summary, shorten_title(title)),
         "content": summary.content,
         "type": "summary",
@@ -215,7 +188,6 @@ def _read_summary(
         },
         "budget": summary.budget,
     }
-    return data, _suggest_after_summary(read_context, opened_text, summary)
 
 
 def _describe_named_sections(summary: Summary) -> Data:
@@ -232,19 +204,6 @@ def _describe_named_sections(summary: Summary) -> Data:
     if len(headers) < named_count:
         note += f". These are the first {len(headers):,} of its {named_count:,} addresses"
     return {"count": summary.section_count, "headers": headers, "note": note}
-
-
-def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, summary: Summary) -> NextStep:
-    """Return the call for the longest section, which contains most of the omitted text."""
-    text, outline, _, _ = opened_text
-    if len(outline.entries) == 1:
-        full_call = read_context.call("smart_read", file_path=text.path, mode="full")
-        return NextStep("Read it in full with ", full_call)
-    longest_entry = max(summary.named_entries or outline.entries, key=lambda entry: entry.end - entry.start)
-    section = read_context.call(
-        "read_section", file_path=text.path, section_heading=get_section_name(longest_entry)
-    )
-    return NextStep("Read the section that you need, such as the longest: ", section)
 
 
 TOOL = Tool(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools.arguments import InvalidArguments
 from tools.examples import list_suggested_names
 from tools.redirects import with_moved_to
-from tools.tool import Answer, Data, NextStep
+from tools.tool import Answer, Data
 from workspace.document.addresses import SectionNotFound, split_address
 from workspace.errors import WorkspaceError
 from workspace.history.moved_addresses import Location, find_moved_location
@@ -39,15 +39,11 @@ class OpenedText(NamedTuple):
     entry: OutlineEntry | None
     moved_to: dict[str, Any] | None
 
-    def build_answer(self, read_context: ReadContext, data: Data, step: NextStep) -> Answer:
+    def build_answer(self, read_context: ReadContext, data: Data) -> Answer:
         """Return an answer with the commit that was read, and the current location of a moved text."""
         ref = {} if read_context.ref is None else {"ref": read_context.ref}
         location = Location(self.text.path, self.entry.address if self.entry else None, self.moved_to)
-        return Answer(
-            with_moved_to(
-                location, {**data, "commit": read_context.snapshot.commit, **ref, "next_step": step}
-            )
-        )
+        return Answer(with_moved_to(location, {**data, "commit": read_context.snapshot.commit, **ref}))
 
     def record_seen_sections(self, context: Context, part: TextPart[OutlineEntry]) -> None:
         """Record that the caller has read a part of the text, so that it may overwrite this part."""

@@ -71,14 +71,18 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data: Data = {
         "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
-        "next_step": _next_step(read_context, passage),
     }
+    steps: list[NextStep] = []
     if passage.move is not None:
         data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.move.commit}
-    if any(chunk.is_cut for chunk in passage.chunks):
+        steps.append(NextStep(f"Use '{passage.target.chunk_id}' from now on: it was moved"))
+    if cut_chunk := next((chunk for chunk in (passage.target, *passage.chunks) if chunk.is_cut), None):
         data["truncated"] = True
+        steps.append(_build_rest_step(read_context, cut_chunk))
     if passage.target.is_cut:
         data["offset"] = passage.target.end
+    if steps:
+        data["next_step"] = NextStep(steps[0], *(part for step in steps[1:] for part in (". ", step)))
     if context.seen_texts is not None:
         _record_shown_chunks(read_context, passage)
     return Answer(data, text=text)
@@ -154,35 +158,6 @@ def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep
     return NextStep(
         "Read the rest with ", read_context.rest_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end)
     )
-
-
-def _next_step(read_context: ReadContext, passage: Passage) -> NextStep:
-    step = _suggest_call(read_context, passage)
-    if passage.move is None:
-        return step
-    return NextStep(f"Use '{passage.target.chunk_id}' from now on: it was moved. ", step)
-
-
-def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
-    target, last_chunk = passage.target, passage.chunks[-1]
-    cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
-    if cut_chunk is not None:
-        return _build_rest_step(read_context, cut_chunk)
-    if last_chunk.position < last_chunk.total and last_chunk.relative_position < MAX_CONTEXT_CHUNKS:
-        wider_call = read_context.call(
-            "get_doc", chunk_id=target.chunk_id, context=last_chunk.relative_position + 1
-        )
-        return NextStep("Read more around it with ", wider_call)
-    if last_chunk.position < last_chunk.total:
-        return NextStep(
-            "Read more with ",
-            read_context.call("get_doc", chunk_id=last_chunk.chunk_id, context=MAX_CONTEXT_CHUNKS),
-        )
-    if read_context.context.offers("view_document"):
-        return NextStep(
-            "See the other sections of the file with ", read_context.call("view_document", file=target.path)
-        )
-    return NextStep("Search for more with search_docs: the file ends here")
 
 
 def _format_error(error: WorkspaceError) -> str:

@@ -78,12 +78,15 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         else None
     )
     data: Data = {
-        "hits": [_describe_hit(hit, page.commit) for hit in page.hits],
+        "hits": [_describe_hit(hit) for hit in page.hits],
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,
-        "next_step": _next_step(page, request),
     }
+    if page.hits:
+        data["blobs"] = {hit.filepath: hit.blob for hit in page.hits}
+    else:
+        data["next_step"] = _suggest_search(page, request)
     data |= describe_search_caveats(page)
     return Answer(data)
 
@@ -110,7 +113,7 @@ def _parse_arguments(
     return request, filters
 
 
-def _describe_hit(hit: Hit, commit: str | None) -> Data:
+def _describe_hit(hit: Hit) -> Data:
     return {
         "chunk_id": hit.chunk_id,
         "score": hit.score,
@@ -120,19 +123,12 @@ def _describe_hit(hit: Hit, commit: str | None) -> Data:
         "filepath": hit.filepath,
         "metadata": dict(hit.metadata),
         "lines": [hit.start_line, hit.end_line],
-        "blob": hit.blob,
-        "source_commit": commit,
     }
 
 
-def _next_step(page: SearchPage, request: SearchDocsArguments) -> NextStep:
-    """Return a next step that reads the best section, else one with another search."""
+def _suggest_search(page: SearchPage, request: SearchDocsArguments) -> NextStep:
+    """Return a next step with another search, for a search without hits."""
     ref_fields = build_ref_argument(request.ref)
-    if page.hits:
-        cursor_hint = "; more with cursor: next_cursor" if page.next_cursor else ""
-        return NextStep(
-            "Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **ref_fields), cursor_hint
-        )
     if page.hint and page.hint.suggested_queries:
         return NextStep(
             "Search again: ", call("search_docs", query=page.hint.suggested_queries[0], **ref_fields)

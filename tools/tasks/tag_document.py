@@ -33,7 +33,7 @@ class TagDocumentArguments(WriteFields):
 
     file: str | None = None
     tags: Strings | None = None
-    remove: Boolean | None = Field(None, description="Remove these instead")
+    remove: Boolean | None = Field(None, description="Remove these")
     replace: Boolean | None = Field(None, description="Keep only these")
 
 

@@ -173,6 +173,7 @@ class WorkspaceConfig(_Settings):
     root: Folder = ""
     exclude: tuple[str, ...] = ()
     anchors: AnchorForm = AnchorForm.BRACES
+    anchors_on_new: Literal["always", "as-document"] = "always"
     overwrite: Literal["seen", "any"] = "seen"
     fsync: bool = True
     signing: Literal["required", "off"] = "required"

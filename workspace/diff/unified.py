@@ -53,7 +53,7 @@ def format_section_diff(
 def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
     """Yield the hunks: lists of spans that are close to each other."""
     hunk: list[Span] = []
-    for span in _find_spans(old, new):
+    for span in find_spans(old, new):
         if hunk and span[0] - hunk[-1][1] > 2 * context:
             yield _add_context(hunk, len(old), context)
             hunk = []
@@ -62,7 +62,8 @@ def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> It
         yield _add_context(hunk, len(old), context)
 
 
-def _find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
+def find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
+    """Yield the spans of lines that differ in two versions, in order."""
     old_start = new_start = 0
     for old_line, new_line in [*pair_lines(old, new), (len(old), len(new))]:
         if old_line > old_start or new_line > new_start:

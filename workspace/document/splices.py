@@ -65,10 +65,21 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """The values that an operation gets from its caller: the form of new anchors, and the UTC date (ISO)."""
+    """The values that an operation gets from its caller: the form of new anchors, and the UTC date (ISO).
+
+    With `is_anchor_optional`, new headings of a document whose headings have no anchors have none either.
+    """
 
     form: AnchorForm
     today: str
+    is_anchor_optional: bool = False
+
+    def choose_form(self, document: Document) -> AnchorForm | None:
+        """Return the form of anchors on new headings of a document; None if they have no anchors."""
+        if document.form is not None:
+            return document.form
+        has_sections = any(not section.is_preamble for section in document.sections)
+        return None if self.is_anchor_optional and has_sections else self.form
 
 
 def apply_splices(data: bytes, splices: Iterable[Splice]) -> bytes:

@@ -13,7 +13,7 @@ from workspace.markdown import outline as markdown_outline
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import LINE_END, Lines, normalize_line_endings
 from workspace.markdown.outline import BlockOutline, read_outline
-from workspace.markdown.slugs import PREAMBLE, UniqueNames, make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, UniqueNames, make_file_slug, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,6 +137,17 @@ def check_title(title: str, field: str = "title") -> str:
     return text
 
 
+def derive_file_name(title: str) -> str:
+    """Return the file name of a document with this title. Raises InvalidTitle if it would be empty."""
+    stem = make_file_slug(title)
+    if not stem:
+        raise InvalidTitle(
+            f"the title {title!r} has no letter or digit for a file name",
+            fix='Add a word to the title, such as "Launch plan 🚀" instead of "🚀".',
+        )
+    return f"{stem}.md"
+
+
 def parse_content_outline(text: str, field: str) -> BlockOutline:
     """Return the headings and lists of content.
 
@@ -174,9 +185,9 @@ def find_free_address(parent: str | None, title: str, used_names: set[str]) -> s
     return UniqueNames("-", 1, used_names).make_unique(derive_address(parent, title))
 
 
-def format_heading(level: int, title: str, address: str, form: AnchorForm) -> str:
-    """Return an ATX heading with its anchor."""
-    return f"{'#' * level} {anchors.write_heading(title, address, form)}"
+def format_heading(level: int, title: str, address: str, form: AnchorForm | None) -> str:
+    """Return an ATX heading with its anchor, or without an anchor if `form` is None."""
+    return f"{'#' * level} {title if form is None else anchors.write_heading(title, address, form)}"
 
 
 def drop_own_heading(text: str, section: Section, document: Document) -> str:
@@ -208,12 +219,14 @@ def prepare_content(
     parent: Section | None,
     level: int,
     address: str | None,
-    form: AnchorForm,
+    form: AnchorForm | None,
     replaced_sections: tuple[Section, ...] = (),
     reserved_names: Iterable[str] = (),
     field: str = "content",
 ) -> Content:
     """Add an anchor to each heading of content that is written below a section of this level and address.
+
+    If `form` is None, no anchors are added, and the addresses are only those that the headings would have.
 
     `parent` is that section, if it exists. The content must not repeat the titles of its subsections, except
     for those in `replaced_sections`. `reserved_names` are further names that the anchors must not have.
@@ -253,6 +266,7 @@ def prepare_content(
         name = heading.anchor
         if name is None:
             name = names.make_unique(derive_address(open_sections[-1][1], heading.title))
+        if heading.anchor is None and form is not None:
             title = (
                 " ".join(heading.block.source.split("\n"))
                 if heading.block.is_setext

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.document import Document
 from workspace.document.headings import read_headings
+from workspace.document.section_text import read_full_text
 from workspace.edits.content import (
     MAX_LEVEL,
     InvalidTitle,
     LevelConflict,
     check_text,
     check_title,
+    derive_file_name,
     find_free_address,
     format_heading,
     parse_content_outline,
@@ -27,14 +29,15 @@ from workspace.edits.content import (
     strip_blank_lines,
     strip_heading,
 )
-from workspace.edits.operation import DocumentOperation, Operation, Outcome
-from workspace.edits.section_position import TOP_LEVEL
+from workspace.edits.operation import DocumentOperation, Operation, Outcome, describe_new_anchors
+from workspace.edits.section_position import TOP_LEVEL, InvalidMove
+from workspace.edits.sections import RenameSection
 from workspace.frontmatter.editor import set_keys
-from workspace.links.offset_map import OffsetMap
+from workspace.links.offset_map import OffsetMap, match_same_headings
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import Lines
 from workspace.markdown.outline import read_outline
-from workspace.markdown.slugs import make_file_slug
+from workspace.markdown.slugs import PREAMBLE
 from workspace.paths import InvalidPath, check_path
 from workspace.snapshot.overlay import PathExists
 
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from workspace.config.taxonomy import Taxonomy
     from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
-    from workspace.document.splices import EditContext
+    from workspace.document.splices import Edit, EditContext
     from workspace.edits.operation import RemovedTexts
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
@@ -109,21 +112,31 @@ class CreateDocument(Operation):
             )
         overlay.create(document)
         sections = [section.address for section in document.sections if not section.is_preamble]
-        result = {"path": path, "created": True, "sections": sections}
+        result: dict[str, object] = {
+            "path": path,
+            "created": True,
+            "sections": sections,
+            "anchors_added": [str(item.anchor) for item in document.sections if item.anchor],
+            "front_matter": dict(document.front_matter),
+        }
+        empty_sections = [
+            section.address
+            for section in document.sections
+            if not section.is_preamble and not read_full_text(document, section)
+        ]
+        if empty_sections:
+            result["empty_sections"] = empty_sections
+        if tasks := document.all_tasks:
+            result["tasks"] = {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
         return Outcome(path, result, f"Create {path}", True, offset_map=OffsetMap.of_creation(path))
 
     def _derive_path(self, title: str, overlay: Overlay) -> str:
-        stem = make_file_slug(title)
-        if not stem:
-            raise InvalidTitle(
-                f"the title {title!r} has no letter or digit for a file name",
-                fix='Add a word to the title, such as "Launch plan 🚀" instead of "🚀".',
-            )
+        file_name = derive_file_name(title)
         folder = self.folder.strip().strip("/") if self.folder.strip() not in ("", ".", "./") else ""
         if self.folder.startswith("/"):
             folder = self.folder
         root = overlay.snapshot.config.root
-        return check_path("/".join(part for part in (folder or root, f"{stem}.md") if part))
+        return check_path("/".join(part for part in (folder or root, file_name) if part))
 
     def _format_text(self, title: str, form: AnchorForm) -> str:
         """Return the text of the new document."""
@@ -249,7 +262,8 @@ class MoveDocument(DocumentOperation):
     """The move of a document to another path; links to it and relative links in it are updated.
 
     `new_path` is a path of the repository. If it ends in a slash or is a folder, the file keeps its name. A
-    path without a suffix gets the suffix of the file.
+    path without a suffix gets the suffix of the file. `to_title` is a new title; without `new_path`, the file
+    gets the name of the title in the same folder.
     """
 
     name: ClassVar[str] = "move_document"
@@ -258,14 +272,28 @@ class MoveDocument(DocumentOperation):
     reports_links: ClassVar[bool] = True
 
     file: str
-    new_path: str
+    new_path: str | None = None
+    to_title: str | None = None
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Move the document. Raises DocumentNotFound, InvalidPath, PathExists, LimitExceeded."""
+        """Move the document.
+
+        Raises DocumentNotFound, InvalidPath, PathExists, InvalidTitle, LimitExceeded, and InvalidMove without
+        a path and a title.
+        """
         path = check_path(self.file)
         document = overlay.document(path)
         new_path = self._resolve_target(path, overlay)
-        result = {"file": new_path, "was": {"file": path}}
+        rename = self._rename(document, context)
+        renamed_document = rename[0] if rename else document
+        result: dict[str, object] = {"file": new_path, "was": {"file": path}}
+        if rename:
+            result |= {"title": renamed_document.title, **describe_new_anchors(document, renamed_document)}
+        if new_path == path and renamed_document.data != document.data:
+            overlay.put(renamed_document)
+            return Outcome(
+                path, result, f"Retitle {path}", True, offset_map=_map_offsets(document, rename, path)
+            )
         if new_path == path:
             return Outcome(path, result, f"Move {path}", False, (f"the document is already at '{path}'",))
         if new_path.startswith(f"{path}/"):
@@ -274,14 +302,32 @@ class MoveDocument(DocumentOperation):
                 fix="Choose a folder that is not a document.",
                 path=path,
             )
+        if rename:
+            overlay.put(renamed_document)
         overlay.move(path, new_path)
-        offset_map = OffsetMap.of_splices(document, (), new_path)
+        offset_map = _map_offsets(document, rename, new_path)
         hints = _make_taxonomy_hints(overlay.snapshot.taxonomy, document, new_path)
         return Outcome(new_path, result, f"Move {path} to {new_path}", True, hints, offset_map)
 
+    def _rename(self, document: Document, context: EditContext) -> _Rename | None:
+        """Return the document with the new title, and its edit; None if the title does not change."""
+        if self.to_title is None:
+            return None
+        rename = RenameSection(file=self.file, slug=PREAMBLE, new_title=self.to_title)
+        renamed_document, edit = rename.revise(document, context)
+        return (renamed_document, edit) if edit.splices else None
+
     def _resolve_target(self, path: str, overlay: Overlay) -> str:
-        """Return the new path of the document. Raises InvalidPath."""
-        file_name = path.rpartition("/")[2]
+        """Return the new path of the document. Raises InvalidPath, InvalidTitle, InvalidMove."""
+        folder, _, file_name = path.rpartition("/")
+        if self.new_path is None and self.to_title is None:
+            raise InvalidMove(
+                "move_document requires 'new_path' or 'to_title'",
+                fix="Give the new path, or a title that names the file.",
+            )
+        if self.new_path is None:
+            file_name = derive_file_name(check_title(str(self.to_title), "to_title"))
+            return check_path(f"{folder}/{file_name}" if folder else file_name)
         requested_path = self.new_path.strip()
         if requested_path in _ROOT_NAMES:
             return file_name
@@ -293,6 +339,19 @@ class MoveDocument(DocumentOperation):
         if _SUFFIX.search(target):
             raise InvalidPath(target, "a document must be a .md file")
         return check_path(target + next(suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)))
+
+
+_Rename = tuple["Document", "Edit"]
+
+
+def _map_offsets(document: Document, rename: _Rename | None, new_path: str) -> OffsetMap:
+    """Return the map of a move to a path, after the change of the title if there is one."""
+    if rename is None:
+        return OffsetMap.of_splices(document, (), new_path)
+    renamed_document, edit = rename
+    moved_document = Document.parse(renamed_document.data, new_path)
+    new_headings = match_same_headings(document, moved_document, edit.splices)
+    return OffsetMap.of_splices(document, edit.splices, new_path, new_headings=new_headings)
 
 
 def _make_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:

@@ -134,6 +134,8 @@ class DocumentOperation(Operation):
         if not edit.splices:
             return document, edit
         new_document = apply_edit(document, edit)
+        if context.choose_form(document) is None:
+            edit = _with_derived_addresses(new_document, edit)
         _check_result(new_document, edit)
         return new_document, edit
 
@@ -147,7 +149,31 @@ class DocumentOperation(Operation):
         overlay.put(new_document)
         new_headings = match_same_headings(document, new_document, edit.splices)
         offset_map = OffsetMap.of_splices(document, edit.splices, new_headings=new_headings)
-        return Outcome(path, edit.result, edit.summary, True, edit.hints, offset_map)
+        result = {**edit.result, **describe_new_anchors(document, new_document)}
+        return Outcome(path, result, edit.summary, True, edit.hints, offset_map)
+
+
+def describe_new_anchors(before: Document, after: Document) -> dict[str, object]:
+    """Return the addresses in the document that an edit wrote as anchors, as a field of the result."""
+    old_names = {section.anchor for section in before.sections}
+    names = [section.anchor for section in after.sections if section.anchor not in old_names]
+    return {"anchors_added": names} if names else {}
+
+
+def _with_derived_addresses(document: Document, edit: Edit) -> Edit:
+    """Return an edit whose result has the derived addresses of its new headings, which have no anchors."""
+    ranges = [(splice.start, splice.start + len(splice.replacement)) for splice in edit.splices]
+    addresses = [
+        section.key
+        for section in document.sections
+        if section.has_heading and any(start <= section.heading_start < end for start, end in ranges)
+    ]
+    result = dict(edit.result)
+    if result.get("created") is True and addresses:
+        result["slug"] = addresses.pop(0)
+    if "subsections" in result:
+        result["subsections"] = addresses
+    return dataclasses.replace(edit, result=result)
 
 
 def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:

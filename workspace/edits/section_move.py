@@ -300,6 +300,8 @@ class _Move:
         )
         self.moved_sections = (section, *source.descendants(section))
         self.shift = position.level - section.level
+        # An H1 at the beginning of an empty document is its title: the section becomes the preamble.
+        self.becomes_title = position.level == 1 and not target.data
         self.rules = rules
         _check_depth(self.moved_sections, self.shift)
         self.is_same_document = target is source
@@ -448,8 +450,11 @@ class _Move:
                 and item.parent is not None
                 and new_section.parent - first_position == item.parent - old_first_position
             )
+            if self.becomes_title and item.parent == self.section.position:
+                has_same_parent = new_section.parent is None
             has_same_title = item.title == new_section.title or item.position in self.heading_splices
-            if not has_same_title or item.level + self.shift != new_section.level or not has_same_parent:
+            has_same_level = item.level + self.shift == max(new_section.level, 1)
+            if not (has_same_title and has_same_level and has_same_parent):
                 raise self._make_structure_error(item)
         return new_sections
 
@@ -458,7 +463,9 @@ class _Move:
         lost_addresses: dict[int, str] = {}
         for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             planned_address = self.address_plan.addresses[item.position]
-            if new_section.address != planned_address and item.parent not in lost_addresses:
+            # The address of a title is an alias of the preamble.
+            address = new_section.anchor if new_section.is_preamble else new_section.address
+            if address != planned_address and item.parent not in lost_addresses:
                 lost_addresses[item.position] = planned_address
         moved_positions = {item.position for item in self.moved_sections}
         remaining_sections = [

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
+from workspace.document.document import Document
 from workspace.document.headings import replace_inline
 from workspace.document.section_text import read_full_text
 from workspace.document.splices import Edit, EditContext, Splice, find_text_start, insert_block, remove_block
@@ -24,6 +25,7 @@ from workspace.edits.content import (
     check_text,
     check_title,
     collect_anchor_names,
+    derive_file_name,
     find_free_address,
     format_deep_section_hint,
     format_heading,
@@ -33,7 +35,13 @@ from workspace.edits.content import (
 )
 from workspace.edits.metadata import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.section_position import TOP_LEVEL, InvalidMove, find_target_position, resolve_position
+from workspace.edits.section_position import (
+    TOP_LEVEL,
+    InvalidMove,
+    TargetPosition,
+    find_target_position,
+    resolve_position,
+)
 from workspace.edits.text import UpdateContent
 from workspace.errors import HintKind, SuggestionSource
 from workspace.links.link import display_destination
@@ -49,7 +57,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
     from workspace.document.splices import EditContext
@@ -89,7 +96,7 @@ class AddSection(DocumentOperation):
         level = self._choose_level(document, parent, sibling)
         parent_address = parent.address if parent else None
         address = find_free_address(parent_address, title, collect_anchor_names(document))
-        form = document.form or context.form
+        form = context.choose_form(document)
         raw_content = strip_heading(
             strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
         )
@@ -257,6 +264,9 @@ class MoveSection(DocumentOperation):
     `to_file` is another target document; it may be a full address (`guide.md#setup`). Levels depend on the
     new parent. The address does not change if it is unused in the target: a section without an anchor gets an
     anchor.
+
+    `to_title` creates the target document; without `to_file`, its file has the name of the title. A section
+    with this title becomes the document itself: its text follows the title, and its address stays an alias.
     """
 
     name: ClassVar[str] = "move_section"
@@ -269,12 +279,13 @@ class MoveSection(DocumentOperation):
     parent_slug: str | None = None
     before: str | None = None
     after: str | None = None
+    to_title: str | None = None
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the changed documents into the overlay; no change if the section is already at the position.
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress, InvalidMove,
-        LevelConflict, StructureChanged, LimitExceeded.
+        LevelConflict, StructureChanged, LimitExceeded; with `to_title` also InvalidTitle and PathExists.
         """
         # Imported late, because the first calls of a server do not need it.
         from workspace.edits.section_move import is_in_place, move_section
@@ -288,10 +299,14 @@ class MoveSection(DocumentOperation):
                 fix="Move the document with move_document, or set 'slug' to a section.",
             )
         to_path, parent_slug = self._resolve_target(overlay)
-        target = source if to_path == path else _read_target(overlay, to_path)
-        position = find_target_position(
-            target, parent_slug, self.before, self.after, section if target is source else None
-        )
+        if self.to_title is not None:
+            target = self._make_target(overlay, to_path, source, section, context)
+            position = TargetPosition(len(target.data), None, TOP_LEVEL if target.data else 1)
+        else:
+            target = source if to_path == path else _read_target(overlay, to_path)
+            position = find_target_position(
+                target, parent_slug, self.before, self.after, section if target is source else None
+            )
         if is_in_place(source, section, target, position) and position.level == section.level:
             result = {"slug": section.key, "file": path, "level": section.level}
             hint = f"'{section.key}' is already there"
@@ -299,22 +314,41 @@ class MoveSection(DocumentOperation):
         forms = (source.form or context.form, target.form or context.form)
         move_result = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
         overlay.put(move_result.source)
-        if target is not source:
+        if self.to_title is not None:
+            overlay.create(move_result.target)
+        elif target is not source:
             overlay.put(move_result.target)
         target_text = f" to {to_path}" if target is not source else ""
         return Outcome(
             to_path,
             {
-                "slug": move_result.section.key,
+                "slug": move_result.section.anchor or move_result.section.key,
                 "file": to_path,
+                **({"created": True} if self.to_title is not None else {}),
                 "was": {"file": path, "slug": section.key},
-                **_describe_move(move_result),
+                **_describe_move(move_result, self.to_title),
             },
             f"Move section {section.key} of {path}{target_text}",
             is_change=True,
             hints=_make_hints(move_result, section.key),
             offset_map=move_result.offset_map,
         )
+
+    def _make_target(
+        self, overlay: Overlay, path: str, source: Document, section: Section, context: EditContext
+    ) -> Document:
+        """Return the document to create: its title, or no text if the section becomes the title.
+
+        Raises InvalidTitle, PathExists.
+        """
+        overlay.check_path_is_free(path)
+        title = check_title(str(self.to_title), "to_title")
+        if section.title == to_plain_text(title):
+            return Document.parse(b"", path)
+        # The title does not take an address away from a section.
+        used_names = {PREAMBLE, *(item.address for item in (section, *source.descendants(section)))}
+        heading = format_heading(1, title, find_free_address(None, title, used_names), context.form)
+        return Document.parse(encode_with_ending(f"{heading}\n", source.line_ending), path)
 
     def map_addresses(
         self, earlier_overlays: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None
@@ -324,6 +358,8 @@ class MoveSection(DocumentOperation):
         source_addresses = _MoveAddresses(file=self.file, slug=self.slug).map_addresses(
             earlier_overlays, overlay, base
         )
+        if self.to_title is not None:  # the target does not exist yet
+            return replace(self, slug=source_addresses.slug)
         target_addresses = _MoveAddresses(
             file=to_path, parent_slug=parent_slug, before=self.before, after=self.after
         )
@@ -340,8 +376,17 @@ class MoveSection(DocumentOperation):
     def _resolve_target(self, overlay: Overlay) -> tuple[str, str | None]:
         """Return the path of the target document, and the address of the parent in it.
 
-        Raises InvalidAddress for two parents.
+        Raises InvalidAddress for two parents, and InvalidMove for a position in a document to create.
         """
+        if self.to_title is not None:
+            if self.parent_slug or self.before or self.after:
+                raise InvalidMove(
+                    "'to_title' creates a document, so 'parent_slug', 'before' and 'after' name no section",
+                    fix="Omit 'to_title' to move into an existing document, or omit the position.",
+                )
+            folder = check_path(self.file).rpartition("/")[0]
+            file_name = derive_file_name(check_title(self.to_title, "to_title"))
+            return check_path(self.to_file or (f"{folder}/{file_name}" if folder else file_name)), None
         if self.to_file is None:
             return check_path(self.file), self.parent_slug
         if "#" not in self.to_file:
@@ -368,14 +413,20 @@ class _MoveAddresses(DocumentOperation):
     after: str | None = None
 
 
-def _describe_move(move_result: SectionMoveResult) -> dict[str, object]:
+def _describe_move(move_result: SectionMoveResult, new_title: str | None) -> dict[str, object]:
     """Return the fields of the result that describe the moved section."""
-    subsections = [item.key for item in move_result.target.descendants(move_result.section)]
-    details: dict[str, object] = {"level": move_result.section.level}
+    sections = move_result.target.sections
+    is_document = move_result.section.is_preamble
+    descendants = sections[1:] if is_document else move_result.target.descendants(move_result.section)
+    subsections = [item.key for item in descendants]
+    details: dict[str, object] = {"level": max(move_result.section.level, 1)}
     if subsections:
         details["subsections"] = subsections
-    if move_result.anchored_addresses:
-        details["anchors_added"] = list(move_result.anchored_addresses)
+    anchored_addresses = list(move_result.anchored_addresses)
+    if new_title is not None and move_result.target.preamble and not is_document:
+        anchored_addresses.insert(0, f"{move_result.target.path}#{move_result.target.preamble.anchor}")
+    if anchored_addresses:
+        details["anchors_added"] = anchored_addresses
     return details
 
 
@@ -386,7 +437,7 @@ def _make_hints(move_result: SectionMoveResult, old_key: str) -> tuple[str, ...]
             f"the address '{old_key}' is in use in {move_result.target.path}, "
             f"so the new address is '{section.key}'"
         ]
-        if section.key != old_key
+        if old_key not in (section.key, section.anchor)
         else []
     )
     for label in move_result.linked_labels[:_MAX_LISTED_ITEMS]:

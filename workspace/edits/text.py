@@ -99,7 +99,7 @@ class UpdateContent(DocumentOperation):
             parent=section,
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
-            form=document.form or context.form,
+            form=context.choose_form(document),
             replaced_sections=replaced_sections,
         )
         if content.addresses:
@@ -118,7 +118,7 @@ class UpdateContent(DocumentOperation):
 
 def write_first_preamble(document: Document, text: str, context: EditContext, file: str) -> Edit:
     """Return the edit that writes text before the first section of a document without a preamble."""
-    form = document.form or context.form
+    form = context.choose_form(document)
     content = prepare_content(document, text, parent=None, level=PREAMBLE_LEVEL, address=None, form=form)
     first_section: Section | None = document.sections[0] if document.sections else None
     offset = first_section.start if first_section else len(document.data)
@@ -154,7 +154,7 @@ class AppendContent(DocumentOperation):
             parent=section,
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
-            form=document.form or context.form,
+            form=context.choose_form(document),
         )
         result: dict[str, object] = {"slug": section.key}
         if content.addresses:

@@ -240,14 +240,14 @@ class CommitUndo:
             reason = (
                 _PRESERVED_REASON
                 if unit.id in reverted_text.preserved_ids
-                else "the commit changed this text, and a later commit changed it again"
+                else "the commit changed this text, and it was changed again since"
             )
             self._record_conflict(document.path, unit.key, reason)
         for key in reverted_text.metadata_conflicts:
             self._record_conflict(
                 document.path,
                 None,
-                f"the commit changed '{key}' of the front matter, and a later commit changed it again",
+                f"the commit changed '{key}' of the front matter, and it was changed again since",
             )
 
     def _record_unreverted_lines(self, change: _Change) -> None:

@@ -145,7 +145,7 @@ class Overlay:
 
     def create(self, document: Document) -> None:
         """Put a new document at an unused path. Raises PathExists, InvalidPath, LimitExceeded."""
-        self._check_path_is_free(document.path)
+        self.check_path_is_free(document.path)
         self.put(document)
 
     def remove(self, path: str) -> None:
@@ -168,7 +168,7 @@ class Overlay:
         document = self.document(path)
         remaining_overlay = self.copy()
         remaining_overlay._documents[path] = None
-        remaining_overlay._check_path_is_free(new_path)
+        remaining_overlay.check_path_is_free(new_path)
         moved_document = Document.parse(document.data, new_path)
         self._documents |= {path: None, new_path: moved_document}
         self._new_paths[path] = new_path
@@ -186,7 +186,7 @@ class Overlay:
                 changed_bytes[path] = document.data
         return changed_bytes
 
-    def _check_path_is_free(self, path: str) -> None:
+    def check_path_is_free(self, path: str) -> None:
         """Raise InvalidPath or PathExists unless a new document can be put at a path."""
         config = self.snapshot.config
         if not config.is_document(path):

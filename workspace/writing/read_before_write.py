@@ -144,12 +144,14 @@ class OverwriteCheck:
     def record_revised_texts(self, document_pairs: Sequence[tuple[Document, Document]]) -> None:
         """Record the new digests of read texts that were moved, or whose links were updated.
 
-        Each pair is a document before and after the change, with the same sections.
+        Each pair is a document before and after the change, with the same sections; only a new title may add
+        a preamble.
         """
         if self._precondition is None or not self._needs_digests:
             return
         for old, new in document_pairs:
-            for section, new_section in zip(old.sections, new.sections, strict=True):
+            # Sections are paired from the end, because a preamble is the first one.
+            for section, new_section in zip(reversed(old.sections), reversed(new.sections), strict=False):
                 digest = compute_digest(new, new_section)
                 if digest is not None and digest not in self.written_digests and self._is_read(old, section):
                     self.written_digests.add(digest)
@@ -165,7 +167,7 @@ class OverwriteCheck:
             removed_texts = operation.find_removed_texts(before)
         except LimitExceeded as error:
             raise ReadFirst(
-                f"{error.message}: its text cannot be shown, and would be overwritten unread",
+                f"{error.message}: its text cannot be shown, and would be replaced or removed unread",
                 fix="To overwrite it anyway, send the same call with base_commit set to 'commit'.",
             ) from error
         for document, sections in removed_texts:
@@ -229,7 +231,7 @@ class OverwriteCheck:
             )
         is_remembered = self._precondition is not None and self._precondition.seen_texts is not None
         return ReadFirst(
-            f"{sections} of {document.path} would be overwritten, and this client has not read that text",
+            f"{sections} of {document.path} would be replaced or removed, and this client has not read it",
             fix="Read 'current', then send the same call again"
             + ("." if is_remembered else " with base_commit set to 'commit'."),
             file=document.path,

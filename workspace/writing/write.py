@@ -90,8 +90,8 @@ class WriteRequest:
     """The operations of one call, and the texts that its caller has read.
 
     The fields are those of `Workspace.write`. With `skip_policy`, a dry run is not checked against the
-    policy. `check_new_request` is called for a request that the history of a protected branch does not have;
-    it may raise an error.
+    policy. `check_new_request` is called for a request that no commit has recorded, if the branch has
+    protected paths; it may raise an error to refuse the request.
     """
 
     workspace: Branch
@@ -179,7 +179,11 @@ class WriteRequest:
                 and not is_proposal_branch(branch)
             ):
                 self.check_new_request(self.request)
-        context = EditContext(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
+        context = EditContext(
+            snapshot.config.anchors,
+            datetime.now(UTC).date().isoformat(),
+            is_anchor_optional=snapshot.config.anchors_on_new == "as-document",
+        )
         precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first_snapshot)
         new_plan = plan(
             snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound_links

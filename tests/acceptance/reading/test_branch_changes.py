@@ -31,7 +31,8 @@ def check_indexed_words(server: Server, repo: Repo, *, present: str, absent: str
     """Check that searches and reads return the word `present` at HEAD, and do not find `absent`."""
     search = server.call("search_docs", query=present)
     assert [hit["chunk_id"] for hit in search.data["hits"]] == ["guide.md#topic"]
-    assert search.data["commit"] == search.data["hits"][0]["source_commit"] == repo.head()
+    assert search.data["commit"] == repo.head()
+    assert search.data["blobs"] == {"guide.md": repo.git("rev-parse", "HEAD:guide.md").strip()}
     assert server.call("search_docs", query=absent).data["hits"] == []
     chunk = server.call("get_doc", chunk_id="guide.md#topic")
     assert chunk.text.endswith(f"The {present} swims here.")

@@ -43,6 +43,7 @@ SHORT = (
 FILES: dict[str, str | bytes] = {
     "short.md": SHORT,
     "long.md": LONG,
+    "longer.md": LONG * 4,
     "guide.rst": "Guide\n=====\n\nText.\n\nSetup\n-----\n\nSteps.\n",
     "app.py": "class App:\n    def run(self):\n        return 1\n",
     "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR failed\n",
@@ -117,7 +118,7 @@ def test_short_file_is_returned_in_full(
     content = FILES[file]
     assert data["content"] == content
     assert (data["path"], data["type"]) == (file, "full")
-    assert not make_suggested_call(server, response).is_error
+    assert "next_step" not in response.data
 
 
 @loop_over(
@@ -150,16 +151,18 @@ def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, A
     header = data["sections"]["headers"][-1]
     section = server.call("read_section", file_path="long.md", section_heading=header)
     assert section.data["section"] == header
-    assert not make_suggested_call(server, response).is_error
+    assert "next_step" not in response.data
 
 
 def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
-    response = server.call("smart_read", file_path="long.md", mode="full")
+    response = server.call("smart_read", file_path="longer.md", mode="full")
     parts = [check_fields(response, FULL, repo)["content"]]
     while response.data.get("truncated"):
         response = make_suggested_call(server, response)
         parts.append(check_fields(response, FULL, repo)["content"])
-    assert "".join(parts) == LONG
+    assert len(parts) > 1
+    assert "next_step" not in response.data
+    assert "".join(parts) == LONG * 4
 
 
 @loop_over(
@@ -186,7 +189,7 @@ def test_section_is_returned(
         assert (data["start_line"], data["end_line"]) == lines
     lines_of_section = source.splitlines(keepends=True)[data["start_line"] - 1 : data["end_line"]]
     assert data["content"] == "".join(lines_of_section)
-    assert not make_suggested_call(server, response).is_error
+    assert "next_step" not in response.data
 
 
 @loop_over("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
@@ -198,7 +201,7 @@ def test_sections_are_listed_in_order(server: Server, repo: Repo, file: str) -> 
     for address in (data["sections"][0], data["sections"][-1]):
         section = server.call("read_section", file_path=file, section_heading=address)
         assert check_fields(section, SECTION, repo)["section"] == address
-    assert not make_suggested_call(server, response).is_error
+    assert "next_step" not in response.data
 
 
 READING_CALLS: dict[str, dict[str, str]] = {
@@ -252,7 +255,9 @@ def check_error(server: Server, repo: Repo, tool: str, response: ToolResponse) -
 def test_ten_thousand_headings_are_listed_in_pages(server: Server) -> None:
     response = server.call("list_sections", file_path="ten-thousand.md")
     assert (response.data["count"], len(response.data["sections"])) == (10_001, 500)
-    assert make_suggested_call(server, response).data["sections"][0] == "heading-499"
+    assert "next_step" not in response.data
+    page = server.call("list_sections", file_path="ten-thousand.md", cursor=response.data["cursor"])
+    assert page.data["sections"][0] == "heading-499"
     section = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
     assert section.data["section"] == "heading-9876"
     assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001

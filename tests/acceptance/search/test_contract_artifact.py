@@ -86,9 +86,10 @@ def test_artifact_contains_index_sources_metadata_and_checksums(artifact: Path) 
 def test_build_of_work_tree_uses_head(artifact: Path, repo: Repo, server: Server) -> None:
     metadata = parse_metadata((artifact / "metadata.json").read_bytes())
     assert metadata.stats.source_commit == repo.head()
-    hits = server.call("search_docs", query="quagga").data["hits"]
-    assert [hit["filepath"] for hit in hits] == ["guides/retries.md"]
-    assert hits[0]["source_commit"] == repo.head()
+    data = server.call("search_docs", query="quagga").data
+    assert [hit["filepath"] for hit in data["hits"]] == ["guides/retries.md"]
+    assert data["commit"] == repo.head()
+    assert data["blobs"] == {"guides/retries.md": repo.git("rev-parse", "HEAD:guides/retries.md").strip()}
 
 
 def test_description_and_schema_come_from_artifact(server: Server) -> None:

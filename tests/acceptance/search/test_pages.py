@@ -54,7 +54,8 @@ def test_each_result_is_returned_once_or_cursor_is_stale(server: Server, repo: R
             stale_count, cursor, results = stale_count + 1, None, []
             continue
         results += [hit["chunk_id"] for hit in response.data["hits"]]
-        assert {hit["source_commit"] for hit in response.data["hits"]} <= {response.data["commit"]}
+        assert response.data["commit"] == repo.head()
+        assert response.data["blobs"].keys() == {hit["filepath"] for hit in response.data["hits"]}
         cursor = response.data["next_cursor"]
         if cursor is None:
             break

@@ -220,7 +220,7 @@ def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
         ["--rule", "several-h1"],
     ],
 )
-def test_exclusive_options_exit_with_2(
+def test_invalid_options_exit_with_2(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert run_fix(capsys, repo, *arguments)[0] == 2

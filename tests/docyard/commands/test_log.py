@@ -232,6 +232,7 @@ def test_json_of_section_has_history_and_diffs(
     assert data["history"][3] == {
         "commit": commit_ids[1],
         "kind": "changed",
+        "by": "Bob Builder, by client claude-code",
         "author": {"name": "Bob Builder", "email": "bob@example.com"},
         "date": "2026-01-02T07:30:00Z",
         "client": "claude-code",

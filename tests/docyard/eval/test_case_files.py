@@ -204,9 +204,9 @@ def test_invalid_case_returns_reason(
         ("c.jsonl", "[" * 100_000, "c.jsonl:1: the case cannot be read: "),
         ("c.jsonl", b"{}\n\xff\n", "c.jsonl:2: the line must be UTF-8"),
         ("c.jsonl", "", "c.jsonl:1: there is no case"),
-        ("c.yaml", "", "c.yaml:1: this is not a list of cases"),
-        ("c.yaml", "query: a\n", "c.yaml:1: this is not a list of cases"),
-        ("c.yaml", "cases: 3\n", "c.yaml:1: this is not a list of cases"),
+        ("c.yaml", "", "c.yaml:1: the file must be a list of cases"),
+        ("c.yaml", "query: a\n", "c.yaml:1: the file must be a list of cases"),
+        ("c.yaml", "cases: 3\n", "c.yaml:1: the file must be a list of cases"),
         ("c.yaml", "- query: a\n  expected: 'x\n", "c.yaml:3: the file must be YAML: "),
         ("c.yaml", "- a\n", "c.yaml:1: a case must be a mapping"),
         (

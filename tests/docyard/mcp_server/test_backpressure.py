@@ -209,7 +209,7 @@ def test_73000_unread_calls_use_bounded_memory(repo: Path, is_stateless: bool, m
     )
     with start_flood(repo, is_stateless) as client:
         client.send(lines, 73_000, seconds=40, full_seconds=40)
-        print(f"{client.start_mb:.0f} MB before, {client.peak:.0f} MB at most", end=", ")
+        print(f"{client.start_mb:.0f} MB before, {client.peak_mb:.0f} MB at most", end=", ")
         seconds = client.stop(close_input)
         print(f"ended in {seconds:.1f} s")
         assert seconds < EXIT_LIMIT_S

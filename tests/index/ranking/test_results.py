@@ -113,7 +113,7 @@ def test_results_after_edits_and_merges_equal_reference_engine(seed: int) -> Non
             )
 
 
-def test_results_with_few_sections_read_for_phrases_equal_reference_engine(
+def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)

@@ -77,7 +77,8 @@ def test_mode_all_commits_nothing_until_all_is_read(call_tool: CallTool, repo: R
         "READ_FIRST",
         "NOT_RUN",
     ]
-    assert all(entry["fix"] for entry in first_answer.data["batch_results"])
+    assert first_answer.data["batch_results"][1]["fix"]
+    assert first_answer.data["fix"] == "Fix the failed operation, and send the whole batch again."
     assert first_answer.data.get("diff") == ("" if dry_run else None)
     assert repo.head() == head_before
     second_answer = call_tool("edit_document", operations=calls, mode="all")

@@ -31,10 +31,22 @@ def test_moved_document_is_read_at_new_path(call_tool: CallTool, renaming_commit
     answer = call_tool("view_document", file="api.md")
     assert answer.data["file"] == "reference.md"
     assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renaming_commit}
-    assert answer.data["next_step"].startswith("Use 'reference.md' from now on")
+    assert answer.data["next_step"] == "Use 'reference.md' from now on: it was moved"
+
+
+def test_rest_of_moved_section_is_read_at_new_path(call_tool: CallTool, repo: Repo) -> None:
+    body = "".join(f"Paragraph {number} with words.\n\n" for number in range(8_000))
+    repo.commit({"long.md": f"# Long\n\n## Body\n\n{body}"})
+    repo.git("mv", "long.md", "longer.md")
+    repo.commit({})
+    answer = call_tool("view_document", file="long.md", slug="body")
+    assert (answer.data["truncated"], answer.data["moved_to"]["file"]) == (True, "longer.md")
+    assert answer.data["next_step"].startswith("Use 'longer.md#body' from now on: it was moved. Read the")
     tool, fields = parse_next_call(answer)
-    assert fields["file"] == "reference.md"
-    assert not call_tool(tool, **fields).is_error
+    assert (tool, fields["file"]) == ("view_document", "longer.md")
+    rest = call_tool(tool, **fields).data
+    assert "moved_to" not in rest
+    assert f"## Body\n\n{body}".startswith(answer.data["content"] + rest["content"])
 
 
 def test_list_of_moved_document_shows_new_path(call_tool: CallTool, renaming_commit: str) -> None:

@@ -108,3 +108,44 @@ def test_unknown_operation_in_long_batch_names_the_nearest(call_tool: CallTool, 
         "unknown operation 'delete_file'",
         "Did you mean 'remove_document'?",
     )
+
+
+def test_next_step_after_removal_lists_the_remaining_documents(call_tool: CallTool, repo: Repo) -> None:
+    call_tool("view_document", file="notes/plain.md", slug="_preamble")
+    answer = call_tool("edit_document", operation="remove_document", path="notes/plain.md")
+    assert answer.data["next_step"] == "See the remaining documents with list_documents {}"
+
+
+def test_example_of_failed_operation_can_be_put_into_a_batch(call_tool: CallTool, repo: Repo) -> None:
+    operations = [{"operation": "remove_document", "path": "plain.md"}]
+    [failure] = call_tool("edit_document", operations=operations).data["batch_results"]
+    [result] = call_tool("edit_document", operations=[failure["example"]]).data["batch_results"]
+    assert result.get("code") in (None, "READ_FIRST")
+
+
+def test_batch_of_another_writer_accepts_its_own_name_as_operation(call_tool: CallTool) -> None:
+    operations = [{"operation": "complete_task", "file": "api.md", "slug": "tasks[1]"}]
+    [result] = call_tool("complete_task", operations=operations).data["batch_results"]
+    assert result["completed"] is True
+
+
+@loop_over("name", ["delete_document", "delete_file", "remove_section"])
+def test_deletion_by_another_name_suggests_remove_document(call_tool: CallTool, name: str) -> None:
+    answer = call_tool("edit_document", operation=name, path="api.md")
+    assert answer.data["fix"] == "Did you mean 'remove_document'?"
+    assert answer.data["example"]["operation"] == "remove_document"
+
+
+@loop_over("title", ["😀", "T {#x}", "a\nb", "", "x" * 10_000, "API"])
+@loop_over("operation", ["move_section", "move_document"])
+def test_example_after_invalid_title_of_a_move_works(call_tool: CallTool, operation: str, title: str) -> None:
+    fields = {"operation": operation, "file": "api.md", "to_title": title}
+    if operation == "move_section":
+        fields["slug"] = "endpoints"
+    answer = call_tool("edit_document", **fields)
+    if operation == "move_document" and title == "API":
+        assert answer.data["changed"] is False
+        return
+    assert answer.is_error
+    corrected_answer = call_tool("edit_document", **answer.data["example"])
+    assert not corrected_answer.is_error, (answer.data, corrected_answer.data)

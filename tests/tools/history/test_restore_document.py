@@ -122,7 +122,7 @@ def test_later_change_is_a_conflict_unless_partial_revert_requested(call_tool: C
     refusal = call_tool("restore_document", undo=first_commit)
     assert refusal.is_error
     assert refusal.data["code"] == "CONFLICT"
-    reason = "the commit changed this text, and a later commit changed it again"
+    reason = "the commit changed this text, and it was changed again since"
     conflict = {"file": "api.md", "slug": "endpoints/search", "reason": reason, "commits": [second_commit]}
     assert refusal.data["conflicts"] == [conflict]
     assert refusal.data["example"] == {"undo": first_commit, "mode": "each", "dry_run": True}

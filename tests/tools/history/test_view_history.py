@@ -34,10 +34,10 @@ def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None
         "commit": second_commit,
         "kind": "changed",
         "author": {"name": "Ada", "email": "ada@example.org"},
+        "by": "Ada, by client agent",
         "date": newest_change["date"],
         "client": "agent",
         "tool": "edit_document",
-        "proposal": None,
         "subject": "Find more",
         "file": "api.md",
         "slug": "endpoints/search",
@@ -45,7 +45,7 @@ def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None
     }
     assert newest_change["date"].endswith("Z")
     assert (data["file"], data["slug"], data["commit"]) == ("api.md", "endpoints/search", second_commit)
-    assert ("complete" in data, data["next_cursor"]) == (False, None)
+    assert not {"complete", "next_cursor", "next_step"} & data.keys()
 
 
 def test_document_history_has_diffs_only_on_request(call_tool: CallTool) -> None:
@@ -88,14 +88,17 @@ def test_absolute_path_in_work_tree_is_accepted(call_tool: CallTool, repo: Repo)
     assert (data["file"], data["slug"]) == ("api.md", "endpoints")
 
 
-def test_removed_document_history_names_restore_call(call_tool: CallTool, repo: Repo) -> None:
+def test_removed_document_is_restored_from_commit_in_its_history(call_tool: CallTool, repo: Repo) -> None:
     first_commit = repo.head()
     repo.git("rm", "-q", "api.md")
     repo.git("commit", "-qm", "Gone")
     data = call_tool("view_history", file="api.md").data
     assert [change["kind"] for change in data["history"]] == ["removed", "created"]
-    assert "restore_document" in data["next_step"]
-    assert first_commit in data["next_step"]
+    assert "next_step" not in data
+    assert data["history"][1]["commit"] == first_commit
+    answer = call_tool("restore_document", file="api.md", ref=data["history"][1]["commit"])
+    assert not answer.is_error, answer.data
+    assert (repo.path / "api.md").read_text() == API
 
 
 def test_history_starts_at_ref(call_tool: CallTool, repo: Repo) -> None:
@@ -118,8 +121,9 @@ def test_pages_continue_from_first_page_commit(call_tool: CallTool, repo: Repo) 
     page = call_tool("view_history", file="api.md", limit=2).data
     commits = [change["commit"] for change in page["history"]]
     repo.commit({"api.md": API + "\nMeanwhile.\n"})
-    while page["next_cursor"] is not None:
-        page = call_tool("view_history", file="api.md", limit=2, cursor=page["next_cursor"]).data
+    while cursor := page.get("next_cursor"):
+        assert "next_step" not in page
+        page = call_tool("view_history", file="api.md", limit=2, cursor=cursor).data
         assert page["commit"] == ids[-1]
         commits += [change["commit"] for change in page["history"]]
     assert commits == ids[::-1]
@@ -165,8 +169,8 @@ def test_long_blame_is_paged(call_tool: CallTool, repo: Repo) -> None:
     page = call_tool("view_history", file="long.md", blame=True).data
     joined_text = "".join(run["text"] for run in page["lines"])
     assert len(joined_text) < len(text)
-    while page["next_cursor"] is not None:
-        page = call_tool("view_history", file="long.md", blame=True, cursor=page["next_cursor"]).data
+    while cursor := page.get("next_cursor"):
+        page = call_tool("view_history", file="long.md", blame=True, cursor=cursor).data
         joined_text += "".join(run["text"] for run in page["lines"])
     assert joined_text == text
 
@@ -255,8 +259,8 @@ def test_history_follows_renames_and_moves_by_docyard(call_tool: CallTool, repo:
         ("renamed", "a/one.md"),
         ("created", "a/one.md"),
     ]
-    assert [change["tool"] for change in data["history"]] == ["edit_document"] * 5 + [None]
-    assert {change["client"] for change in data["history"]} == {"tester", None}
+    assert [change.get("tool") for change in data["history"]] == ["edit_document"] * 5 + [None]
+    assert {change.get("client") for change in data["history"]} == {"tester", None}
     blame = call_tool("view_history", file="two.md", slug="guide", blame=True).data
     assert blame["commits"][data["history"][-1]["commit"]]["subject"] == "Begin"
     assert blame["commits"][data["history"][0]["commit"]]["tool"] == "edit_document"

@@ -195,7 +195,7 @@ def test_conflict_is_resolved_with_fields_of_answer(call_tool: CallTool, repo: R
     assert (conflict["file"], conflict["where"]) == ("api.md", "endpoints/search")
     assert ("all" in conflict["ours"], "some" in conflict["theirs"]) == (True, True)
     assert view.data["missing"][0]["code"] == "MERGE_CONFLICT"
-    assert "Finds all." in str(view.text)
+    assert "Finds all." in view.data["rendered"]
     resolution: dict[str, Any] = {**conflict, "choice": "content" if choice == "empty" else choice}
     if choice == "content":
         resolution["content"] = "Finds everything.\n"

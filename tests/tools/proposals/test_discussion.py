@@ -71,8 +71,8 @@ def test_long_comment_and_reply_are_read_in_parts(
         for entry in (thread, reply):
             rest_answer = make_call(call_tool, entry["rest"])
             assert entry["text"] + read_to_end(call_tool, rest_answer) in (LONG_TEXT, "Answer. " + LONG_TEXT)
-            if answer.text is not None:
-                assert entry["rest"] in answer.text
+            if "rendered" in answer.data:
+                assert entry["rest"] in answer.data["rendered"]
     rest_answer = call_tool("view_proposal", proposal=edited_proposal, comment=first_id)
     assert read_to_end(call_tool, rest_answer) == LONG_TEXT
     assert rest_answer.data["comments"][0]["now"] == "here"
@@ -93,7 +93,7 @@ def test_replies_to_comment_are_paged(
     answer = call_tool("view_proposal", proposal=edited_proposal)
     [thread] = answer.data["comments"]
     assert (len(thread["replies"]), thread["more_replies"]) == (10, 3)
-    assert thread["replies_rest"] in str(answer.text)
+    assert thread["replies_rest"] in answer.data["rendered"]
     assert [
         reply["text"] for reply in make_call(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
     ] == replies
@@ -112,7 +112,7 @@ def test_replies_to_comment_are_paged(
 def test_long_description_is_read_in_parts(call_tool: CallTool) -> None:
     proposal = check_success(call_tool("create_proposal", title="Long", description=LONG_TEXT))["proposal"]
     answer = call_tool("view_proposal", proposal=proposal)
-    assert answer.data["description_rest"] in str(answer.text)
+    assert answer.data["description_rest"] in answer.data["rendered"]
     rest_answer = make_call(call_tool, answer.data["description_rest"])
     assert answer.data["description"] + read_to_end(call_tool, rest_answer, "description") == LONG_TEXT
 
@@ -126,7 +126,7 @@ def test_all_reviews_are_read_in_parts(
     answer = call_tool("view_proposal", proposal=edited_proposal)
     assert check_success(answer)["reviews"][-1]["text"].startswith("One more line")
     assert answer.data["reviews_total"] == len(texts)
-    assert answer.data["reviews_rest"] in str(answer.text)
+    assert answer.data["reviews_rest"] in answer.data["rendered"]
     assert len(make_call(call_tool, answer.data["reviews_rest"]).data["reviews"]) == 20
     page = call_tool("view_proposal", proposal=edited_proposal, reviews=True, limit=10)
     reviews = list(page.data["reviews"])
@@ -159,7 +159,7 @@ def test_comments_of_document_continue_after_page_end(
     answer = call_tool("view_proposal", proposal=edited_proposal, file="api.md", limit=3)
     rest_answer = make_call(call_tool, answer.data["comments_rest"])
     assert [item["text"] for item in (*answer.data["comments"], *rest_answer.data["comments"])] == texts
-    assert answer.data["comments_rest"] in str(answer.text)
+    assert answer.data["comments_rest"] in answer.data["rendered"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import CallTool, make_client
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tests.tools.proposals.conftest import call_next_step, check_success
 from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.resources.contents import read_resource
@@ -49,21 +49,24 @@ def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, pr
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
     results = call_tool("search_docs", query="leaky bucket", ref=proposal)
     assert [hit["chunk_id"] for hit in results.data["hits"]] == ["api.md#quotas"]
-    view = call_next_step(call_tool, results)
+    view = call_tool("get_doc", chunk_id=results.data["hits"][0]["chunk_id"], ref=proposal)
     assert view.data["commit"] == results.data["commit"]
     [match] = call_tool("search_documents", query="leaky bucket", ref=proposal).data["matches"]
     assert (match["file"], match["slug"]) == ("api.md", "quotas")
 
 
 def test_next_step_at_proposal_writes_to_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
+    repo.git("rm", "-q", "-r", "api.md", "specs", "notes")
+    repo.commit({})
+    check_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
     head_before = repo.head()
-    view = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
-    completion = call_next_step(call_tool, view)
-    assert (completion.data["completed"], completion.data["proposal"]) == (True, proposal)
+    answer = call_tool("list_documents", ref=proposal)
+    assert answer.data["documents"] == []
+    tool, fields = parse_next_call(answer)
+    assert (tool, fields) == ("create_document", {"proposal": proposal})
+    creation = call_tool(tool, **fields, doc_type="document", title="First")
+    assert check_success(creation)["proposal"] == proposal
     assert repo.head() == head_before
-    check_success(call_tool("update_proposal", proposal=proposal, action="close"))
-    view_after_close = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
-    assert "complete_task" not in view_after_close.data["next_step"]
 
 
 def test_resource_is_read_at_proposal(dispatcher: ToolDispatcher, call_tool: CallTool, proposal: str) -> None:
@@ -77,7 +80,7 @@ def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: R
     repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
     answer = call_tool("view_document", file="api.md", slug="quotas", ref=proposal)
     assert answer.data["commit"] == tip
-    assert "edit_document" not in answer.data["next_step"]
+    assert "next_step" not in answer.data
     assert check_success(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
 
 

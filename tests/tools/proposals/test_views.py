@@ -65,7 +65,7 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
         "edit_document",
     ]
     assert [check["passed"] for check in data["checks"]] == [True] * 4
-    page = str(answer.text)
+    page = answer.data["rendered"]
     assert "# Rate limits\n" in page
     assert "Finds **all** things." in page
     assert tip in page
@@ -93,18 +93,18 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
         parts = [{**new, "slug": f"part-{part}"} for part in range(99)]
         check_success(call_tool("edit_document", operations=parts, proposal=proposal))
     first_view = call_tool("view_proposal", proposal=proposal)
-    assert len(str(first_view.text)) < 100_000
+    assert len(first_view.data["rendered"]) < 100_000
     assert len(str(first_view.data)) < 100_000
     [change] = first_view.data["changes"]["documents"]
     assert (change["path"], change["truncated"]) == ("first.md", True)
-    assert change["rest"] in str(first_view.text)
+    assert change["rest"] in first_view.data["rendered"]
     second_view = call_next_step(call_tool, first_view)
     assert [entry["path"] for entry in second_view.data["changes"]["documents"]] == ["second.md"]
     part = call_tool("view_proposal", proposal=proposal, file="first.md")
-    pieces = [str(part.text)]
+    pieces = [part.data["rendered"]]
     while part.data["next_offset"] is not None:
         part = call_next_step(call_tool, part)
-        pieces.append(str(part.text))
+        pieces.append(part.data["rendered"])
     assert len(pieces) > 1
     assert all(f"(`part-{number}`)" in "".join(pieces) for number in range(99))
 
@@ -136,7 +136,7 @@ def test_rules_and_missing_requirements_are_shown(call_tool: CallTool, workspace
     answer = call_tool("view_proposal", proposal=proposal)
     [review] = check_success(answer)["reviews"]
     assert (review["holds"], review["void"]) == (False, "outdated")
-    assert "does not count: outdated" in str(answer.text)
+    assert "does not count: outdated" in answer.data["rendered"]
 
 
 def test_open_change_request_is_shown_until_answered(call_tool: CallTool, proposal: str) -> None:
@@ -182,7 +182,7 @@ def test_markdown_in_title_and_description_is_escaped(call_tool: CallTool) -> No
     title = "# Nothing\n\n## Merge requirements `x` [a](b)"
     check_success(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
     answer = call_tool("view_proposal", proposal=call_tool("view_proposal").data["proposals"][0]["proposal"])
-    lines = str(answer.text).split("\n")
+    lines = answer.data["rendered"].split("\n")
     assert lines[0].startswith("# \\# Nothing ")
     assert "> ## Reviews" in lines
     assert "## Reviews" not in lines

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
-from tests.tools.conftest import CallTool, make_client, parse_next_call
+from tests.tools.conftest import CallTool, make_client
 from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
@@ -62,14 +62,12 @@ def test_pages_list_all_sections(call_tool: CallTool) -> None:
     while True:
         assert answer.data["count"] == SECTION_COUNT + 1
         assert f"of {SECTION_COUNT + 1:,}" in answer.data["note"]
+        assert "next_step" not in answer.data
         addresses += answer.data["sections"]
-        tool, arguments = parse_next_call(answer)
         if "cursor" not in answer.data:
             break
-        assert tool == "list_sections"
-        answer = call_tool(tool, **arguments)
+        answer = call_tool("list_sections", file_path="many.md", limit=400, cursor=answer.data["cursor"])
     assert addresses == ["_preamble", *(f"part-{number}" for number in range(SECTION_COUNT))]
-    assert tool == "read_section"
 
 
 def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> None:
@@ -83,11 +81,13 @@ def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> N
 
 
 @pytest.mark.parametrize("file", list(FILES))
-def test_next_step_succeeds(call_tool: CallTool, file: str) -> None:
+def test_listed_section_is_read_without_next_step(call_tool: CallTool, file: str) -> None:
     answer = call_tool("list_sections", file_path=file)
-    tool, arguments = parse_next_call(answer)
-    assert not call_tool(tool, **arguments).is_error
     assert answer.data["count"] >= 1
+    assert "next_step" not in answer.data
+    for address in (answer.data["sections"][0], answer.data["sections"][-1]):
+        section = call_tool("read_section", file_path=file, section_heading=address)
+        assert (section.data["section"], "next_step" in section.data) == (address, False)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,7 @@ def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> 
     assert len(str(answer.data)) < 200_000
     addresses = answer.data["sections"]
     while "cursor" in answer.data:
-        tool, arguments = parse_next_call(answer)
-        answer = call_tool(tool, **arguments)
+        answer = call_tool("list_sections", file_path="wide.md", cursor=answer.data["cursor"])
         addresses += answer.data["sections"]
     assert len(addresses) == answer.data["count"] == 202
     # The number replaces an address that is far too long.

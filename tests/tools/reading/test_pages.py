@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from index.service import SearchIndex
 from tests.loops import loop_over
@@ -28,9 +29,11 @@ def test_lists_are_read_page_by_page(call_tool: CallTool, repo: Repo) -> None:
         page = call_tool("list_documents", path="many", limit=3, cursor=cursor)
         paths += [entry["path"] for entry in page.data["documents"]]
         assert page.data["total"] == 7
-        cursor = page.data["next_cursor"]
+        assert "next_step" not in page.data
+        cursor = page.data.get("next_cursor")
         if cursor is None:
             break
+    assert "next_cursor" not in page.data
     assert paths == [f"many/{number:02}.md" for number in range(7)]
 
 
@@ -63,6 +66,7 @@ def test_outline_section_and_task_are_viewed(call_tool: CallTool) -> None:
         "total": 3,
         "completed": 1,
         "active": ["tasks[1]", "tasks[2]"],
+        "titles": {"tasks[0]": "Define schemas", "tasks[1]": "Write tests", "tasks[2]": "Ship it"},
     }
     assert outline["sections"]["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
     section = call_tool("view_document", file="api.md", slug="endpoints").data
@@ -126,15 +130,60 @@ def test_text_is_cut_between_blocks() -> None:
     assert cut_text("x" * 20, 5, 10) == ("x" * 10, 15)
 
 
+COMPLETE_READS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("list_documents", {}),
+    ("list_documents", {"limit": 1}),
+    ("view_document", {"file": "api.md"}),
+    ("view_document", {"file": "api.md", "slug": "tasks"}),
+    ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
+    ("view_document", {"file": "api.md", "slug": "endpoints/search"}),
+    ("view_document", {"file": "notes/plain.md"}),
+    ("view_document", {"file": "notes/plain.md", "slug": "_preamble"}),
+    ("view_document", {"operations": [{"file": "api.md"}, {"file": "nothing.md"}]}),
+    ("search_documents", {"query": "things"}),
+    ("search_docs", {"query": "things"}),
+    ("search_docs", {"query": "things", "limit": 1}),
+    ("get_doc", {"chunk_id": "api.md#endpoints"}),
+    ("get_doc", {"chunk_id": "api.md", "context": 5}),
+)
+READS_WITH_NEXT_STEP: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("view_document", {}),
+    ("view_document", {"file": "long.md", "slug": "body"}),
+    ("list_documents", {"type": "none"}),
+    ("search_documents", {"query": "nowhere"}),
+    ("search_docs", {"query": "nowhere"}),
+    ("search_docs", {"query": "thingz"}),
+    ("get_doc", {"chunk_id": "long.md#body"}),
+    ("smart_read", {"file_path": "long.md", "mode": "full"}),
+    ("read_section", {"file_path": "long.md", "section_heading": "body"}),
+)
+LONG_DOCUMENT = "# Long\n\n## Body\n\n" + "A paragraph with words.\n\n" * 8_000
+
+
+def test_complete_read_has_no_next_step(call_tool: CallTool) -> None:
+    for tool, arguments in COMPLETE_READS:
+        answer = call_tool(tool, **arguments)
+        assert not answer.is_error, answer.data
+        assert "next_step" not in answer.data, (tool, arguments)
+
+
+def test_cursor_of_next_page_is_in_one_field(call_tool: CallTool) -> None:
+    for tool, arguments in (("list_documents", {}), ("search_docs", {"query": "things api"})):
+        answer = call_tool(tool, **arguments, limit=1)
+        cursor = answer.data["next_cursor"]
+        assert json.dumps(answer.data).count(cursor) == 1
+        assert answer.text is None or answer.text.count(cursor) == 1
+
+
+def test_last_search_page_has_cursor_and_hint_as_null(call_tool: CallTool) -> None:
+    data = call_tool("search_docs", query="things").data
+    assert (data["next_cursor"], data["hint"]) == (None, None)
+
+
 def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> None:
-    first_calls = [
-        ("list_documents", {}),
-        ("view_document", {"file": "api.md"}),
-        ("view_document", {"file": "api.md", "slug": "tasks"}),
-        ("view_document", {"file": "notes/plain.md"}),
-        ("search_documents", {"query": "things"}),
-        ("search_docs", {"query": "things"}),
-        ("get_doc", {"chunk_id": "api.md#endpoints"}),
+    repo.commit({"long.md": LONG_DOCUMENT})
+    first_calls: list[tuple[str, dict[str, Any]]] = [
+        *READS_WITH_NEXT_STEP[:-2],  # the default tools
         ("create_document", {}),
         ("create_document", {"doc_type": "runbook", "title": "Restart"}),
         ("edit_document", {"file": "api.md", "title": "Extra"}),
@@ -143,8 +192,11 @@ def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> No
     ]
     for tool, arguments in first_calls:
         answer = call_tool(tool, **arguments)
+        assert answer.data["next_step"]
         for _ in range(4):
             assert not answer.is_error, answer.data
+            if "next_step" not in answer.data:
+                break
             match = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
             if not match or match[1] not in TOOL_NAMES or "…" in match[2]:
                 break
@@ -152,19 +204,13 @@ def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> No
 
 
 def test_next_step_names_offered_tools_only(repo: Repo) -> None:
+    repo.commit({"long.md": LONG_DOCUMENT})
     workspace = Workspace.open(repo.path, read_only=True)
     dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), None, True)
     offered_tools = {tool["name"] for tool in dispatcher.definitions()}
-    for tool, arguments in (
-        ("list_documents", {}),
-        ("view_document", {"file": "api.md"}),
-        ("view_document", {"file": "api.md", "slug": "tasks"}),
-        ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
-        ("view_document", {"file": "api.md", "slug": "endpoints/search"}),
-        ("view_document", {"file": "notes/plain.md", "slug": "_preamble"}),
-        ("search_docs", {"query": "things"}),
-        ("get_doc", {"chunk_id": "api.md", "context": 5}),
-    ):
+    for tool, arguments in READS_WITH_NEXT_STEP:
+        if tool not in offered_tools:
+            continue
         step = dispatcher.call(tool, arguments, client="tester").data["next_step"]
         assert not {name for name in TOOL_NAMES - offered_tools if re.search(rf"\b{name}\b", step)}, step
 

@@ -62,22 +62,20 @@ def smart_read(dispatcher: ToolDispatcher) -> CallTool:
 
 def call_next_step(dispatcher: ToolDispatcher, data: dict[str, Any]) -> Answer:
     """Make the call that a next step names, and return its answer."""
-    name = next(tool for tool in ("smart_read", "read_section", "list_sections") if tool in data["next_step"])
-    arguments = data["next_step"].partition(name)[2]
-    return dispatcher.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
+    arguments = data["next_step"].partition("smart_read")[2]
+    return dispatcher.call("smart_read", json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
 
 
-def test_short_text_is_returned_in_full(smart_read: CallTool, repo: Repo, dispatcher: ToolDispatcher) -> None:
+def test_short_text_is_returned_in_full(smart_read: CallTool) -> None:
     data = smart_read("short.md").data
     assert data["content"] == SHORT_TEXT
     assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT_TEXT))
     assert data["tokenizer"] == get_tokenizer()
     assert len(data["commit"]) == 40
-    assert "truncated" not in data
-    assert not call_next_step(dispatcher, data).is_error
+    assert not {"truncated", "next_step"} & data.keys()
 
 
-def test_long_text_is_summarized(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
+def test_long_text_is_summarized(smart_read: CallTool) -> None:
     answer = smart_read("guides/long.md")
     data = answer.data
     assert not answer.is_error
@@ -97,7 +95,7 @@ def test_long_text_is_summarized(smart_read: CallTool, dispatcher: ToolDispatche
         assert isinstance(included, int)
         assert included + data["coverage"]["excluded"][kind] >= 0
     assert data["coverage"]["included"]["requirements"] + data["coverage"]["excluded"]["requirements"] == 90
-    assert call_next_step(dispatcher, data).data["type"] == "section"
+    assert "next_step" not in data
 
 
 def test_read_section_accepts_every_listed_header(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
@@ -146,6 +144,7 @@ def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, dispatcher
         assert answer.data["tokens"] == count_tokens(answer.data["content"])
         pieces.append(answer.data["content"])
         answer = call_next_step(dispatcher, answer.data)
+    assert "next_step" not in answer.data
     assert "".join([*pieces, answer.data["content"]]) == HUGE_TEXT
     assert pieces[0].count("## Part") == 4  # the first piece ends before a section
 
@@ -182,18 +181,18 @@ def test_unknown_style_lists_known_styles(smart_read: CallTool) -> None:
     assert smart_read("short.md", summary_style="poem").data["styles"] == ["structured", "outline", "lead"]
 
 
-def test_text_without_sections_is_one_section(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
+def test_text_without_sections_is_one_section(smart_read: CallTool) -> None:
     data = smart_read("bare.txt").data
     assert data["sections"]["headers"] == ["_preamble"]
     assert data["summary_tokens"] <= data["budget"]
-    assert call_next_step(dispatcher, data).data["type"] == "full"
+    assert "next_step" not in data
 
 
 @pytest.mark.parametrize("mode", ["auto", "summary", "full"])
 def test_empty_file_is_read(smart_read: CallTool, mode: str) -> None:
     answer = smart_read("empty.md", mode=mode)
     assert not answer.is_error
-    assert answer.data["next_step"]
+    assert "next_step" not in answer.data
 
 
 def test_source_code_is_summarized(smart_read: CallTool) -> None:
@@ -204,10 +203,13 @@ def test_source_code_is_summarized(smart_read: CallTool) -> None:
 
 def test_next_step_reads_at_same_ref(smart_read: CallTool, repo: Repo, dispatcher: ToolDispatcher) -> None:
     first_commit = smart_read("short.md").data["commit"]
-    repo.commit({"short.md": "# Short\n\nOther words.\n"})
+    repo.commit({"short.md": "# Short\n\nOther words.\n", "huge.md": "# Huge\n\nOther words.\n"})
     data = smart_read("short.md", ref=first_commit).data
     assert (data["content"], data["commit"], data["ref"]) == (SHORT_TEXT, first_commit, first_commit)
-    assert call_next_step(dispatcher, data).data["commit"] == first_commit
+    first_part = smart_read("huge.md", mode="full", ref=first_commit).data
+    rest = call_next_step(dispatcher, first_part).data
+    assert rest["commit"] == first_commit
+    assert HUGE_TEXT.startswith(first_part["content"] + rest["content"])
 
 
 def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> None:
@@ -217,7 +219,20 @@ def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> Non
     assert data["content"] == SHORT_TEXT
     assert data["path"] == "limits.md"
     assert data["moved_to"]["file"] == "limits.md"
-    assert data["next_step"].startswith("Use 'limits.md' from now on")
+    assert data["next_step"] == "Use 'limits.md' from now on: it was moved"
+
+
+def test_rest_of_moved_file_is_read_at_new_path(
+    smart_read: CallTool, repo: Repo, dispatcher: ToolDispatcher
+) -> None:
+    repo.git("mv", "huge.md", "giant.md")
+    repo.git("commit", "--quiet", "--message", "Rename")
+    data = smart_read("huge.md", mode="full").data
+    assert (data["path"], data["moved_to"]["file"], data["truncated"]) == ("giant.md", "giant.md", True)
+    assert data["next_step"].startswith("Use 'giant.md' from now on: it was moved. Read the rest with ")
+    rest = call_next_step(dispatcher, data).data
+    assert (rest["path"], "moved_to" in rest) == ("giant.md", False)
+    assert HUGE_TEXT.startswith(data["content"] + rest["content"])
 
 
 def test_text_shown_in_full_counts_as_read(repo: Repo) -> None:

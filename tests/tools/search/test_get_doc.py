@@ -23,9 +23,7 @@ def test_old_chunk_id_returns_new_one(call_tool: CallTool, repo: Repo) -> None:
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", context=1)
     assert answer.data["moved_to"] == {"chunk_id": "reference.md#endpoints/search", "commit": moving_commit}
     assert answer.data["commit"] == repo.head()
-    assert answer.data["next_step"].startswith("Use 'reference.md#endpoints/search' from now on")
-    tool, arguments = parse_next_call(call_tool("get_doc", chunk_id="api.md#endpoints"))
-    assert not call_tool(tool, **arguments).is_error
+    assert answer.data["next_step"] == "Use 'reference.md#endpoints/search' from now on: it was moved"
     assert answer.text is not None
     assert answer.text.count("--- Chunk: reference.md#") == 3
     assert "--- Chunk: reference.md#endpoints/search (Chunk 3 of 4) (Target) ---\n### Search" in answer.text

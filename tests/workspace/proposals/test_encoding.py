@@ -1,4 +1,4 @@
-"""Events as bytes: encoding is canonical and reversible, and invalid bytes are skipped."""
+"""Events as bytes: encoding is canonical and reversible, and invalid bytes are refused."""
 
 from __future__ import annotations
 

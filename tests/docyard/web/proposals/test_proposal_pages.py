@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.proposals import conversation, list
+from docyard.web.proposals import conversation
+from docyard.web.proposals import list as proposal_list
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT, GUIDE
@@ -18,8 +19,8 @@ HOSTILE_MARKUP = "<script>window.docyardPwned=1</script><img src=x onerror=alert
 
 
 @pytest.fixture(scope="module")
-def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProposalPages]:
-    """Return pages with more proposals than one page of the list, which shows `PAGE_SIZE` of them."""
+def pages_of_many_proposals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProposalPages]:
+    """Return the pages of a workspace with more proposals than fit on one page of the list."""
     pages = create_pages(tmp_path_factory.mktemp("many"))
     setup = pages.setup
     for number in range(PAGE_SIZE + 2):
@@ -32,7 +33,7 @@ def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProposalPa
     closed_proposal = setup.open("Given up")
     setup.proposal_actions.close(closed_proposal.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(list, "PROPOSALS_PER_PAGE", PAGE_SIZE)
+        patch.setattr(proposal_list, "PROPOSALS_PER_PAGE", PAGE_SIZE)
         yield pages
 
 
@@ -50,15 +51,17 @@ def paged_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProposalPa
     ],
     ids=["open", "second-page", "draft", "merged", "closed", "nonsense", "huge-page", "all"],
 )
-def test_list_is_filtered_and_paged(paged_pages: ProposalPages, query: str, message: str, count: int) -> None:
-    html = paged_pages.get(f"/proposals{query}")
+def test_list_is_filtered_and_paged(
+    pages_of_many_proposals: ProposalPages, query: str, message: str, count: int
+) -> None:
+    html = pages_of_many_proposals.get(f"/proposals{query}")
     if query != "?state=merged":
         assert message in extract_text(html)
     assert html.count('class="entry-title"') == count
 
 
-def test_list_entry_shows_state_comments_and_approvals(paged_pages: ProposalPages) -> None:
-    text = extract_text(paged_pages.get("/proposals"))
+def test_list_entry_shows_state_comments_and_approvals(pages_of_many_proposals: ProposalPages) -> None:
+    text = extract_text(pages_of_many_proposals.get("/proposals"))
     assert "Approved Ada via an agent" in text
     assert "1 document 1 comment approved by Bea" in text
 
@@ -145,9 +148,9 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
-def test_any_query_of_changes_renders(paged_pages: ProposalPages, query: str) -> None:
-    proposal = paged_pages.setup.submit_proposal("Queried.")
-    paged_pages.show(proposal, f"changes{query}")
+def test_any_query_of_changes_renders(pages_of_many_proposals: ProposalPages, query: str) -> None:
+    proposal = pages_of_many_proposals.setup.submit_proposal("Queried.")
+    pages_of_many_proposals.show(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
