@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class Hit(NamedTuple):
-    """A section that matches a query. `start_line` and `end_line` count from 1, inclusive, in the blob."""
+    """A section that matches a query. `start_line` and `end_line` count from 1, inclusive, in the blob.
+
+    `text` is the Markdown of the section without its heading.
+    """
 
     chunk_id: str
     score: float
@@ -40,6 +43,7 @@ class Hit(NamedTuple):
     start_line: int
     end_line: int
     address: str
+    text: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,20 +244,21 @@ class SearchIndex:
         from index.matches import Matcher
         from index.snippets import cut_snippet
 
-        display_text, matcher = self._live.texts.display_text, Matcher(terms)
+        texts, matcher = self._live.texts, Matcher(terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),
                 score=round(score, 6),
                 heading=record.heading,
                 breadcrumb=" > ".join(record.breadcrumb),
-                snippet=cut_snippet(display_text(record), matcher) or record.heading,
+                snippet=cut_snippet(texts.display_text(record), matcher) or record.heading,
                 filepath=record.path,
                 metadata={key: ", ".join(values) for key, values in record.facets.items()},
                 blob=record.blob,
                 start_line=record.line,
                 end_line=record.end_line,
                 address=address,
+                text=texts.read(record),
             )
             for record, score in sections
         )

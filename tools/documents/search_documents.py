@@ -9,6 +9,7 @@ from pydantic import Field
 from tools.arguments import Arguments, Integer, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
+from tools.search.found_tasks import describe_found_tasks
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 
@@ -45,17 +46,21 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
+    from index.matches import Matcher
+
     request = read_arguments(SearchDocumentsArguments, arguments)
     page = context.index.search(
         request.query, limit=request.limit, progress=context.progress, ref=request.ref
     )
     best_score = max((hit.score for hit in page.hits), default=1.0) or 1.0
+    matcher = Matcher(page.terms)
     matches: list[Data] = [
         {
             "file": hit.filepath,
             "slug": hit.address.removeprefix(hit.filepath + "#"),
             "preview": hit.snippet,
             "score": round(hit.score / best_score, 3),
+            **describe_found_tasks(hit, matcher),
         }
         for hit in page.hits
     ]

@@ -272,7 +272,7 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
     else:
         step = _suggest_after_view(context, proposal, data)
     data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
-    return Answer({**data, "rendered": render_page(data, page.markdown)})
+    return Answer({**_drop_empty_fields(data), "rendered": render_page(data, page.markdown)})
 
 
 def _view_part(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
@@ -308,6 +308,18 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     commit = changes.tip or context.workspace.tip()
     data |= {"changes": page.data, "next_offset": page.next_position, "commit": commit, "next_step": step}
     return Answer({**data, "rendered": render_page(data, page.markdown)})
+
+
+def _drop_empty_fields(data: Data) -> Data:
+    """Return the fields without the empty ones: a list without entries, a null, and an empty text.
+
+    `reviewed_by` is always returned, because its empty list says that nobody has reviewed the proposal.
+    """
+    return {
+        name: value
+        for name, value in data.items()
+        if name == "reviewed_by" or value not in (None, [], (), "")
+    }
 
 
 def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> NextStep:

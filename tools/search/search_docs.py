@@ -9,6 +9,7 @@ from pydantic import Field
 from tools.arguments import Arguments, Integer, InvalidArguments, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
+from tools.search.found_tasks import describe_found_tasks
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN
@@ -17,6 +18,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from index.matches import Matcher
     from index.service import Hit, SearchPage
     from tools.tool import CallArguments, Context
 
@@ -58,6 +60,8 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
+    from index.matches import Matcher
+
     request, filters = _parse_arguments(context, arguments)
     page = context.index.search(
         request.query,
@@ -77,8 +81,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         if page.hint
         else None
     )
+    matcher = Matcher(page.terms)
     data: Data = {
-        "hits": [_describe_hit(hit) for hit in page.hits],
+        "hits": [_describe_hit(hit, matcher) for hit in page.hits],
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,
@@ -113,7 +118,7 @@ def _parse_arguments(
     return request, filters
 
 
-def _describe_hit(hit: Hit) -> Data:
+def _describe_hit(hit: Hit, matcher: Matcher) -> Data:
     return {
         "chunk_id": hit.chunk_id,
         "score": hit.score,
@@ -123,6 +128,7 @@ def _describe_hit(hit: Hit) -> Data:
         "filepath": hit.filepath,
         "metadata": dict(hit.metadata),
         "lines": [hit.start_line, hit.end_line],
+        **describe_found_tasks(hit, matcher),
     }
 
 

@@ -137,7 +137,7 @@ def test_author_acts_next_on_conflict(call_tool: CallTool, workspace: Workspace)
     tool, fields = parse_next_call(call_tool("view_proposal", proposal=proposal))
     assert fields["action"] == "refresh"
     assert check_success(call_tool(tool, **fields))["changed"]
-    assert view(call_tool, proposal)["conflicts"] == []
+    assert "conflicts" not in view(call_tool, proposal)
 
 
 @pytest.mark.parametrize("action", ["merge", "close"])

@@ -201,4 +201,4 @@ def test_title_of_direct_write_is_not_cut(call_tool: CallTool) -> None:
     proposal = check_success(call_tool("edit_document", **change))["proposal"]
     data = check_success(call_tool("view_proposal", proposal=proposal))
     assert len(data["title"]) > 72
-    assert "…" not in data["title"] + data["description"]
+    assert "…" not in data["title"] + data.get("description", "")
