@@ -16,6 +16,7 @@ from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from index.hints import Hint
+    from index.service import Hit
 
 
 @click.command(name="search", short_help="Search the committed documents.")
@@ -85,7 +86,7 @@ def command(
     if as_json:
         console.print_json(
             {
-                "hits": [hit._asdict() for hit in page.hits],
+                "hits": [_describe_hit(hit) for hit in page.hits],
                 "hint": asdict(page.hint) if page.hint else None,
                 "commit": page.commit,
                 "stale": page.is_stale,
@@ -128,6 +129,11 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
         yield f"  {key}: {', '.join(values)}"
     for query in hint.suggested_queries:
         yield f"  query: {query}"
+
+
+def _describe_hit(hit: Hit) -> dict[str, object]:
+    """Return the fields of a hit without its whole text."""
+    return {name: value for name, value in hit._asdict().items() if name != "text"}
 
 
 def _parse_filters(
