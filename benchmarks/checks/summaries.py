@@ -40,7 +40,7 @@ _HEADING = re.compile(r"#{1,6}(?: (?P<title>.*))? `(?P<address>[^`]+)`")
 _WORD = re.compile(r"\w+")
 _SHORTCODE = re.compile(r"\{\{[<%]([^{}]*)[>%]\}\}")
 _TEXT_ATTRIBUTE = re.compile(r'text="([^"]*)"')
-# Invisible text: targets of links, tags, comments, images, indentation and quotation marks.
+# Invisible text: targets of links, tags, comments, images, indentation and block quote markers.
 _INVISIBLE = re.compile(
     r"(?<=\])(?:\([^()]*\)|\[[^\]]*\])|</?[a-z][^<>]*>|<!--.*?-->|!\[[^\]\n]*\]|^[ \t>]+",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,

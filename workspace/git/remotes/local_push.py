@@ -27,7 +27,7 @@ _RETRY_INTERVAL_S = 0.05
 
 
 class FolderPushRefused(Exception):
-    """A push that a repository in a folder refused; `reason` has the wording of Git's own messages."""
+    """A push that a repository in a folder refused; `reason` is a short text, such as Git's `fetch first`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
