@@ -152,6 +152,6 @@ def _list_task_addresses(document: Document) -> list[str]:
     for section in document.sections:
         if _resolves(document, section.key):
             entries += [
-                (task.is_done, format_task_address(section, task)) for task in document.tasks(section)
+                (task.is_done, format_task_address(section.key, task)) for task in document.tasks(section)
             ]
     return [address for _, address in sorted(entries, key=lambda entry: entry[0])]

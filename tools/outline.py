@@ -81,10 +81,10 @@ def _describe_section(
 ) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if tasks or section.key == TASKS_KEY:
-        open_addresses = [format_task_address(section, task) for task in tasks if not task.is_done]
+        open_addresses = [format_task_address(section.key, task) for task in tasks if not task.is_done]
         data |= {**count_progress(tasks), "active": open_addresses[:MAX_ENTRIES_SHOWN]}
         if 0 < len(tasks) <= _MAX_TITLED_TASKS:
-            data["titles"] = {format_task_address(section, task): task.title for task in tasks}
+            data["titles"] = {format_task_address(section.key, task): task.title for task in tasks}
     if children or not data:
         data |= {"count": len(children), "slugs": [child.key for child in children[:MAX_ENTRIES_SHOWN]]}
     return data
@@ -109,7 +109,7 @@ def describe_task(section: Section, task: Task) -> dict[str, Any]:
     from workspace.document.tasks import TASK_FIELDS
 
     data: dict[str, Any] = {
-        "slug": format_task_address(section, task),
+        "slug": format_task_address(section.key, task),
         "title": task.title,
         "completed": task.is_done,
     }

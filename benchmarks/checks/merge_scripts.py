@@ -124,7 +124,7 @@ class ScriptGenerator:
             if not item.is_preamble and item.key == item.address and not re.search(r"-\d+(/|$)", item.address)
         ]
         self.tasks = [
-            (section, format_task_address(section, task))
+            (section, format_task_address(section.key, task))
             for section in self.sections
             for task in document.tasks(section)
         ]

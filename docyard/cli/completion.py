@@ -284,6 +284,6 @@ def _list_fragments(snapshot: Snapshot, path: str, fragment: str) -> Iterator[tu
     elif text.document is not None:
         target_section = resolve_section(text.document, section)
         yield from (
-            (format_task_address(target_section, task), task.title)
+            (format_task_address(target_section.key, task), task.title)
             for task in text.document.tasks(target_section)
         )

@@ -6,7 +6,7 @@ such as 200 decision records.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded
@@ -35,15 +35,16 @@ class AlikeGroups:
 
     def __init__(self, snapshot: Snapshot, paths: Sequence[str], expanded_folders: Container[str]) -> None:
         self._snapshot = snapshot
-        self._paths = paths
         self._expanded_folders = expanded_folders
-        self._counts = Counter(path.rpartition("/")[0] for path in paths)
+        self._paths_by_folder: defaultdict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._paths_by_folder[path.rpartition("/")[0]].append(path)
         self._groups_by_folder: dict[str, Mapping[str, AlikeGroup]] = {}
 
     def find(self, path: str) -> AlikeGroup | None:
         """Return the group of a document; None if it is listed alone."""
         folder = path.rpartition("/")[0]
-        if folder in self._expanded_folders or self._counts[folder] < MIN_ALIKE_DOCUMENTS:
+        if folder in self._expanded_folders or len(self._paths_by_folder[folder]) < MIN_ALIKE_DOCUMENTS:
             return None
         if folder not in self._groups_by_folder:
             self._groups_by_folder[folder] = self._group_documents(folder)
@@ -52,8 +53,8 @@ class AlikeGroups:
     def _group_documents(self, folder: str) -> Mapping[str, AlikeGroup]:
         """Return the group of each grouped document of a folder, by path."""
         paths_by_form: defaultdict[tuple[str | None, tuple[str, ...]], list[str]] = defaultdict(list)
-        for path in self._paths:
-            if path.rpartition("/")[0] == folder and (form := self._read_form(path)) is not None:
+        for path in self._paths_by_folder[folder]:
+            if (form := self._read_form(path)) is not None:
                 paths_by_form[form].append(path)
         groups = (
             AlikeGroup(folder, *form, tuple(paths))

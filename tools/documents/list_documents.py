@@ -256,7 +256,7 @@ def _build_entry(
 def _list_open_tasks(document: Document) -> list[Data]:
     """Return the addresses and titles of the open tasks."""
     return [
-        {"slug": format_task_address(section, task), "title": task.title}
+        {"slug": format_task_address(section.key, task), "title": task.title}
         for section in document.sections
         for task in document.tasks(section)
         if not task.is_done

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tools.pages import shorten_title
+from workspace.document.addresses import format_task_address
 from workspace.errors import LimitExceeded
 
 if TYPE_CHECKING:
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 MAX_FOUND_TASKS = 10
-MAX_TITLE_CHARACTERS = 200
 _MAX_PARSED_BYTES = 65_536
 _CHECKBOX = re.compile(rb"\[[ xX]\][ \t]")
 
@@ -22,14 +23,13 @@ _CHECKBOX = re.compile(rb"\[[ xX]\][ \t]")
 def describe_found_tasks(hit: Hit, matcher: Matcher) -> Data:
     """Return `tasks`, the addresses and titles of the tasks in a hit; nothing for a hit without tasks.
 
-    The `slug` of a task is the one that complete_task takes; a completed task has `done`. A title has at most
-    `MAX_TITLE_CHARACTERS` characters and an ellipsis.
+    The `slug` of a task is the one that complete_task takes; a completed task has `done`.
     """
     key = hit.address.removeprefix(f"{hit.filepath}#")
     tasks: list[Data] = [
         {
-            "slug": f"{key}[{task.index}]",
-            "title": _shorten(task.title),
+            "slug": format_task_address(key, task),
+            "title": shorten_title(task.title),
             **({"done": True} if task.is_done else {}),
         }
         for task in find_tasks(hit.text, matcher)
@@ -57,7 +57,3 @@ def find_tasks(section_text: bytes, matcher: Matcher) -> tuple[Task, ...]:
         return ()
     tasks_with_term = tuple(task for task in tasks if matcher.find_words(SearchableText(task.title))[0])
     return (tasks_with_term or tasks)[:MAX_FOUND_TASKS]
-
-
-def _shorten(title: str) -> str:
-    return title if len(title) <= MAX_TITLE_CHARACTERS else f"{title[:MAX_TITLE_CHARACTERS].rstrip()} …"

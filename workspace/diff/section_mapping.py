@@ -55,7 +55,7 @@ def map_address(old: Document, new: Document, address: str) -> str | None:
     return (
         new_section.key
         if task is None
-        else format_task_address(new_section, _find_task(old, section, task, new, new_section))
+        else format_task_address(new_section.key, _find_task(old, section, task, new, new_section))
     )
 
 
@@ -129,7 +129,7 @@ def _find_task(old: Document, section: Section, task: Task, new: Document, new_s
     title_path = _build_title_paths(old_tasks)[task.index]
     equal_count = sum(titles == title_path for titles in _build_title_paths(old_tasks).values())
     indexes = [index for index, titles in _build_title_paths(new_tasks).items() if titles == title_path]
-    address = format_task_address(section, task)
+    address = format_task_address(section.key, task)
     if not indexes:
         raise TaskNotFound(
             f"the task '{address}' of {new.path} is missing: another writer removed, moved or renamed it",
@@ -144,7 +144,7 @@ def _find_task(old: Document, section: Section, task: Task, new: Document, new_s
             file=new.path,
             slugs=[address],
             candidates=[
-                format_task_address(new_section, item) for item in new_tasks if item.index in indexes
+                format_task_address(new_section.key, item) for item in new_tasks if item.index in indexes
             ][:20],
         )
     return next(item for item in new_tasks if item.index == indexes[0])
@@ -160,4 +160,4 @@ def _build_title_paths(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
 
 
 def _format_addresses(section: Section, tasks: Iterable[Task]) -> list[str]:
-    return [format_task_address(section, task) for task in tasks][:50]
+    return [format_task_address(section.key, task) for task in tasks][:50]

@@ -49,7 +49,7 @@ class ListedTask(NamedTuple):
         section, task = self.section, self.task
         return PartVersion(
             self.document.path,
-            format_task_address(section, task),
+            format_task_address(section.key, task),
             task.title,
             task.line,
             self.source if text is None else text,

@@ -129,11 +129,11 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     if fragment.task is None:
         section = resolve_section(document, slug)
         tasks = document.tasks(section)
-        example = format_task_address(section, tasks[0]) if tasks else f"{section.address}[0]"
+        example = format_task_address(section.key, tasks[0]) if tasks else f"{section.address}[0]"
         raise InvalidAddress(
             f"'{slug}' is the address of a section, but the address of a task is required",
             fix=f"Add the index of a task, counted from 0: '{example}'.",
-            tasks=[format_task_address(section, task) for task in tasks[:20]],
+            tasks=[format_task_address(section.key, task) for task in tasks[:20]],
         )
     section = resolve_section(document, fragment.section)
     tasks = document.tasks(section)
@@ -141,7 +141,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     for task in tasks:
         if task.index == index:
             return section, task
-    addresses = [format_task_address(section, task) for task in tasks]
+    addresses = [format_task_address(section.key, task) for task in tasks]
     existing_tasks_text = f"the last task is {addresses[-1]}" if addresses else "the section has no tasks"
     raise TaskNotFound(
         f"the section '{section.address}' of {document.path} has no task [{index}]; {existing_tasks_text}",
@@ -153,9 +153,9 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     )
 
 
-def format_task_address(section: Section, task: Task) -> str:
+def format_task_address(section_key: str, task: Task) -> str:
     """Return the address of a task within its file."""
-    return f"{section.key}[{task.index}]"
+    return f"{section_key}[{task.index}]"
 
 
 def make_section_not_found_error(document: Document, slug: str) -> SectionNotFound:

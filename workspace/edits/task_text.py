@@ -171,7 +171,7 @@ def find_position_in(document: Document, slug: str, before: str | None) -> TaskP
         raise InvalidAddress(
             f"'{before}' is not a task directly in '{slug}'",
             fix=f"Set 'before' to a task directly in '{slug}', or 'slug' to the parent of '{before}'.",
-            tasks=[format_task_address(section, task) for task in tasks[:20]],
+            tasks=[format_task_address(section.key, task) for task in tasks[:20]],
         )
     return TaskPosition(section, parent, tasks, tasks.index(task))
 
@@ -186,7 +186,7 @@ def find_position_before(document: Document, section: Section, task: Task) -> Ta
 def build_task_result(section: Section, task: Task) -> dict[str, object]:
     """Return the result fields for a task: its section, its index among its siblings, and its address."""
     index = int(task.index.rpartition(".")[2])
-    return {"slug": section.key, "task_index": index, "task": format_task_address(section, task)}
+    return {"slug": section.key, "task_index": index, "task": format_task_address(section.key, task)}
 
 
 def _resolve_parent(document: Document, slug: str) -> tuple[Section, Task | None]:
@@ -231,7 +231,7 @@ def check_separate_line(document: Document, section: Section, task: Task) -> Non
     """Raise InvalidAddress for a task that shares its line with another item, as in `- - [ ] a`."""
     if _TASK_LINE.match(document.data, task.start, task.box_offset) is None:
         raise InvalidAddress(
-            f"the task '{format_task_address(section, task)}' shares its line with another list item",
+            f"the task '{format_task_address(section.key, task)}' shares its line with another list item",
             fix=f"Rewrite the list in '{section.key}' with update_content.",
         )
 

@@ -121,7 +121,7 @@ class CompleteTask(DocumentOperation):
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
         section, task = resolve_task(document, self.slug)
-        address = format_task_address(section, task)
+        address = format_task_address(section.key, task)
         note = " ".join(check_text(self.note or "", "note").split())
         splices: list[Splice] = []
         added_fields: list[tuple[str, str]] = []
@@ -139,7 +139,7 @@ class CompleteTask(DocumentOperation):
         if task.is_done:
             result["already_completed"] = True
         sub_tasks = [item for item in document.tasks(section) if item.index.startswith(f"{task.index}.")]
-        open_tasks = [format_task_address(section, item) for item in sub_tasks if not item.is_done]
+        open_tasks = [format_task_address(section.key, item) for item in sub_tasks if not item.is_done]
         hints = (f"sub-tasks are still open: {', '.join(open_tasks[:5])}",) if open_tasks else ()
         return Edit(tuple(splices), result, f"Complete {address} of {self.file}", hints)
 
@@ -159,7 +159,7 @@ class ReopenTask(DocumentOperation):
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
         section, task = resolve_task(document, self.slug)
-        address = format_task_address(section, task)
+        address = format_task_address(section.key, task)
         result: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
         if not task.is_done:
             result["already_open"] = True
@@ -309,7 +309,7 @@ class MoveTask(DocumentOperation):
         section, task = resolve_task(document, self.slug)
         position = self._find_position(document, task)
         current_position = find_position_before(document, section, task)
-        summary = f"Move task {format_task_address(section, task)} of {self.file}"
+        summary = f"Move task {format_task_address(section.key, task)} of {self.file}"
         if position[:2] == current_position[
             :2
         ] and position.sibling_index - current_position.sibling_index in (0, 1):

@@ -155,7 +155,7 @@ def count_unreported_tasks(
         for task in document.tasks(section):
             if (
                 section.key not in text_sections
-                and format_task_address(section, task) not in reported_addresses
+                and format_task_address(section.key, task) not in reported_addresses
             ):
                 counts[task.title, task.is_done] += 1
     return counts

@@ -77,5 +77,5 @@ def test_addresses_of_an_unchanged_document_map_to_themselves(document: Document
             continue
         assert map_address(document, document, section.address) == section.address
         for task in document.tasks(section):
-            address = format_task_address(section, task)
+            address = format_task_address(section.key, task)
             assert map_address(document, document, address) == address

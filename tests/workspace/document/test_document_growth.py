@@ -92,7 +92,7 @@ def find_last_section_key(document: Document) -> str:
 
 def find_first_task_address(document: Document) -> str:
     addresses = (
-        format_task_address(section, task)
+        format_task_address(section.key, task)
         for section in document.sections
         for task in document.tasks(section)
     )

@@ -81,7 +81,7 @@ def test_every_task_is_found_in_its_section(document: Document) -> None:
             count += 1
             assert section.start <= task.start < task.box_offset < task.end <= section.end
             assert document.data[task.box_offset - 1 : task.box_offset + 2] in (b"[ ]", b"[x]", b"[X]")
-            assert resolve_task(document, format_task_address(section, task)) == (section, task)
+            assert resolve_task(document, format_task_address(section.key, task)) == (section, task)
     assert count == len(document.all_tasks)
 
 
@@ -122,7 +122,7 @@ def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> No
         for task in document.tasks(section):
             if task.is_done or task.field("completed") is not None:
                 continue
-            slug = format_task_address(section, task)
+            slug = format_task_address(section.key, task)
             new_document = revise_document(document, CompleteTask(file=FILE, slug=slug))
             _, completed_task = resolve_task(new_document, slug)
             assert completed_task.is_done

@@ -29,7 +29,7 @@ TaskContent = tuple[str, bool, tuple[tuple[str, str], ...]]
 def list_task_addresses(document: Document) -> list[str]:
     """Return the addresses of all tasks."""
     return [
-        format_task_address(section, task)
+        format_task_address(section.key, task)
         for section in document.sections
         for task in document.tasks(section)
     ]
