@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -75,6 +76,21 @@ def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion)
     connection = connect(command, protocol, name=CLIENT, variables=user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)
+
+
+def build_artifact(repository: Path, home: Path, artifact: Path) -> None:
+    """Build the artifact of a repository, with the command `docyard build`."""
+    command = [
+        *fork_server.python_command(),
+        "-m",
+        "docyard",
+        "build",
+        str(repository),
+        "--out",
+        str(artifact),
+    ]
+    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
 
 
 def user_environment(home: Path) -> Mapping[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests import fork_server
 from tests.acceptance.server import (
     ProtocolVersion,
     Server,
     ToolResponse,
+    build_artifact,
     serve_artifact,
     serve_repository,
-    user_environment,
 )
 from tests.repositories import Repo, create_repository
 
@@ -184,16 +182,6 @@ def test_calls_suggested_by_server_of_artifact_are_valid(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:
     artifact = tmp_path / "out"
-    command = [
-        *fork_server.python_command(),
-        "-m",
-        "docyard",
-        "build",
-        str(repo.path),
-        "--out",
-        str(artifact),
-    ]
-    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
+    build_artifact(repo.path, home, artifact)
     with serve_artifact(artifact, home, "--toolsets", ALL_TOOLSETS) as server:
         assert crawl(server, refs) > 100

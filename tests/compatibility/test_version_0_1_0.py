@@ -126,7 +126,9 @@ def test_comments_have_their_old_positions(shared_copy: OldData, client: Client)
         assert present_comments.keys() == {comment["comment"] for comment in comments}
         for comment in comments:
             present_comment = present_comments[comment["comment"]]
-            for name in ("text", "file", "author", "time", "now", "quote"):
+            present_author = present_comment["author"]
+            assert present_author | comment["author"] == present_author, (proposal, comment)
+            for name in ("text", "file", "time", "now", "quote"):
                 assert present_comment.get(name) == comment.get(name), (proposal, comment)
             if comment.get("slug") in {slug for slug, _, _ in DERIVED_ADDRESSES}:
                 text = call_successfully(

@@ -89,7 +89,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     location = find_current_location(context, snapshot, _normalize_path(request.path), None)
     paths = _list_paths(snapshot, location.file)
     filters = [request.type, request.tag, request.has_open_tasks]
-    criteria = [request.path, *filters, request.fields, request.paths_only, request.expand]
+    criteria: list[Any] = [request.path, *filters]
+    if request.fields is not None or request.paths_only or request.expand is not None:
+        # Without these fields, a cursor of an earlier version is valid.
+        criteria += [request.fields, request.paths_only, request.expand]
     last_path = (
         read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from mcp import MCPError
 from mcp_types import TextResourceContents
 
-from tests import fork_server
 from tests.acceptance.clients import (
     RESOURCE_LIST,
     EventRecorder,
@@ -19,7 +17,7 @@ from tests.acceptance.clients import (
     start_slow_lock_server,
     watch_resources,
 )
-from tests.acceptance.server import ProtocolVersion, user_environment
+from tests.acceptance.server import ProtocolVersion, build_artifact
 from tests.repositories import Repo, create_repository
 from tests.stdio_client import encode_line
 from tools.resources.list import PAGE_SIZE, TEMPLATES
@@ -141,7 +139,7 @@ async def test_unreadable_uri_returns_error_with_fix(
 ) -> None:
     arguments = build_options(repo)
     if is_artifact:
-        build_artifact(repo, home, tmp_path / "out")
+        build_artifact(repo.path, home, tmp_path / "out")
         arguments = ["--index", tmp_path / "out", "--read-only"]
     async with connect_to_server(home, protocol, arguments) as client:
         for uri, nearest in (
@@ -226,31 +224,17 @@ async def test_subscribers_are_notified_when_artifact_is_replaced(
 ) -> None:
     artifact = tmp_path / "out"
     first_commit = repo.head()
-    build_artifact(repo, home, artifact)
+    build_artifact(repo.path, home, artifact)
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, ["--index", artifact, "--read-only"], recorder) as client:
         [part] = (await client.read_resource(INSTALL)).contents
         assert get_text_and_meta(part)[1]["commit"] == first_commit
         async with watch_resources(client, protocol, recorder, [INSTALL, USE]):
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
-            build_artifact(repo, home, artifact)
+            build_artifact(repo.path, home, artifact)
             await recorder.wait_for_events(USE, RESOURCE_LIST)
             [part] = (await client.read_resource(USE)).contents
             assert get_text_and_meta(part)[0] == "## Use\n\nStart it.\n"
-
-
-def build_artifact(repo: Repo, home: Path, artifact: Path) -> None:
-    command = [
-        *fork_server.python_command(),
-        "-m",
-        "docyard",
-        "build",
-        str(repo.path),
-        "--out",
-        str(artifact),
-    ]
-    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
 
 
 def test_malformed_resource_uri_returns_error(repo: Repo, home: Path) -> None:

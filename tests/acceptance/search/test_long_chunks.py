@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
-from tests.repositories import Repo, create_repository
+from tests.repositories import create_repository
 from workspace.texts.tokens import count_tokens
 
 BLOCK = "```\n" + "code\n" * 6 + "```\n\n"
@@ -20,19 +19,6 @@ FILES = {
     "long.md": f"# Long\n\n{LONG}\n## Two\n\nText.\n",
     "chinese.md": f"# 文\n\n## 长\n\n{'文档工作区的长段落。' * 4_000}\n",
 }
-
-
-@pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return create_repository(tmp_path_factory.mktemp("sources") / "docs", FILES)
-
-
-@pytest.fixture(scope="module", params=["auto", "legacy"])
-def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    """Yield a server with only the toolset `search`."""
-    protocol: ProtocolVersion = request.param
-    with serve_repository(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
-        yield server
 
 
 def read_next_call(response: ToolResponse) -> tuple[str, dict[str, Any]]:

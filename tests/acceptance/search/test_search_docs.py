@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from tests.acceptance.server import ProtocolVersion, Server, serve_repository
-from tests.repositories import Repo, create_repository
+from tests.acceptance.server import Server
 
 FILES = {
     "guides/login.md": "# Authentication\n\n## OAuth\n\nTokens.\n\n### Login\n\nA quagga logs in.\n",
@@ -16,19 +10,6 @@ FILES = {
     "okapi/spec.md": "---\ntype: api_spec\ntags: [sdk]\n---\n# Spec\n\nNothing.\n",
     "okapi/run.md": "---\ntype: runbook\ntags: [ops]\n---\n# Run\n\nAn okapi.\n",
 }
-
-
-@pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return create_repository(tmp_path_factory.mktemp("sources") / "docs", FILES)
-
-
-@pytest.fixture(scope="module", params=["auto", "legacy"])
-def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    """Yield a server with only the toolset `search`."""
-    protocol: ProtocolVersion = request.param
-    with serve_repository(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
-        yield server
 
 
 def test_breadcrumb_begins_with_document_title(server: Server) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from index.link_graph.records import (
     LinkRecord,
@@ -19,16 +18,12 @@ from tests.workspace.links.spellings import (
     PATHS,
     SOURCE_PATHS,
     PathTree,
-    linking_documents,
+    documents_with_path,
     read_targets,
     rules,
 )
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
-
-documents_with_path = st.sampled_from(SOURCE_PATHS).flatmap(
-    lambda source: st.tuples(st.just(source), linking_documents(source))
-)
 
 
 @given(rules, documents_with_path)

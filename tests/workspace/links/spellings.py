@@ -141,3 +141,8 @@ def linking_documents(draw: st.DrawFn, source: str) -> bytes:
         for _ in range(draw(st.integers(1, 3)))
     ]
     return "\n\nWords.\n\n".join(blocks).encode()
+
+
+documents_with_path = st.sampled_from(SOURCE_PATHS).flatmap(
+    lambda source: st.tuples(st.just(source), linking_documents(source))
+)

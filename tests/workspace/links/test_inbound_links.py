@@ -14,7 +14,7 @@ from tests.workspace.links.spellings import (
     PATHS,
     SOURCE_PATHS,
     PathTree,
-    linking_documents,
+    documents_with_path,
     read_targets,
     rules,
 )
@@ -23,12 +23,8 @@ from workspace.document.document import Document
 from workspace.links.inbound_links import LinkPattern, ScannedInboundLinks, may_link
 from workspace.workspace import Workspace
 
-source_documents = st.sampled_from(SOURCE_PATHS).flatmap(
-    lambda source: st.tuples(st.just(source), linking_documents(source))
-)
 
-
-@given(rules, source_documents)
+@given(rules, documents_with_path)
 @example(LinkRules(), ("a/b/from.md", b"[t](..#part)"))
 @example(LinkRules(), ("B/from.md", b"[t](../a/b/..#part)"))
 @example(LinkRules(wiki=True), ("top.md", "[[STRASSE]] [[STRAßE]]".encode()))
