@@ -13,7 +13,7 @@ from typing import Any
 import pygit2
 from pygit2.enums import ConfigLevel
 
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 
 UNPRIVILEGED_UID = 65534
 
@@ -57,7 +57,7 @@ def _run_child(
         os.environ.update(
             HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), XDG_STATE_HOME=str(home / "state")
         )
-        load_user_key.cache_clear()
+        _load_user_key.cache_clear()
         pygit2.settings.search_path[ConfigLevel.GLOBAL] = str(home)
         try:
             response = {"result": action()}

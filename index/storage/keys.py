@@ -12,6 +12,7 @@ import secrets
 import stat
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
@@ -19,9 +20,18 @@ from workspace.errors import WorkspaceError
 KEY_BYTES = 32
 
 
-@cache
+_lock = Lock()
+
+
 def load_user_key() -> bytes:
     """Return this user's key, created on first use. Without a writable file, it is lost with the process."""
+    # Without the lock, two threads of one process could get different keys.
+    with _lock:
+        return _load_user_key()
+
+
+@cache
+def _load_user_key() -> bytes:
     from platformdirs import user_state_path
 
     return load_or_create_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
 def clear_cached_user_key() -> None:
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
 
 
 def commit_files(repo: Path, git: Git, **files: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
@@ -35,7 +35,7 @@ def temporary_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Replace the user's real key and cache with temporary ones."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
     return tmp_path / "state" / "docyard" / "key"
 
 

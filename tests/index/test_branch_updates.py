@@ -16,7 +16,7 @@ import pytest
 
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from index.storage.location import SCHEMA_VERSION, make_index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
@@ -268,7 +268,7 @@ def test_planted_index_is_never_unpickled(
     assert not marker_folder.exists()
 
     temporary_key_file.unlink()
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
     assert search_ids(open_index(), "jitter")
     assert find_index_folder(repo) != old_folder
     assert not marker_folder.exists()

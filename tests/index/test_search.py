@@ -12,7 +12,7 @@ from index.cursors import InvalidCursor, StaleCursor, compute_search_digest, sig
 from index.query import EmptyQuery
 from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key, load_user_key
 from index.storage.location import SCHEMA_VERSION
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
@@ -212,7 +212,7 @@ def test_mixed_cursors_and_cursors_of_another_key_are_invalid(
         with pytest.raises(InvalidCursor):
             index.search(query, cursor=mixed_cursor)
     temporary_key_file.unlink()
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
     assert index.search(query, limit=1).next_cursor != first_cursor
     with pytest.raises(InvalidCursor, match="not issued by this server") as error_info:
         index.search(query, cursor=first_cursor)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from tests.repositories import Repo, create_repository
 from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
@@ -49,7 +49,7 @@ CallTool = Callable[..., Answer]
 def isolate_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from tests.acceptance.gate.attempts import ATTEMPTS
 from tests.acceptance.gate.random_walk import Walk
 
@@ -15,7 +15,7 @@ from tests.acceptance.gate.random_walk import Walk
 def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
 
 
 def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:

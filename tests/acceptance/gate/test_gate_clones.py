@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from tests.acceptance.gate.clones import Clones
 
 
@@ -14,7 +14,7 @@ from tests.acceptance.gate.clones import Clones
 def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
 
 
 def run_walk(folder: Path, seed: int, steps: int) -> Clones:

@@ -11,7 +11,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.doctor.finding import Finding, Severity
 from docyard.doctor.index import check_index
-from index.storage.keys import load_user_key
+from index.storage.keys import _load_user_key
 from index.storage.locking import hold_lock
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace
@@ -21,7 +21,7 @@ RunJson = Callable[..., dict[str, object]]
 
 @pytest.fixture(autouse=True)
 def clear_cached_user_key() -> None:
-    load_user_key.cache_clear()
+    _load_user_key.cache_clear()
 
 
 @pytest.fixture
