@@ -43,11 +43,14 @@ def list_refs(repo: Repo) -> str:
 
 
 def select_repeated_fields(tool: str, response: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that must be equal after a retry. The commit of a comment is the proposal's tip."""
+    """Return the fields that must be equal after a retry.
+
+    The commit of a comment is the proposal's tip. Later versions leave out empty lists.
+    """
     ignored_fields = (
         ADVICE_FIELDS | PRESENT_STATE_FIELDS | (REDIRECTION_FIELDS if tool == "edit_document" else {"commit"})
     )
-    return {name: value for name, value in response.items() if name not in ignored_fields}
+    return {name: value for name, value in response.items() if name not in ignored_fields and value != []}
 
 
 def test_every_old_address_resolves_to_its_section(shared_copy: OldData, client: Client) -> None:
@@ -254,7 +257,10 @@ def test_old_cursor_returns_next_page_or_is_stale(shared_copy: OldData, client: 
         assert response["code"] == "CURSOR_STALE"
         assert response["fix"]
         return
-    full_page = call_successfully(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
+    arguments = {**call["arguments"], "limit": 2 * limit}
+    if kind == "documents":
+        arguments["expand"] = "notes"  # Later versions list its documents as one row.
+    full_page = call_successfully(client, call["tool"], **arguments)
     assert GET_ITEMS[kind](response) == GET_ITEMS[kind](full_page)[limit:]
 
 

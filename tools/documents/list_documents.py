@@ -101,7 +101,12 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     is_folding = not (has_filters or request.paths_only or "open_tasks" in fields)
     expanded_folder = _normalize_path(request.expand or ".")
     _check_expanded_folder(snapshot, expanded_folder)
-    groups = AlikeGroups(snapshot, paths, {location.file, expanded_folder})
+    expanded_folders = {location.file, expanded_folder}
+    groups = AlikeGroups(snapshot, paths, expanded_folders)
+    last_group = groups.find(last_path) if is_folding and last_path is not None else None
+    if last_group is not None and last_path != last_group.paths[0]:
+        # The page before is of an earlier version, which listed each document.
+        groups = AlikeGroups(snapshot, paths, {*expanded_folders, last_group.folder})
     entries: list[Data] = []
     next_cursor = None
     for path in paths_after(paths, last_path):

@@ -11,6 +11,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tools.documents.alike_documents import MIN_ALIKE_DOCUMENTS
 from tools.documents.list_documents import MAX_OPEN_TASKS
+from tools.pages import write_list_cursor
 
 DECISION_COUNT = 12
 DECISION = (
@@ -228,6 +229,19 @@ def test_expanded_folder_leaves_other_folders_folded(call_tool: CallTool, repo: 
     assert list_names(call_tool, path="records", expand="records/a") == [*paths, "records/b/"]
     # The documents of a folder are those directly in it.
     assert list_names(call_tool, path="records", expand="records") == ["records/a/", "records/b/"]
+
+
+def test_cursor_within_a_folder_lists_its_other_documents(call_tool: CallTool, repo: Repo) -> None:
+    """A server of version 0.1.0 listed each document, so its pages end within folders."""
+    repo.commit(dict.fromkeys(DECISIONS, DECISION))
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    cursor = write_list_cursor(DECISIONS[3], tree, [".", None, None, None])
+    page = call_tool("list_documents", cursor=cursor, limit=2).data
+    paths = [entry["path"] for entry in page["documents"]]
+    while cursor := page.get("next_cursor"):
+        page = call_tool("list_documents", cursor=cursor, limit=2).data
+        paths += [entry["path"] for entry in page["documents"]]
+    assert paths == [*DECISIONS[4:], "notes/plain.md"]
 
 
 @pytest.mark.parametrize("folder", ["decision", "nothing", "../decisions", "x" * 10_000])

@@ -11,6 +11,7 @@ from tests.docyard.web.documents.page_setup import API, DocumentPages, serve_doc
 from tests.loops import loop_over
 
 CHANGE_COUNT = 34
+LONG_DOCUMENT = "# Long\n" + "\n".join(str(number) for number in range(1500))
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentPages]:
     with serve_documents(tmp_path_factory.mktemp("past") / "repo") as served_pages:
         for number in range(CHANGE_COUNT):
             served_pages.repo.commit(
-                {"count.md": f"# Count\n\n## A\n\n{number}\n\n## B\n\nsame\n"}, f"Count {number}"
+                {"count.md": f"# Count\n\n## A\n\n{number}\n\n## B\n\nsame\n", "long.md": LONG_DOCUMENT},
+                f"Count {number}",
             )
         served_pages.repo.commit(
             {"specs/api.md": API.replace("Sixty", "Ninety <b>")},
@@ -127,7 +129,6 @@ def test_blame_groups_lines_by_commit(pages: DocumentPages) -> None:
 
 def test_blame_of_sections_and_long_documents_is_paged(pages: DocumentPages) -> None:
     assert 'data-line="20"' in pages.get("/blame/specs/api.md?section=rate-limits")
-    pages.repo.commit({"long.md": "# Long\n" + "\n".join(str(number) for number in range(1500))})
     page = pages.get("/blame/long.md")
     assert 'data-line="600"' in page
     assert 'data-line="601"' not in page
