@@ -69,9 +69,11 @@ corpus:
 	@test -n "$(CORPUS)" || { echo 'Say which folder of Markdown to measure with: make bench CORPUS=path/to/folder' >&2; exit 2; }
 	@test -d "$(CORPUS)" || { echo 'CORPUS is not a folder: $(CORPUS)' >&2; exit 2; }
 
-# The first part of the slow tests: a sample of each fault, and walks that look for a way around the gate.
+# The first part of the slow tests: a sample of each fault, walks that look for a way around the gate, and the data and
+# calls of version 0.1.0.
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m '(fault or gate) and not (promise or slow or soak)' -n auto $(PYTEST)
+	$(BIN)/python -m pytest -m 'not slow' -n auto tests/compatibility/test_version_0_1_0.py $(PYTEST)
 
 # Properties are tried here with twenty times the examples that they are tried with otherwise.
 # What compares times of the processor runs beside its like alone, and not beside what starts many processes.

@@ -9,8 +9,7 @@ from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.acceptance.clients import connect_to_server
-from tests.acceptance.reading.test_resources import build_artifact
-from tests.acceptance.server import ProtocolVersion
+from tests.acceptance.server import ProtocolVersion, build_artifact
 from tests.repositories import Repo, create_repository
 from tools.resources.list import DOCUMENT_TEMPLATE, SECTION_AT_REF_TEMPLATE, SECTION_TEMPLATE
 
@@ -82,7 +81,7 @@ async def test_unknown_template_prompt_or_argument_is_refused(
 async def test_artifact_completes_arguments(
     repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
 ) -> None:
-    build_artifact(repo, home, tmp_path / "out")
+    build_artifact(repo.path, home, tmp_path / "out")
     async with connect_to_server(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:
         document = ResourceTemplateReference(uri=DOCUMENT_TEMPLATE.uri)
         paths = await client.complete(document, {"name": "path", "value": "pages/000"})
