@@ -55,8 +55,9 @@ class Tool:
 
     def title_field(self) -> dict[str, str]:
         """Return the title of the definition; empty if the title only repeats the name, as hosts show it."""
-        words = [word for word in self.title.lower().split() if word not in ("a", "the")]
-        return {} if [word.rstrip("s") for word in words] == self.name.split("_") else {"title": self.title}
+        title_words = [word.rstrip("s") for word in self.title.lower().split() if word not in ("a", "the")]
+        name_words = [word.rstrip("s") for word in self.name.split("_")]
+        return {} if title_words == name_words else {"title": self.title}
 
     def annotations(self) -> dict[str, bool]:
         """Return the four hints of the protocol."""

@@ -11,7 +11,7 @@ _WRITE_INTRODUCTION = (
 )
 _WRITING_TOOLS = frozenset(("edit_document", "complete_task", "restore_document", "create_proposal"))
 _WRITE_ADVICE = (
-    "A call with {} explains the tool; every error contains a working example, every answer a next_step."
+    "A call with {} explains the tool; every error contains a working example, many answers a next_step."
 )
 _READ_ADVICE = "Every answer names the commit that was read, and most name the next step."
 
@@ -27,13 +27,15 @@ def _list_calls(tools: Collection[str]) -> Iterator[str]:
     if "create_document" in tools:
         yield (
             "Write: create_document {} lists types → {doc_type} gives instructions → {doc_type, title} "
-            "creates → edit_document adds sections and tasks (several in one call through operations)"
+            "creates → edit_document adds sections and tasks; its operations are all writes in one commit"
             f"{' → complete_task' if 'complete_task' in tools else ''}."
         )
     elif "complete_task" in tools:
         yield 'Tasks: complete_task {file, slug: "tasks[0]"} ticks one, reopen_task unticks it.'
     if "search_docs" in tools:
         yield "Find: search_docs {query} → get_doc {chunk_id} of the subsection with the answer."
+        if "search_documents" in tools:
+            yield "Several searches: search_documents {operations: [{query}, ...]}."
     elif "search_documents" in tools:
         yield "Find: search_documents {query} → view_document {file, slug} of the subsection with the answer."
     elif "view_document" in tools:
@@ -46,6 +48,8 @@ def _list_calls(tools: Collection[str]) -> Iterator[str]:
     if "view_history" in tools:
         yield "History: view_history {file, slug} shows who changed what."
     if "create_proposal" in tools:
-        yield "Propose: create_proposal {} explains, update_proposal {proposal} submits and comments."
+        yield (
+            "Propose: a writing call with new_proposal {title, submit}; update_proposal {proposal} comments."
+        )
     elif "view_proposal" in tools:
         yield "Proposals: view_proposal {} lists them."

@@ -1,6 +1,7 @@
 """The tools that manage documents, in the order of a client's list.
 
 alike_documents.py   groups of alike documents, which a list shows as one row
+batch_reads.py       several views or searches in one call
 create_document.py   create_document: lists types, explains a type, creates a document
 edit_document.py     edit_document: edits sections, tasks, text and metadata
 edit_operations.py   the operations of edit_document: fields, selection, examples

@@ -47,7 +47,7 @@ _DESCRIPTIONS = {
     "old": "Exact text",
     "count": "Matches; default 1",
     "metadata": "null removes a key",
-    "to_title": "Names the file too",
+    "to_title": "New document",
 }
 
 # The descriptions and values of the fields that all writing tools share; their other schemas have types only.
@@ -56,7 +56,7 @@ _SHARED_FIELDS: dict[str, tuple[Any, str]] = {
         Objects | None,
         "One commit: [{operation, …}]; each other writing tool is an operation too, with its fields",
     ),
-    "mode": (Literal["each", "all"] | None, "Default each"),
+    "mode": (Literal["each", "all"] | None, "Default each; all: all or none"),
     "dry_run": (Boolean, "Diff only"),
     "base_commit": (str | None, "Commit read"),
     "proposal": (str | None, "Its id"),
@@ -247,7 +247,7 @@ TOOL = Tool(
     title="Edit documents",
     toolset="documents",
     description="Edit sections, tasks, text and metadata; move sections and documents (links follow). "
-    "{} lists the operations. Read what you overwrite, remove or restore (view_document).",
+    "Read what you overwrite, remove or restore (view_document).",
     arguments=EditDocumentArguments,
     run=_run,
     usage=_usage,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -22,7 +23,7 @@ from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tools.documents.alike_documents import AlikeGroup
     from tools.tool import CallArguments, Context
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+_MAX_LISTED_TYPES = 10
 MAX_OPEN_TASKS = 50
 """The largest number of open tasks that an entry lists."""
 
@@ -49,7 +51,7 @@ class ListDocumentsArguments(Arguments):
     has_open_tasks: Boolean | None = Field(None, description="false: none open")
     fields: Strings | None = Field(None, description=f"Of {', '.join(FIELDS)}")
     paths_only: Boolean = False
-    expand: str | None = Field(None, description="Folder shown as one row")
+    expand: str | None = Field(None, description="Folder that is one row")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     cursor: str | None = None
     ref: str | None = None
@@ -132,7 +134,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     elif next_cursor is None and last_path is None:
         data["total"] = len(entries)
     if not entries:
-        data["next_step"] = _suggest_other_list(read_context, bool(paths))
+        data["next_step"] = _suggest_other_list(read_context, paths, request.type)
     return Answer(with_moved_to(location, data))
 
 
@@ -261,6 +263,18 @@ def _build_entry(
     return data
 
 
+def _list_types(snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
+    """Return the types of the documents, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for path in paths:
+        try:
+            document = snapshot.document(path)
+        except (LimitExceeded, NotADocument):
+            continue
+        counts.update(snapshot.taxonomy.values(path, document.front_matter).get("type", ()))
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
 def _list_open_tasks(document: Document) -> list[Data]:
     """Return the addresses and titles of the open tasks."""
     return [
@@ -271,9 +285,13 @@ def _list_open_tasks(document: Document) -> list[Data]:
     ]
 
 
-def _suggest_other_list(read_context: ReadContext, has_documents: bool) -> NextStep:
-    """Return the next step after an empty list."""
-    if has_documents:
+def _suggest_other_list(read_context: ReadContext, paths: Sequence[str], type: str | None) -> NextStep:
+    """Return the next step after an empty list; it names types if no document has the type asked for."""
+    types = _list_types(read_context.snapshot, paths) if type is not None else []
+    if types and type not in types:
+        listed_types = ", ".join(name[:80] for name in types[:_MAX_LISTED_TYPES])
+        return NextStep(f"No document has this type; the types are {listed_types}")
+    if paths:
         return NextStep("No document matches: omit type, tag or has_open_tasks")
     if read_context.offers_write("create_document"):
         return NextStep("Create a document with ", read_context.write_call("create_document"))

@@ -15,11 +15,10 @@ from tools.arguments import (
     Natural,
     Objects,
     read_arguments,
-    read_operations,
     remove_nulls,
     resolve_target,
 )
-from tools.errors import error_response
+from tools.documents.batch_reads import answer_batch, check_batch_fields
 from tools.examples import with_sections, with_task
 from tools.outline import (
     MAX_ENTRIES_SHOWN,
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
-MAX_VIEWS = 50
-
 
 class ViewDocumentArguments(Arguments):
     """The input of view_document."""
@@ -54,7 +51,7 @@ class ViewDocumentArguments(Arguments):
     file: str | None = None
     slug: str | None = Field(None, description="Section or task address; else the outline")
     include_subsections: Boolean = False
-    offset: Natural | None = Field(None, description="Character to continue from")
+    offset: Natural | None = Field(None, description="Character to start at")
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
     ref: str | None = Field(None, description=REF_DESCRIPTION)
 
@@ -83,51 +80,19 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if not set(request) - {"ref"}:
         return read_context.usage_answer(_usage(arguments))
     if OPERATIONS not in request:
-        return Answer({**_view_item(read_context, request), "commit": read_context.snapshot.commit})
-    other_fields = sorted(set(request) - {OPERATIONS, "ref"})
-    if other_fields:
-        raise InvalidArguments(
-            f"both '{OPERATIONS}' and fields of a single view ({', '.join(other_fields[:5])}) are given",
-            fix=f"Put these fields into each of the '{OPERATIONS}'.",
-            field=OPERATIONS,
-        )
-    return _view_batch(read_context, read_operations(request[OPERATIONS]))
+        return Answer(_view_item(read_context, request))
+    check_batch_fields(request, "ref")
+
+    def view(item: CallArguments) -> Data:
+        has_ref = "ref" in item
+        return _view_item(ReadContext.at(context, _read_ref(item)) if has_ref else read_context, item)
+
+    return answer_batch(read_context, TOOL, request[OPERATIONS], view)
 
 
 def _read_ref(arguments: CallArguments) -> str | None:
     """Return the validated ref of a call or of one of its views. Raises InvalidArguments."""
     return read_arguments(ViewDocumentArguments, {"ref": arguments.get("ref")}).ref
-
-
-def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> Answer:
-    if len(items) > MAX_VIEWS:
-        raise InvalidArguments(
-            f"'{OPERATIONS}' has {len(items):,} views; at most {MAX_VIEWS} are allowed",
-            fix="Split the call into several.",
-            field=OPERATIONS,
-        )
-    results: list[Data] = []
-    for item in items:
-        item_context = read_context
-        try:
-            if "ref" in item:
-                item_context = ReadContext.at(read_context.context, _read_ref(item))
-            commit_field = (
-                {"commit": item_context.snapshot.commit} if item_context is not read_context else {}
-            )
-            view = _view_item(item_context, item)
-            view.pop("next_step", None)  # an answer has one next step, none for each entry
-            results.append({"success": True, **view, **commit_field})
-        except WorkspaceError as error:
-            offered_tools = read_context.context.tools
-            results.append(
-                {
-                    "success": False,
-                    **error_response(error, TOOL, item, item_context.snapshot, offered_tools=offered_tools),
-                }
-            )
-    has_failed = not any(result["success"] for result in results)
-    return Answer({"batch_results": results, "commit": read_context.snapshot.commit}, is_error=has_failed)
 
 
 def _view_item(read_context: ReadContext, item: CallArguments) -> Data:
@@ -139,7 +104,8 @@ def _view_item(read_context: ReadContext, item: CallArguments) -> Data:
         read_context.snapshot,
         *resolve_target(read_context.snapshot, request.file, request.slug),
     )
-    return with_moved_to(location, _view_at(read_context, location.file, location.slug, request))
+    view = _view_at(read_context, location.file, location.slug, request)
+    return {**with_moved_to(location, view), "commit": read_context.snapshot.commit}
 
 
 def _view_at(read_context: ReadContext, file: str, slug: str | None, request: ViewDocumentArguments) -> Data:

@@ -166,6 +166,14 @@ def test_paths_only_with_filters_lists_matching_paths(call_tool: CallTool, folde
     assert data["next_step"] == "No document matches: omit type, tag or has_open_tasks"
 
 
+def test_list_of_unknown_type_names_the_types(call_tool: CallTool, folded_commit: str) -> None:
+    data = call_tool("list_documents", type="decision_record").data
+    assert data["documents"] == []
+    assert data["next_step"] == "No document has this type; the types are decision, api_spec"
+    data = call_tool("list_documents", type="decision", tag="none").data
+    assert data["next_step"] == "No document matches: omit type, tag or has_open_tasks"
+
+
 def test_pages_of_paths_list_each_path_once(call_tool: CallTool, folded_commit: str) -> None:
     page = call_tool("list_documents", paths_only=True, limit=5).data
     paths = list(page["paths"])
