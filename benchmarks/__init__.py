@@ -9,7 +9,7 @@ engines/     other search engines, for comparison
 git/         measurements of commits, checkouts and history
 growth.py    growth of time, memory and index with a corpus
 memory.py    the peak memory of a process and of a process tree
-reports/     reports: figures with their limits, tables, plots, and RESULTS.md
+reports/     reports: measured values with their limits, tables, plots, and RESULTS.md
 search/      measurements of the index and of searches
 serving/     measurements of servers: starts, calls, pages and memory
 stages.py    the stages of a run, in order: each measures one subject and returns its results

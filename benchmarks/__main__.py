@@ -21,10 +21,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from benchmarks.child import MeasurementFailed, child_environment
 from benchmarks.corpus import Corpus, CorpusTooSmall
-from benchmarks.reports.figures import compute_figures, describe_run, select_measured_figures
 from benchmarks.reports.page import store_results, write_page
-from benchmarks.reports.report import format_figures_table
-from benchmarks.search.lists import ResultListsDiffer
+from benchmarks.reports.report import format_report_table
+from benchmarks.reports.report_rows import compute_report_rows, describe_run, select_measured_rows
+from benchmarks.search.result_lists import ResultListsDiffer
 from benchmarks.stages import STAGES, Bench
 
 
@@ -38,13 +38,13 @@ def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) 
         os.environ.update(child_environment(home))
         report_stage("Making a repository")
         bench = Bench.create(Corpus.read(root), home)
-        results = bench.describe() | {"took_s": {}}
+        results = bench.describe() | {"stage_seconds": {}}
         for name in stages:
             title, stage = STAGES[name]
             report_stage(title)
             start = time.perf_counter()
             results |= stage(bench)
-            results["took_s"][name] = round(time.perf_counter() - start, 1)
+            results["stage_seconds"][name] = round(time.perf_counter() - start, 1)
     return results
 
 
@@ -96,15 +96,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CorpusTooSmall, MeasurementFailed, ResultListsDiffer) as error:
         print(error, file=sys.stderr)
         return 2
-    groups = select_measured_figures(compute_figures(results)) if options.only else compute_figures(results)
+    groups = (
+        select_measured_rows(compute_report_rows(results)) if options.only else compute_report_rows(results)
+    )
     print("\n".join(describe_run(results)), end="\n\n")
-    print(format_figures_table(groups))
+    print(format_report_table(groups))
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     if not options.only:
         store_results(results, options.folder)
         print(f"\nRewrote {write_page()}.")
-    return 1 if any(figure.is_met is False for group in groups.values() for figure in group) else 0
+    return 1 if any(row.is_met is False for rows in groups.values() for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class MeasurementFailed(Exception):
-    """A child process ended with an error; the message is its standard error."""
+    """A child process or a server failed. The message contains its error."""
 
 
 def child_environment(home: Path) -> dict[str, str]:
     """Return the environment of a child process, with Docyard's user files in the temporary folder `home`.
 
-    Python caches compiled modules, as by default. Otherwise a start would include the compiler's time.
+    `PYTHONDONTWRITEBYTECODE` is removed: without cached modules, a start would include their compilation.
     """
     inherited_variables = {
         name: value

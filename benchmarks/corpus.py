@@ -31,7 +31,7 @@ class CorpusTooSmall(Exception):
 
 
 class SectionText(NamedTuple):
-    """A section as input of an engine without a document model. `headings` are the headings above it."""
+    """A section as input of an engine without a document model. `headings` are those of the ancestors."""
 
     id: str
     title: str
@@ -59,7 +59,7 @@ class Corpus:
         """Return the total size of the documents in bytes."""
         return sum(map(len, self.documents.values()))
 
-    def texts(self) -> Iterator[SectionText]:
+    def section_texts(self) -> Iterator[SectionText]:
         """Yield each section with its own text, without subsections."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)
@@ -110,16 +110,16 @@ def make_repository(corpus: Corpus, path: Path) -> None:
     (store.git_dir / "refs" / "heads" / BRANCH).write_text(commit + "\n")
 
 
-def draw_queries(texts: Sequence[SectionText], count: int) -> list[list[str]]:
+def draw_queries(section_texts: Sequence[SectionText], count: int) -> list[list[str]]:
     """Return `count` queries of two to six words of one section each, always the same for a corpus.
 
     Raises CorpusTooSmall if too few sections have six words.
     """
     rng = random.Random(SEED)
     queries: list[list[str]] = []
-    for _ in range(count * 100 if texts else 0):
-        text = rng.choice(texts)
-        all_words = {word.lower() for word in _WORD.findall(f"{text.title} {text.body}")}
+    for _ in range(count * 100 if section_texts else 0):
+        section_text = rng.choice(section_texts)
+        all_words = {word.lower() for word in _WORD.findall(f"{section_text.title} {section_text.body}")}
         words = sorted(all_words - STOP_WORDS)
         if len(words) >= 6:
             queries.append(rng.sample(words, rng.randint(2, 6)))

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.child import MeasurementFailed, child_environment, measure
 from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.reports import page, plot
-from benchmarks.reports.figures import describe_machine
+from benchmarks.reports.report_rows import describe_machine
 from benchmarks.search import full_index
 from benchmarks.stages import Bench
 
@@ -47,8 +47,10 @@ def measure_point(name: str, corpus: Corpus) -> dict[str, Any]:
         build = measure(
             "search.full_index", home, repository=bench.repository, processes=processes, folder=index_folder
         )
-        query = bench.measure("search.queries", queries=bench.queries)["best"]
-        edit = bench.measure("documents.edits", count=EDIT_COUNT, durable=False, queries=[])["whole"]
+        query = bench.measure("search.queries", queries=bench.queries)["top_ten"]
+        edit = bench.measure("documents.edits", count=EDIT_COUNT, durable=False, queries=[])[
+            "edit_and_search"
+        ]
     return {
         "name": name,
         **bench.corpus,

@@ -13,10 +13,10 @@ from benchmarks.child import measure
 from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText, draw_queries, make_repository
 from benchmarks.documents import fast_readers
 from benchmarks.engines import fts5, tantivy
-from benchmarks.reports.figures import describe_machine, list_package_versions
+from benchmarks.reports.report_rows import describe_machine, list_package_versions
 from benchmarks.search import full_index, known_items
-from benchmarks.search.lists import check_equal_lists
 from benchmarks.search.query_sets import QuerySets, draw_query_sets
+from benchmarks.search.result_lists import check_equal_result_lists
 from benchmarks.serving import first_queries, server_memory, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
@@ -36,7 +36,7 @@ class Bench:
 
     home: Path
     repository: Path
-    texts: list[SectionText]
+    section_texts: list[SectionText]
     query_words: list[list[str]]
     corpus: Results
     is_indexed: bool = field(default=False)
@@ -44,9 +44,11 @@ class Bench:
     @classmethod
     def create(cls, corpus: Corpus, home: Path) -> Bench:
         """Make the repository. Raises CorpusTooSmall."""
-        texts = list(corpus.texts())
-        corpus_data = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(texts)}
-        bench = cls(home, home / "repository", texts, draw_queries(texts, QUERY_COUNT), corpus_data)
+        section_texts = list(corpus.section_texts())
+        corpus_data = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(section_texts)}
+        bench = cls(
+            home, home / "repository", section_texts, draw_queries(section_texts, QUERY_COUNT), corpus_data
+        )
         make_repository(corpus, bench.repository)
         return bench
 
@@ -57,7 +59,7 @@ class Bench:
 
     def draw_query_sets(self) -> QuerySets:
         """Return the queries for the measurement of first runs, and queries for the warm-up."""
-        return draw_query_sets(self.texts, self.queries)
+        return draw_query_sets(self.section_texts, self.queries)
 
     def describe(self) -> Results:
         """Return the corpus, the machine and the versions."""
@@ -76,13 +78,13 @@ class Bench:
 
 
 def _measure_fts5(bench: Bench) -> Results:
-    return {"fts5": fts5.measure(bench.texts, bench.query_words, bench.home)}
+    return {"fts5": fts5.measure(bench.section_texts, bench.query_words, bench.home)}
 
 
 def _measure_tantivy(bench: Bench) -> Results:
     if not tantivy.is_installed():
         return {}
-    return {"tantivy": tantivy.measure(bench.texts, bench.query_words, bench.home)}
+    return {"tantivy": tantivy.measure(bench.section_texts, bench.query_words, bench.home)}
 
 
 def _measure_index(bench: Bench) -> Results:
@@ -114,24 +116,32 @@ def _measure_queries(bench: Bench) -> Results:
         bench.measure("search.queries", queries=bench.queries, first=number, warm=False)
         for number in range(PROCESS_COUNT)
     ]
-    lists = {"one process": warm_results.pop("lists")}
-    lists |= {f"new process {number}": run.pop("lists") for number, run in enumerate(runs, start=1)}
+    lists_by_origin = {"one process": warm_results.pop("result_lists")}
+    lists_by_origin |= {
+        f"new process {number}": run.pop("result_lists") for number, run in enumerate(runs, start=1)
+    }
     medians = {key: median(run[key] for run in runs) for key in runs[0]}
     open_and_first_ms = median(run["open_ms"] + run["first_ms"] for run in runs)
-    list_count = check_equal_lists(bench.queries, lists)
+    list_count = check_equal_result_lists(bench.queries, lists_by_origin)
     return {
-        "queries": warm_results | medians | {"open_and_first_ms": open_and_first_ms, "same_lists": list_count}
+        "queries": warm_results
+        | medians
+        | {"open_and_first_ms": open_and_first_ms, "equal_list_count": list_count}
     }
 
 
 def _measure_known_items(bench: Bench) -> Results:
     """Return how often a known item was the first hit; no result if the corpus has too few items."""
     try:
-        items = known_items.draw_items(bench.texts)
+        items = known_items.draw_items(bench.section_texts)
     except CorpusTooSmall:
         return {}
     results = bench.measure("search.known_items", items=items)
-    return {"known": {kind: {key: results[kind][key] for key in ("asked", "first", "mrr")} for kind in items}}
+    return {
+        "known_items": {
+            kind: {key: results[kind][key] for key in ("query_count", "first", "mrr")} for kind in items
+        }
+    }
 
 
 def _measure_starts(bench: Bench) -> Results:
@@ -146,7 +156,7 @@ def _measure_starts(bench: Bench) -> Results:
 
 def _measure_round_trips(bench: Bench) -> Results:
     bench.ensure_index()
-    return {"trips": startup.measure_pings(bench.repository, bench.home)}
+    return {"round_trips": startup.measure_pings(bench.repository, bench.home)}
 
 
 def _measure_first_queries(bench: Bench) -> Results:
@@ -162,18 +172,20 @@ def _measure_first_queries(bench: Bench) -> Results:
 
 
 def _measure_edits(bench: Bench) -> Results:
-    """Measure edits and searches; compare the lists with those of a new process and of a rebuild."""
+    """Measure edits and searches; compare the result lists with those of a new process and of a rebuild."""
     edits = bench.measure("documents.edits", count=COMMIT_COUNT, durable=False, queries=bench.queries)
     new_process = bench.measure("search.queries", queries=bench.queries, warm=False)
     durable_edits = bench.measure("documents.edits", count=EDIT_COUNT, durable=True, queries=bench.queries)
     rebuild = bench.measure("search.rebuild", queries=bench.queries)
-    list_count = check_equal_lists(
-        bench.queries, {"after 300 commits": edits.pop("lists"), "a new process": new_process["lists"]}
+    list_count = check_equal_result_lists(
+        bench.queries,
+        {"after 300 commits": edits.pop("result_lists"), "a new process": new_process["result_lists"]},
     )
-    list_count += check_equal_lists(
-        bench.queries, {"after more commits": durable_edits.pop("lists"), "a rebuild": rebuild["lists"]}
+    list_count += check_equal_result_lists(
+        bench.queries,
+        {"after more commits": durable_edits.pop("result_lists"), "a rebuild": rebuild["result_lists"]},
     )
-    return {"edits": edits | {"same_lists": list_count}, "durable_edits": durable_edits}
+    return {"edits": edits | {"equal_list_count": list_count}, "durable_edits": durable_edits}
 
 
 def _measure_links(bench: Bench) -> Results:
@@ -182,7 +194,7 @@ def _measure_links(bench: Bench) -> Results:
 
 def _measure_fast_readers(bench: Bench) -> Results:
     """Measure processor times with all fast readers, and without each of them."""
-    modes = {"with": None, **{name: name for name in fast_readers.READERS}}
+    modes = {"all_readers": None, **{name: name for name in fast_readers.READERS}}
     return {
         "fast_readers": {
             mode: bench.measure("documents.fast_readers", without=name, count=EDIT_COUNT)
@@ -192,7 +204,7 @@ def _measure_fast_readers(bench: Bench) -> Results:
 
 
 def _measure_artifact(bench: Bench) -> Results:
-    """Measure an artifact of the repository, and compare its lists with those of the repository.
+    """Measure an artifact of the repository, and compare its result lists with those of the repository.
 
     Raises ResultListsDiffer.
     """
@@ -203,10 +215,13 @@ def _measure_artifact(bench: Bench) -> Results:
         for _ in range(PROCESS_COUNT)
     ]
     new_process = bench.measure("search.queries", queries=bench.queries, warm=False)
-    lists = {"the repository": new_process["lists"], "its artifact": openings[0]["lists"]}
-    list_count = check_equal_lists(bench.queries, lists)
+    lists_by_origin = {
+        "the repository": new_process["result_lists"],
+        "its artifact": openings[0]["result_lists"],
+    }
+    list_count = check_equal_result_lists(bench.queries, lists_by_origin)
     medians = {key: median(opening[key] for opening in openings) for key in ("import_ms", "open_ms")}
-    return {"artifact": build | medians | {"same_lists": list_count}}
+    return {"artifact": build | medians | {"equal_list_count": list_count}}
 
 
 def _measure_git(bench: Bench) -> Results:
@@ -218,9 +233,11 @@ def _measure_checkout(bench: Bench) -> Results:
 
 
 def _measure_adversarial_queries(bench: Bench) -> Results:
-    counts = Counter(word for text in bench.texts for word in {*text.body.lower().split()} if word.isalpha())
+    counts = Counter(
+        word for text in bench.section_texts for word in {*text.body.lower().split()} if word.isalpha()
+    )
     words = [word for word, _ in counts.most_common(COMMON_WORD_COUNT)]
-    return {"bombs": bench.measure("search.adversarial_queries", words=words)}
+    return {"adversarial_queries": bench.measure("search.adversarial_queries", words=words)}
 
 
 STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
@@ -228,10 +245,10 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "tantivy": ("tantivy", _measure_tantivy),
     "index": ("Full index", _measure_index),
     "queries": ("Queries", _measure_queries),
-    "known": ("Known items", _measure_known_items),
-    "bombs": ("Adversarial queries", _measure_adversarial_queries),
+    "known_items": ("Known items", _measure_known_items),
+    "adversarial_queries": ("Adversarial queries", _measure_adversarial_queries),
     "start": ("Starting servers", _measure_starts),
-    "trips": ("Round trips over stdio", _measure_round_trips),
+    "round_trips": ("Round trips over stdio", _measure_round_trips),
     "first_queries": ("First runs of queries", _measure_first_queries),
     "edits": ("Edits", _measure_edits),
     "links": ("The link graph", _measure_links),

@@ -14,7 +14,7 @@ from docyard import environment
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.rounds import ForgeRounds
+    from docyard.forges.forge_checker import ForgeChecker
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
@@ -36,8 +36,8 @@ class Service:
     `load` opens the existing index. `warm` updates the index, may be slow, and is called with a progress
     function. Both run in the background. `close` is called once, when the server ends. `get_index` returns
     the index for a new request. `get_tokens` returns the tokens of people, or None if an artifact is served.
-    `notify_write` is called after a possible write. `rounds` reads pull requests from the forge, if the
-    server synchronises with a remote.
+    `notify_write` is called after a possible write. `forge_checker` imports changes of pull requests; None
+    if the server does not synchronise with a remote.
     """
 
     dispatcher: ToolDispatcher
@@ -48,7 +48,7 @@ class Service:
     get_index: Callable[[], SearchIndex]
     get_tokens: Callable[[], Tokens | None]
     notify_write: Callable[[], object]
-    rounds: ForgeRounds | None = None
+    forge_checker: ForgeChecker | None = None
 
 
 def build_repository_service(
@@ -63,8 +63,8 @@ def build_repository_service(
 
     Raises InvalidConfig if the settings are invalid, because every call would fail.
     """
+    from docyard.forges.forge_checker import ForgeChecker
     from docyard.forges.pull_request_report import build_announcer
-    from docyard.forges.rounds import ForgeRounds
     from docyard.sync import Synchronizer
     from index.service import SearchIndex
     from tools.dispatcher import ToolDispatcher
@@ -76,8 +76,8 @@ def build_repository_service(
     index = SearchIndex(workspace)
     workspace.inbound_links = index
     dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, text_tokens)
-    rounds = ForgeRounds(workspace, environment.read_forge_access)
-    synchronizer = Synchronizer(workspace, environment.read_remote_access, rounds)
+    forge_checker = ForgeChecker(workspace, environment.read_forge_access)
+    synchronizer = Synchronizer(workspace, environment.read_remote_access, forge_checker)
     dispatcher.on_write = synchronizer.notify_commit
 
     def load() -> None:
@@ -117,7 +117,7 @@ def build_repository_service(
         lambda: index,
         get_tokens,
         synchronizer.notify_commit,
-        rounds if syncs else None,
+        forge_checker if syncs else None,
     )
 
 

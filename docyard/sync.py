@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.rounds import ForgeRounds
+    from docyard.forges.forge_checker import ForgeChecker
     from workspace.config.tables import RemoteSettings
     from workspace.git.remotes.credentials import Access
     from workspace.sync.sync import SyncResult
@@ -39,16 +39,16 @@ UnpushedTips = frozenset[tuple[str, str]]
 class Synchronizer:
     """Synchronizes the served branch with its remote, from `start` to `close`.
 
-    `access` returns the user's credentials and is called for each exchange. `rounds` synchronizes pull
-    requests after each fetch.
+    `access` returns the user's credentials and is called for each exchange. `forge_checker` imports the
+    changes of pull requests after each fetch.
     """
 
     def __init__(
-        self, workspace: Workspace, access: Callable[[], Access], rounds: ForgeRounds | None = None
+        self, workspace: Workspace, access: Callable[[], Access], forge_checker: ForgeChecker | None = None
     ) -> None:
         self._workspace = workspace
         self._access = access
-        self._rounds = rounds
+        self._forge_checker = forge_checker
         self._schedule_changed = threading.Event()
         self._close_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sync", daemon=True)
@@ -145,8 +145,12 @@ class Synchronizer:
         self._tried_tips = unpushed_tips
         try:
             result = self._sync(fetch=fetch)
-            round_result = self._rounds.import_changes(result) if self._rounds is not None and fetch else None
-            self._record_result(result, round_result.error if round_result is not None else None)
+            check_result = (
+                self._forge_checker.import_changes(result)
+                if self._forge_checker is not None and fetch
+                else None
+            )
+            self._record_result(result, check_result.error if check_result is not None else None)
         except (WorkspaceError, OSError) as error:
             self._record_failure(error)
         if settings.every is not None and fetch:
@@ -170,10 +174,10 @@ class Synchronizer:
         )
         return sync(self._workspace, self._access()) if has_diverged and not fetch else result
 
-    def _record_result(self, result: SyncResult, round_error: WorkspaceError | None = None) -> None:
+    def _record_result(self, result: SyncResult, forge_error: WorkspaceError | None = None) -> None:
         """Record the result of an exchange; a branch that could not be synchronized is a failure too.
 
-        `round_error` is the error of the synchronization of pull requests.
+        `forge_error` is the error of the import from pull requests.
         """
         errors = [branch.error for branch in result.other_branches if branch.error is not None]
         if any(branch.is_discussion and branch.needs_resolution for branch in result.other_branches):
@@ -184,7 +188,7 @@ class Synchronizer:
                     fix="Run docyard sync; it lists the possible actions.",
                 )
             )
-        errors += [round_error] if round_error is not None else []
+        errors += [forge_error] if forge_error is not None else []
         if errors:
             self._record_failure(errors[0])
         else:

@@ -38,7 +38,7 @@ class Heading:
 def parse_skeleton(markdown: bytes) -> tuple[str, tuple[Heading, ...]]:
     """Return the skeleton, which begins with `# {title}`, and its other headings in order.
 
-    A file without the level-1 heading gets it. Raises InvalidTemplate with the line.
+    A missing level-1 heading is added. Raises InvalidTemplate with the line.
     """
     lines = decode_text(markdown, "document.md", MAX_FILE_BYTES).strip("\n").split("\n")
     if lines[0].rstrip() == "---":

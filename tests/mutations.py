@@ -105,8 +105,8 @@ MUTATIONS = (
     Mutation(
         "objects are checked immediately after the branch has moved",
         "workspace/publishing/publish.py",
-        "        are_objects_protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
-        "        are_objects_protected = True\n",
+        "are_objects_protected = run_with_caveat(partial(_protect_objects, objects), False, caveat)\n",
+        "are_objects_protected = True\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(

@@ -32,7 +32,7 @@ def build_committed_answer(record: CommitRecord, error: Exception, offers: Calla
     return Answer({**data, "next_step": next_step})
 
 
-def with_caveats(answer: Answer, record: CommitRecord) -> Answer:
+def add_caveats(answer: Answer, record: CommitRecord) -> Answer:
     """Return an answer whose hints begin with the failures after the commit."""
     if not record.caveats:
         return answer

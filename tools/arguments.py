@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = "operations"
 REF_DESCRIPTION = "Branch, tag, commit, proposal, @{date}"
-"""The description of the field `ref` of view_document; in the other reading tools it means the same."""
+"""The description of the field `ref` of view_document; other reading tools have the same field."""
 
 # Wrong names of fields that language models send, and the fields that they mean.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -195,7 +195,7 @@ def make_field_error(
 
 def find_nearest_fields(field: str, known_fields: Sequence[str]) -> list[str]:
     """Return the declared fields nearest to an unknown field: by synonym, then by spelling."""
-    import difflib  # late, because most calls do not need it
+    import difflib  # Imported late, because most calls do not need this module.
 
     synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known_fields]
     similar_names = difflib.get_close_matches(field[:80], known_fields, n=3, cutoff=0.5)

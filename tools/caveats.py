@@ -25,7 +25,7 @@ _DIVERGENCE_NOTES = {
 }
 
 
-def with_sync_status(answer: Answer, workspace: Workspace) -> Answer:
+def add_sync_status(answer: Answer, workspace: Workspace) -> Answer:
     """Return an answer with the sync status of the served branch, if it is not up to date.
 
     `unpushed` is {commits, since}. `sync` is {state, since, error?}, if the branch differs from the remote

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from tools.after_commit import build_committed_answer, with_caveats
+from tools.after_commit import add_caveats, build_committed_answer
 from tools.arguments import OPERATIONS, InvalidArguments, build_input_schema
-from tools.caveats import with_sync_status
+from tools.caveats import add_sync_status
 from tools.errors import error_response, escape_invisible
 from tools.tool import Answer, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.nearest import find_nearest
-from workspace.publishing.after_commit import CommitRecord, attempt, record_commits
+from workspace.publishing.after_commit import CommitRecord, record_commits, run_with_caveat
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -164,11 +164,11 @@ class ToolDispatcher:
                 else:
                     raise
             if served_index is not None:
-                add_status = partial(with_sync_status, answer, served_index.workspace)
-                answer = attempt(add_status, answer, "the sync status of the branch is unknown")
+                add_status = partial(add_sync_status, answer, served_index.workspace)
+                answer = run_with_caveat(add_status, answer, "the sync status of the branch is unknown")
             if tool.writes:
-                attempt(self.on_write, None, "the commit is not pushed yet")
-            return with_caveats(answer, record)
+                run_with_caveat(self.on_write, None, "the commit is not pushed yet")
+            return add_caveats(answer, record)
 
     def offers(self, name: str) -> bool:
         """Return True if a tool of this name is offered."""

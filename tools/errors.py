@@ -35,7 +35,7 @@ _UNESCAPED_CHARACTERS = frozenset("\n\t\u200c\u200d")
 _MAX_DETAIL_ITEMS = 50
 _MAX_TITLE_CHARACTERS = 100  # of a proposal in an example
 
-# The fields that an error code is about. An example repeats the caller's values for all other fields.
+# The fields that may cause an error code. An example repeats the caller's values for all other fields.
 _FIELDS_BY_CODE: Mapping[str, tuple[str, ...]] = {
     "INVALID_TITLE": ("title", "new_title", "to_title"),
     "INVALID_CONTENT": ("content", "initial_content", "title", "new_title", "criteria", "assignee", "note"),
@@ -120,7 +120,7 @@ def error_response(
     if tool.writes and isinstance(proposal, str) and "proposal" not in data["example"]:
         data["example"] = {**data["example"], **_build_proposal_fields(proposal, error)}
     if tool.writes and "new_proposal" in arguments:
-        # Without it, a client that copies the example would write directly.
+        # Without `new_proposal`, a client that copies the example would write directly.
         data["example"] = {
             **data["example"],
             "new_proposal": complete_new_proposal(arguments["new_proposal"]),

@@ -21,9 +21,9 @@ Data = dict[str, Any]
 _ADDRESS_ERRORS = frozenset(("SECTION_NOT_FOUND", "TASK_NOT_FOUND", "INVALID_ADDRESS", "AMBIGUOUS_ADDRESS"))
 
 
-def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document and sections exist; a missing sibling is omitted."""
-    example, document = _with_document(example, snapshot)
+    example, document = _correct_document(example, snapshot)
     if error.code in _ADDRESS_ERRORS:
         example = {field: value for field, value in example.items() if field not in ("before", "after")}
     if document is None:
@@ -40,9 +40,9 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
     return example
 
 
-def with_removal_target(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_removal_target(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example of a removal whose target exists; a dry run if it differs from the caller's."""
-    corrected_example = with_sections(example, error, snapshot)
+    corrected_example = correct_sections(example, error, snapshot)
     if "path" in corrected_example and corrected_example["path"] not in snapshot.documents:
         matches = find_nearest(corrected_example["path"], snapshot.documents) or list(snapshot.documents)
         corrected_example = {**corrected_example, "path": matches[0]} if matches else corrected_example
@@ -57,9 +57,9 @@ def with_removal_target(example: Data, error: WorkspaceError, snapshot: Snapshot
     return corrected_example if corrected_example == example else {**corrected_example, "dry_run": True}
 
 
-def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose task exists: in the section, else in the document, else in another document."""
-    example, document = _with_document(example, snapshot)
+    example, document = _correct_document(example, snapshot)
     if document is None:
         return example
     section, _, _ = str(example["slug"]).rpartition("[")
@@ -83,19 +83,19 @@ def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     return example
 
 
-def with_chunk(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_chunk(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose chunk exists: the nearest one, else the first document."""
     matches = error.details.get("nearest")
     chunk_ids = [*(matches if isinstance(matches, list) else ()), *list(snapshot.documents)[:1]]
     return {**example, "chunk_id": chunk_ids[0]} if chunk_ids else example
 
 
-def with_document(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_document(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document exists."""
-    return _with_document(example, snapshot)[0]
+    return _correct_document(example, snapshot)[0]
 
 
-def _with_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | None]:
+def _correct_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | None]:
     file = example.get("file")
     if not isinstance(file, str):
         return example, None

@@ -72,7 +72,7 @@ def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
     return text[offset:end], end
 
 
-def paths_after(paths: Sequence[str], last_path: str | None) -> Sequence[str]:
+def select_paths_after(paths: Sequence[str], last_path: str | None) -> Sequence[str]:
     """Return the sorted paths after `last_path`; all paths if it is None."""
     from bisect import bisect_right
 
@@ -150,7 +150,7 @@ def cut_part(
     The part ends before a section if one begins in its second half, else where `cut_text` ends it.
     """
     sections_in_range = [section for section in sections if start <= section.start and section.end <= end]
-    # A section begins at a line, so no character spans two pieces.
+    # A section begins at a line, so no character is split between two pieces.
     boundaries = [start, *(section.start for section in sections_in_range if section.start > start), end]
     pieces = [text.text(left, right) for left, right in pairwise(boundaries)]
     offsets = list(accumulate(map(len, pieces), initial=0))
@@ -161,13 +161,13 @@ def cut_part(
         last_boundary = offsets[bisect_right(offsets, offset + limit) - 1]
         if last_boundary > offset + limit // 2:
             part_text, next_offset = whole_text[offset:last_boundary], last_boundary
-    offset_of = dict(zip(boundaries, offsets, strict=True))
+    offsets_by_boundary = dict(zip(boundaries, offsets, strict=True))
     part_end = offset + len(part_text)
 
     def compute_end_offset(section: S) -> int:
-        known_offset = offset_of.get(section.end)
+        known_offset = offsets_by_boundary.get(section.end)
         return (
-            offset_of[section.start] + len(text.text(section.start, section.end))
+            offsets_by_boundary[section.start] + len(text.text(section.start, section.end))
             if known_offset is None
             else known_offset
         )
@@ -175,13 +175,13 @@ def cut_part(
     complete_sections = tuple(
         section
         for section in sections_in_range
-        if offset_of[section.start] >= offset and compute_end_offset(section) <= part_end
+        if offsets_by_boundary[section.start] >= offset and compute_end_offset(section) <= part_end
     )
     return TextPart(
         part_text,
         next_offset,
         complete_sections,
-        tuple(section for section in sections_in_range if offset_of[section.start] >= part_end),
+        tuple(section for section in sections_in_range if offsets_by_boundary[section.start] >= part_end),
     )
 
 

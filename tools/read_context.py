@@ -43,7 +43,7 @@ class ReadContext(NamedTuple):
         """Return True if a next step may name a writing tool: only at the tip and in an open proposal."""
         return (self.ref is None or self.proposal is not None) and self.context.offers(tool)
 
-    def write_call(self, tool: str, **arguments: object) -> Call:
+    def build_write_call(self, tool: str, **arguments: object) -> Call:
         """Return a call of a writing tool for a next step; it writes to the proposal that is read, if any."""
         return call(tool, **arguments, **({"proposal": self.proposal} if self.proposal else {}))
 
@@ -51,11 +51,11 @@ class ReadContext(NamedTuple):
         """Return a call of a reading tool for a next step, at the same ref."""
         return call(tool, **arguments, **build_ref_argument(self.ref))
 
-    def rest_call(self, tool: str, **arguments: object) -> Call:
+    def build_rest_call(self, tool: str, **arguments: object) -> Call:
         """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
         return call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
 
-    def usage_answer(self, usage: Mapping[str, object]) -> Answer:
+    def build_usage_answer(self, usage: Mapping[str, object]) -> Answer:
         """Return the answer to a call without a document: the usage and the first documents."""
         return Answer(
             {

@@ -50,7 +50,7 @@ def find_current_location(context: Context, snapshot: Snapshot, file: str, slug:
     return find_moved_location(context.workspace.moves, snapshot, file, slug) or Location(file, slug, None)
 
 
-def with_moved_to(location: Location, data: dict[str, Any]) -> dict[str, Any]:
+def add_moved_to(location: Location, data: dict[str, Any]) -> dict[str, Any]:
     """Return an answer's data with the field `moved_to`, if the location has moved."""
     if location.moved_to is None:
         return data

@@ -55,7 +55,7 @@ def render_planned_diff(result: WriteResult) -> str:
 def describe_diff(
     context: Context, result: WriteResult, returned_diff: ReturnedDiff, operation_count: int
 ) -> Data:
-    """Return the requested diff of a write as the field `diff`; nothing if none is requested.
+    """Return the requested diff of a write as the field `diff`; an empty mapping if no diff is requested.
 
     A short diff that is not small is `diff_omitted`. The diff of a retry is that of the earlier commit.
     """

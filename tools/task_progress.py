@@ -38,14 +38,14 @@ def describe_progress(result: WriteResult, step: PlanStep) -> Data:
         return {}
     document, section = location
     tasks = document.tasks(section)
-    next_task = next_open_task(document, section)
+    next_task = find_next_open_task(document, section)
     return {
         "progress": count_progress(tasks),
         "next_task": describe_task(section, next_task) if next_task else None,
     }
 
 
-def next_open_task(document: Document, section: Section) -> Task | None:
+def find_next_open_task(document: Document, section: Section) -> Task | None:
     """Return the first open task of a section without open sub-tasks."""
     open_tasks = [task for task in document.tasks(section) if not task.is_done]
     return next(
@@ -65,7 +65,7 @@ def suggest_next_task(context: Context, result: WriteResult, steps: Sequence[Pla
         if location is None or step.outcome is None:
             continue
         document, section = location
-        next_task = next_open_task(document, section)
+        next_task = find_next_open_task(document, section)
         if next_task:
             hint = " or view_document for progress" if context.offers("view_document") else ""
             return NextStep(f"Complete {section.key}[{next_task.index}]{hint}")

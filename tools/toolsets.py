@@ -42,7 +42,7 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 def parse_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
-    """Return the toolsets of a list or a comma-separated text; None for None, so that the defaults apply.
+    """Return the toolsets of a list or a comma-separated text; None for None (the defaults).
 
     Raises UnknownToolset with the nearest name.
     """

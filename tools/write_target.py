@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.errors import escape_invisible
 from tools.tool import Answer, Data, NextStep, call
-from workspace.publishing.after_commit import attempt
+from workspace.publishing.after_commit import run_with_caveat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def target_proposal(context: Context, name: str, request: Request | None) -> Wri
     except ProposalEnded:
         if request is None:
             raise
-        proposal = proposal_actions.find(name)  # it may have ended since it was read
+        proposal = proposal_actions.find(name)  # the proposal may have ended since it was read
         earlier_result = proposal_actions.find_write(proposal, request)
         if earlier_result is None:
             raise
@@ -142,7 +142,7 @@ def propose_write(
         return WriteTarget(context, context, None, tuple(paths)), outcome.result
     try:
         write_context = _bind_to_proposal(context, outcome.proposal)
-    except ProposalEnded:  # it ended before this retry; the result of the write is returned anyway
+    except ProposalEnded:  # the proposal ended before this retry; the result of the write is returned anyway
         write_context = context
     is_new = new_proposal is not None
     return WriteTarget(context, write_context, outcome.proposal, tuple(paths), is_new=is_new), outcome.result
@@ -202,7 +202,9 @@ def suggest_review(context: Context, proposal: str) -> NextStep:
 
 def list_overlaps(context: Context, proposal_id: str) -> list[Data]:
     """Return the other open proposals that change the same sections; empty if the search fails."""
-    return attempt(partial(_find_overlaps, context, proposal_id), [], "overlapping proposals are not listed")
+    return run_with_caveat(
+        partial(_find_overlaps, context, proposal_id), [], "overlapping proposals are not listed"
+    )
 
 
 def _find_overlaps(context: Context, proposal_id: str) -> list[Data]:

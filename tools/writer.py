@@ -1,8 +1,8 @@
 """Single calls and batches of the writing tools: one commit, and the result of each operation.
 
-The answer has a short diff, so that nobody reads again what was just written. A dry run shows the diff, and
-whether the write would become a proposal. The index is updated to a new commit before the answer, so that a
-search finds the new text immediately.
+The answer has a short diff, so that a client need not read the written text again. A dry run shows the diff,
+and whether the write would become a proposal. The index is updated to a new commit before the answer, so that
+a search finds the new text immediately.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tools.write_target import (
     target_proposal,
 )
 from workspace.errors import WorkspaceError
-from workspace.publishing.after_commit import attempt, note_commit
+from workspace.publishing.after_commit import note_commit, run_with_caveat
 
 if TYPE_CHECKING:
     from tools.errors import TextBudget
@@ -62,7 +62,7 @@ def update_index_to(context: Context, commit: str | None) -> list[str]:
     search updates the index.
     """
     note_commit(commit)
-    return attempt(partial(_update_index, context, commit), [], NOT_SEARCHABLE)
+    return run_with_caveat(partial(_update_index, context, commit), [], NOT_SEARCHABLE)
 
 
 def _update_index(context: Context, commit: str | None) -> list[str]:
@@ -156,7 +156,7 @@ class Writer:
         if (key := options.idempotency_key) is not None:
             replay_data = partial(self._build_replay_data, context.tools, is_batch)
             request = make_request(key, self.tool(), arguments, items if is_batch else None, replay_data)
-        # A retry may name a document that was deleted since; it still gets its first answer.
+        # A retry may name a document that was deleted since; the retry still gets the first answer.
         collects_errors = is_batch or request is not None
         target = WriteTarget(context, context)
         if options.proposal is not None:

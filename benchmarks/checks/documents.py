@@ -12,7 +12,7 @@ add         a section is added at the top level and below other sections, and re
 
 The last two checks parse the file again for each section, so they check at most 8 sections of a file, evenly
 selected; `addresses` and `replace` check at most 2,000. --every checks all sections. Prints the count of
-each check and the first disagreements; the exit code is 1 if there is a disagreement.
+each check and the first problems; the exit code is 1 if there is a problem.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from workspace.edits.text import UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 
-MAX_PROBLEMS_SHOWN = 20
+MAX_PRINTED_PROBLEMS = 20
 SECTIONS_PER_FILE = 8
 MAX_SECTIONS = 2_000
 NEW_TITLE = "A section that no document has"
@@ -59,7 +59,7 @@ Outcomes = Iterator[str | None]
 
 @dataclass
 class DocumentReport:
-    """The count of each check, and the disagreements."""
+    """The number of results of each check, and the wrong results: check, path and description."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[tuple[str, str, str]] = field(default_factory=list)
@@ -265,7 +265,7 @@ def _add_outcomes(
 
 
 def main() -> int:
-    """Check a folder; return 1 after a disagreement, 2 if the folder has no Markdown."""
+    """Check a folder; return 1 after a problem, 2 if the folder has no Markdown."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.checks.documents",
         description="Check the document model and the edits over a folder of real Markdown.",
@@ -293,11 +293,11 @@ def main() -> int:
             if report_progress:
                 report_progress(count, len(files), None)
     print(format_table(("check", "count"), [(name, f"{count:,}") for name, count in report.counts.items()]))
-    for name, path, outcome in report.problems[:MAX_PROBLEMS_SHOWN]:
+    for name, path, outcome in report.problems[:MAX_PRINTED_PROBLEMS]:
         print(f"{name}: {path}: {outcome}")
     counts_by_check = Counter(name for name, _, _ in report.problems)
     print(
-        f"{len(report.problems):,} disagreements"
+        f"{len(report.problems):,} problems"
         + "".join(f", {count:,} {name}" for name, count in counts_by_check.items())
     )
     return 1 if report.problems else 0

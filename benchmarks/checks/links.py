@@ -87,7 +87,7 @@ def find_containing(findings: Sequence[CheckerFinding], position: tuple[int, int
 
 
 def explain_difference(finding: CheckerFinding, folder: Path) -> str | None:
-    """Return the reason why only the checker reports a link, or None if it is unknown."""
+    """Return the reason why only the checker reports a link, or None if the reason is unknown."""
     match = _HEADING.match(finding.reason)
     if match is None:
         return None
@@ -132,7 +132,7 @@ def main() -> int:
         )
         matched_findings.update(containing_findings)
         if containing_findings:
-            counts["broken for both"] += 1
+            counts["reported by both"] += 1
         else:
             line = docyard_finding.position[0]
             unexplained_differences.append(
@@ -153,7 +153,7 @@ def main() -> int:
             )
     for name, count in counts.items():
         print(f"{count:>8,} {name}")
-    print(f"{len(unexplained_differences):>8,} not explained")
+    print(f"{len(unexplained_differences):>8,} without a known reason")
     for difference in unexplained_differences[: options.shown]:
         print(difference)
     return 1 if unexplained_differences else 0

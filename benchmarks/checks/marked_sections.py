@@ -58,7 +58,7 @@ def find_mark(document: Document, section: Section) -> int | None:
 def map_links_to_targets(
     snapshot: Snapshot, original_paths: Mapping[str, str]
 ) -> dict[tuple[int, int], LinkTarget | None]:
-    """Return the target of each link (None if it is broken) by its section's mark and its number there.
+    """Return the target of each link (None for a broken link), by section mark and number in the section.
 
     `original_paths` has the original path of each file by its present path.
     """
@@ -99,7 +99,7 @@ def map_links_to_targets(
 
 def map_marks_to_texts(snapshot: Snapshot) -> dict[int, bytes]:
     """Return the text of each section by mark, without link destinations."""
-    texts: dict[int, bytes] = {}
+    texts_by_mark: dict[int, bytes] = {}
     for path in snapshot.documents:
         document = snapshot.document(path)
         for section in document.sections:
@@ -108,8 +108,8 @@ def map_marks_to_texts(snapshot: Snapshot) -> dict[int, bytes]:
                 text = _remove_spans(
                     document, _find_destination_spans(document), section.body, section.end
                 ).strip()
-                texts[mark] = text.replace(b"\r\n", b"\n")
-    return texts
+                texts_by_mark[mark] = text.replace(b"\r\n", b"\n")
+    return texts_by_mark
 
 
 def normalize_documents(snapshot: Snapshot) -> dict[str, bytes]:

@@ -117,7 +117,7 @@ class ScriptGenerator:
     def __init__(self, document: Document, rng: random.Random, name: str) -> None:
         self._document, self._rng, self._name = document, rng, name
         self._number = 0
-        # An address that is free after a removal and then used again is a different unit.
+        # After a removal, another section may get the same address, but that section is a different unit.
         self.sections = [
             item
             for item in document.sections
@@ -312,7 +312,7 @@ class ScriptGenerator:
         """Return two steps that change a unit differently, and the unit; None if a drawn section is empty."""
         section = self._draw_section()
         key = section.key
-        texts = [
+        replacements = [
             bind_edit(UpdateContent, "slug", slug=key, content=self.make_unique_text()) for _ in range(2)
         ]
         match self._rng.randint(0, 5 if self.tasks else 3):
@@ -323,11 +323,11 @@ class ScriptGenerator:
                 ]
                 unit = UnitId(UnitKind.HEADING, key)
             case 1:
-                changes, unit = texts, UnitId(UnitKind.TEXT, key)
+                changes, unit = replacements, UnitId(UnitKind.TEXT, key)
                 if not self._document.data[section.body : section.end].strip():
                     return None
             case 2:
-                changes = [bind_edit(RemoveSection, "slug", slug=key), texts[0]]
+                changes = [bind_edit(RemoveSection, "slug", slug=key), replacements[0]]
                 unit = UnitId(UnitKind.SECTION, key)
             case 3:
                 changes = [

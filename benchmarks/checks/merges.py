@@ -4,17 +4,17 @@
 
 Each pair is two random scripts of operations on a document, which touch different units. The checks:
 
-equal       the merge equals the result of both scripts in either order, except the order of additions at
-            a position; `exact` counts merges that are equal byte for byte
-lost        every word that a side added is in the merge or in a conflict, and so are the words and lines of
-            the base that no side removed
-worse       the merge has readable front matter if both sides have it, no new duplicate address, and only
-            line endings that a side has
-sound       a merge with an unchanged side gives the other side, and swapping the sides changes at most
-            the order of additions at a position
-conflict    if both scripts change a unit differently, exactly this unit is in conflict
+equal           the merge equals the result of both scripts in either order, except the order of additions at
+                a position; `exact` counts merges that are equal byte for byte
+lost text       every word that a side added is in the merge or in a conflict, and so are the words and lines
+                of the base that no side removed
+new problem     the merge has readable front matter if both sides have readable front matter, no new duplicate
+                address, and only line endings that a side has
+unchanged side  a merge with an unchanged side gives the other side
+swapped sides   swapping the sides changes at most the order of additions at a position
+conflict        if both scripts change a unit differently, exactly this unit is in conflict
 
-Prints the count of each check and the first disagreements; the exit code is 1 if there is a disagreement.
+Prints the count of each check and the first problems; the exit code is 1 if there is a problem.
 """
 
 from __future__ import annotations
@@ -180,16 +180,18 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
         report.add("equal", None if None in differences else f"{description}: {differences[0]}")
         report.counts["exact"] += is_exact
     problem = find_lost_text(base, ours, theirs, merged)
-    report.add("lost", problem and f"{description}: {problem}")
+    report.add("lost text", problem and f"{description}: {problem}")
     problem = find_new_problem(ours, theirs, merged.data)
-    report.add("worse", problem and f"{description}: {problem}")
+    report.add("new problem", problem and f"{description}: {problem}")
     swapped_merge = merge_documents(base, theirs, ours)
     is_symmetric = bool(merged.conflicts) == bool(swapped_merge.conflicts) and (
         bool(merged.conflicts)
         or swapped_merge.data == merged.data
         or find_difference(Document.parse(swapped_merge.data), Document.parse(merged.data), set()) is None
     )
-    report.add("sound", None if is_symmetric else f"{description}: the merge with swapped sides differs")
+    report.add(
+        "swapped sides", None if is_symmetric else f"{description}: the merge with swapped sides differs"
+    )
     for side in (ours, theirs):
         results = {
             merge_documents(base, base, side).data,
@@ -197,7 +199,7 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
             merge_documents(base, side, side).data,
         }
         report.add(
-            "sound",
+            "unchanged side",
             None
             if results == {side.data}
             else f"{description}: a merge with an unchanged side differs from the other side",
@@ -223,7 +225,7 @@ def check_conflict(report: CheckReport, base: Document, generator: ScriptGenerat
     if merged.data != ours.data:
         report.add("conflict", f"{base.path}: {unit} differs from our side")
     problem = find_lost_text(base, ours, theirs, merged)
-    report.add("lost", problem and f"{base.path} {unit}: {problem}")
+    report.add("lost text", problem and f"{base.path} {unit}: {problem}")
 
 
 def check_documents(documents: list[Document], pairs: int, seed: int) -> CheckReport:
@@ -255,7 +257,7 @@ def check_documents(documents: list[Document], pairs: int, seed: int) -> CheckRe
 
 
 def main() -> int:
-    """Run from the command line; return 1 after a disagreement."""
+    """Run from the command line; return 1 after a problem."""
     parser = argparse.ArgumentParser(description="Check that documents merge.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pairs", type=int, default=2000)
@@ -263,7 +265,7 @@ def main() -> int:
     options = parser.parse_args()
     data_by_path = Corpus.read(options.folder).documents
     documents = [Document.parse(data, path) for path, data in data_by_path.items() if len(data) < 100_000]
-    return check_documents(documents, options.pairs, options.seed).show()
+    return check_documents(documents, options.pairs, options.seed).print_and_get_exit_code()
 
 
 if __name__ == "__main__":

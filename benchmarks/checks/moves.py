@@ -10,7 +10,7 @@ links       each link still has the same target file and section
 bytes       every section's text is unchanged, except destinations, the markers of its heading, and anchors
 inverse     finally, every document has its old path and bytes, except anchors and destinations
 
-Prints the count of each check and the first disagreements; the exit code is 1 if there is a disagreement.
+Prints the count of each check and the first problems; the exit code is 1 if there is a problem.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class RandomMover:
         old_parent = document.sections[section.parent] if section.parent is not None else None
         siblings = document.children(old_parent)
         if section.level != (old_parent.level if old_parent else 1) + 1:
-            return None  # the inverse restores a level only if it is one below the parent's
+            return None  # the inverse gives a section the level below that of the parent
         position = siblings.index(section)
         next_sibling = siblings[position + 1] if position + 1 < len(siblings) else None
         marks = [find_mark(document, item) if item else None for item in (section, old_parent, next_sibling)]
@@ -250,7 +250,7 @@ def main() -> int:
     parser.add_argument("--moves", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    return check_folder(options.folder, options.moves, options.seed).show()
+    return check_folder(options.folder, options.moves, options.seed).print_and_get_exit_code()
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ _ACTOR = Actor(
 )
 
 
-class Times(NamedTuple):
+class ProposalTimes(NamedTuple):
     """Seconds of each round of each measurement, and the average number of overlaps."""
 
     list_all: list[float]
@@ -110,12 +110,14 @@ def view_proposal(workspace: Workspace, proposal_id: str) -> int:
     return len(proposal_reviews.overlaps(proposal, all_proposals))
 
 
-def measure_proposals(workspace: Workspace, ids: Sequence[str], merges: int, rng: random.Random) -> Times:
+def measure_proposals(
+    workspace: Workspace, ids: Sequence[str], merges: int, rng: random.Random
+) -> ProposalTimes:
     """Measure alternating views and merges; skip proposals with conflicts."""
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     view_proposal(workspace, ids[0])
     unmerged_ids = rng.sample(list(ids), len(ids))
-    times = Times([], [], [], [], [], 0.0)
+    times = ProposalTimes([], [], [], [], [], 0.0)
     overlap_count = 0
     while unmerged_ids and len(times.durable_merge) < merges:
         merged_id, viewed_id = unmerged_ids.pop(), rng.choice(ids)
@@ -144,8 +146,8 @@ def measure_new_process(folder: Path, proposal_id: str, home: Path) -> float:
 
 def measure_reference_times(corpus: Corpus, home: Path) -> tuple[float, float]:
     """Return the medians of FTS5's queries and of pings of the minimal server, in milliseconds."""
-    texts = list(corpus.texts())
-    results = measure_fts5(texts, draw_queries(texts, _QUERY_COUNT), home)
+    section_texts = list(corpus.section_texts())
+    results = measure_fts5(section_texts, draw_queries(section_texts, _QUERY_COUNT), home)
     with StdioServer([sys.executable, "-m", "benchmarks.serving.minimal_server"], home) as server:
         server.initialize()
         ping_times = [measure_seconds(lambda: server.request("ping")) for _ in range(_PING_COUNT)]

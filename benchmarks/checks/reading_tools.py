@@ -8,7 +8,7 @@ sections   each section is found by its address, and its bytes are the lines fro
            heading that is not below it, at the lines where markdown-it-py finds them
 tokens     the error of the estimate against o200k_base and cl100k_base
 
-The exit code is 1 after a disagreement, or if fewer than 95 % of the documents are estimated within 20 %.
+The exit code is 1 after a difference, or if fewer than 95 % of the documents are estimated within 20 %.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from workspace.texts.outline import read_outline
 from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import estimate_tokens
 
-MAX_PROBLEMS_SHOWN = 20
+MAX_PRINTED_PROBLEMS = 20
 MAX_RELATIVE_ERROR = 0.20
 MIN_SHARE_WITHIN_LIMIT = 0.95
 
@@ -44,12 +44,12 @@ _ANCHOR = re.compile(r"[ \t]*(?:\{#[^{}]*\}|<#[^<>]*>)[ \t]*$")
 
 
 class ParsedHeading(NamedTuple):
-    """A heading of markdown-it-py. Lines count from 0; `first` is the line of the first anchor above it."""
+    """A heading of markdown-it-py. Lines count from 0; `first_line` is that of the first anchor above."""
 
     line: int
     level: int
     text: str
-    first: int
+    first_line: int
 
 
 @cache
@@ -72,13 +72,13 @@ def parse_headings(data: bytes) -> list[ParsedHeading]:
 
 def _to_plain_text(tokens: Sequence[Token]) -> str:
     """Return the text of rendered Markdown without images, as in the slugs of GitHub."""
-    words = []
+    pieces = []
     for token in tokens:
         if token.type in ("text", "code_inline"):
-            words.append(token.content)
+            pieces.append(token.content)
         elif token.type in ("softbreak", "hardbreak"):
-            words.append(" ")
-    return "".join(words)
+            pieces.append(" ")
+    return "".join(pieces)
 
 
 def _find_first_line(lines: Sequence[bytes], line: int) -> int:
@@ -92,8 +92,8 @@ def _find_first_line(lines: Sequence[bytes], line: int) -> int:
     return first
 
 
-def find_disagreements(path: str, data: bytes) -> Iterator[str]:
-    """Yield the differences of an outline of Markdown from markdown-it-py."""
+def find_differences(path: str, data: bytes) -> Iterator[str]:
+    """Yield the differences of an outline of Markdown from the headings of markdown-it-py."""
     text = TextFile(path, "", data, TextKind.MARKDOWN)
     outline = read_outline(text)
     headings = parse_headings(data)
@@ -114,15 +114,15 @@ def find_disagreements(path: str, data: bytes) -> Iterator[str]:
             continue
         later_headings = headings[number + 1 :]
         end = next(
-            (item.first for item in later_headings if _ends_section(item, entry.level, text)), len(lines)
+            (item.first_line for item in later_headings if _ends_section(item, entry.level, text)), len(lines)
         )
-        expected_bytes = b"".join(lines[headings[number].first : end])
+        expected_bytes = b"".join(lines[headings[number].first_line : end])
         if data[entry.tree_range] != expected_bytes:
             yield f"{path}: {entry.address}: different bytes"
 
 
 def _ends_section(item: ParsedHeading, level: int, text: TextFile) -> bool:
-    """Return True if a heading ends a section of this level: it is not deeper, or is the document's title."""
+    """Return True if a heading ends a section of this level: the title, or a heading that is not deeper."""
     preamble = text.document.preamble if text.document else None
     return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
 
@@ -174,13 +174,13 @@ def main() -> int:
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in find_markdown_files(folder)}
     if not files:
         parser.error("the folder has no Markdown")
-    problems = [problem for path, data in files.items() for problem in find_disagreements(path, data)]
-    print(f"{len(files):,} documents, {len(problems):,} disagreements on headings and sections")
-    print("\n".join(problems[:MAX_PROBLEMS_SHOWN]))
-    texts = [data.decode("utf-8", "replace") for data in files.values()]
+    differences = [difference for path, data in files.items() for difference in find_differences(path, data)]
+    print(f"{len(files):,} documents, {len(differences):,} differences of headings and sections")
+    print("\n".join(differences[:MAX_PRINTED_PROBLEMS]))
+    document_texts = [data.decode("utf-8", "replace") for data in files.values()]
     is_met = True
     for name, tokenizer in (("o200k_base", openai.o200k_base()), ("cl100k_base", openai.cl100k_base())):
-        errors = measure_errors(texts, tokenizer.count)
+        errors = measure_errors(document_texts, tokenizer.count)
         is_met = is_met and errors.share_within_limit >= MIN_SHARE_WITHIN_LIMIT
         errors_by_percentile = "  ".join(
             f"{percent} %: {errors.percentile(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99)
@@ -189,10 +189,10 @@ def main() -> int:
         print(f"{name}: within 20 %: {share:.1%} of the documents, in total {errors.total_error:+.1%}")
         print(f"    error at {errors_by_percentile}  worst: {max(map(abs, errors.relative_errors)):.1%}")
     start = time.perf_counter()
-    for text in texts:
+    for text in document_texts:
         estimate_tokens(text)
     print(f"{sum(map(len, files.values())) / (time.perf_counter() - start) / 1e6:.0f} MB/s")
-    return 0 if is_met and not problems else 1
+    return 0 if is_met and not differences else 1
 
 
 if __name__ == "__main__":

@@ -49,19 +49,25 @@ class CommitWriter:
         self._rng = rng
         max_documents = max(2, int(share * len(corpus.documents)))
         variable_paths = rng.sample(sorted(corpus.documents), max_documents // 2)
-        self._texts: dict[str, bytes | None] = {name: corpus.documents[name] for name in variable_paths}
-        self._texts |= dict.fromkeys((f"{name[:-3]}-more.md" for name in variable_paths), None)
+        self._data_by_path: dict[str, bytes | None] = {
+            name: corpus.documents[name] for name in variable_paths
+        }
+        self._data_by_path |= dict.fromkeys((f"{name[:-3]}-more.md" for name in variable_paths), None)
         self._words = [word for name in variable_paths for word in corpus.documents[name].split()[:200]]
         self.commits = [str(self._store.tip(BRANCH))]
 
     def write_commit(self) -> None:
         """Write the next commit."""
-        paths = self._rng.sample(sorted(self._texts), self._rng.randint(1, min(3, len(self._texts))))
+        paths = self._rng.sample(
+            sorted(self._data_by_path), self._rng.randint(1, min(3, len(self._data_by_path)))
+        )
         for name in paths:
-            self._texts[name] = self._edit_text(self._texts[name])
+            self._data_by_path[name] = self._edit_data(self._data_by_path[name])
         tip = self.commits[-1]
         blobs = {
-            name: self._store.put_blob(data) for name in paths if (data := self._texts[name]) is not None
+            name: self._store.put_blob(data)
+            for name in paths
+            if (data := self._data_by_path[name]) is not None
         }
         tree = trees.rewrite_tree(
             self._store, self._store.commit(tip).tree, {name: blobs.get(name) for name in paths}
@@ -75,14 +81,14 @@ class CommitWriter:
         """Point a branch to a commit."""
         (self._heads_folder / branch).write_text(commit + "\n")
 
-    def _edit_text(self, text: bytes | None) -> bytes | None:
+    def _edit_data(self, data: bytes | None) -> bytes | None:
         rng = self._rng
-        if text is not None and rng.random() < 0.1:
+        if data is not None and rng.random() < 0.1:
             return None
         words = b" ".join(rng.choices(self._words, k=40))
-        if text is None:
+        if data is None:
             return b"# Something new\n\n" + words + b"\n"
-        lines = text.splitlines(keepends=True)
+        lines = data.splitlines(keepends=True)
         line_number = rng.randrange(len(lines) + 1)
         return b"".join((*lines[:line_number], b"\n", words, b"\n\n", *lines[line_number:]))
 
@@ -97,8 +103,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     corpus = Corpus.read(options.folder)
-    texts = list(corpus.texts())
-    queries = [" ".join(words) for words in draw_queries(texts, QUERY_COUNT)]
+    section_texts = list(corpus.section_texts())
+    queries = [" ".join(words) for words in draw_queries(section_texts, QUERY_COUNT)]
     rng = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "repository"
@@ -110,7 +116,7 @@ def main() -> int:
         timed_commits, pages_by_commit = _search_commits(path, commits, queries)
         differences, build_times = _compare_with_new_indexes(path, writer, pages_by_commit, queries)
     _print_times(timed_commits, build_times)
-    print(f"{len(commits) * len(queries):>8,} lists compared, {len(differences)} differ")
+    print(f"{len(commits) * len(queries):>8,} result lists compared, {len(differences)} differ")
     for line in differences[:20]:
         print(line)
     return 1 if differences else 0

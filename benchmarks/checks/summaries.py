@@ -10,7 +10,7 @@ named     the summary has the address of every section, and read_section finds t
 verbatim  every line of the summary occurs in the document, apart from markup
 score     completeness_score equals an independent count from the summary
 
-Prints the mean score and reduction, and the first disagreements; the exit code is 1 after a disagreement. A
+Prints the mean score and reduction, and the first problems; the exit code is 1 after a problem. A
 document whose addresses alone exceed the largest budget (20,000 tokens) is reported and skipped.
 """
 
@@ -34,7 +34,7 @@ from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import count_tokens, get_tokenizer
 
 MIN_TOKENS = 10_000
-MAX_PROBLEMS_SHOWN = 20
+MAX_PRINTED_PROBLEMS = 20
 
 _HEADING = re.compile(r"#{1,6}(?: (?P<title>.*))? `(?P<address>[^`]+)`")
 _WORD = re.compile(r"\w+")
@@ -81,7 +81,7 @@ def select_long_documents(root: Path, count: int) -> list[LongDocument]:
 
 
 def _make_long_document(name: str, data: bytes) -> LongDocument | None:
-    """Return a long document; None if it is too short, or if its addresses exceed the largest budget."""
+    """Return a long document; None if the text is too short, or the addresses exceed the largest budget."""
     if len(data) < 2 * MIN_TOKENS or count_tokens(data.decode("utf-8", "replace")) <= MIN_TOKENS:
         return None
     text = TextFile(name, "", data, TextKind.MARKDOWN)
@@ -146,10 +146,10 @@ def find_problems(long_document: LongDocument, summary: Summary) -> Iterator[str
         yield f"completeness_score is {summary.completeness}, but a recount gives {score}"
 
 
-def _occurs(line: str, texts: Sequence[str]) -> bool:
+def _occurs(line: str, normalized_texts: Sequence[str]) -> bool:
     """Return True if a line's words are consecutive in the source, or in its visible text."""
     words = (_normalize_words(line), _normalize_words(_to_visible_text(line)))
-    return any(f" {line_words} " in text for line_words, text in zip(words, texts, strict=True))
+    return any(f" {line_words} " in text for line_words, text in zip(words, normalized_texts, strict=True))
 
 
 def _to_visible_text(source: str) -> str:
@@ -197,11 +197,11 @@ def main() -> int:
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / f"{number:02}.md").write_text(summary.content, encoding="utf-8")
-    print(f"{len(long_documents)} documents, {len(problems)} disagreements, tokens by {get_tokenizer()}")
+    print(f"{len(long_documents)} documents, {len(problems)} problems, tokens by {get_tokenizer()}")
     if long_documents:
         print(f"mean score {fmean(scores):.3f}, mean reduction {fmean(reductions):.1f}")
         print(f"{byte_count / elapsed / 1e6:.1f} MB/s")
-    for problem in problems[:MAX_PROBLEMS_SHOWN]:
+    for problem in problems[:MAX_PRINTED_PROBLEMS]:
         print(problem)
     return 1 if problems else 0
 

@@ -22,13 +22,13 @@ _WARM_UP_EDITS = 3
 
 
 class EditFailed(Exception):
-    """An edit was not possible, or a search did not find it."""
+    """An edit was not possible, or a search did not find the edit."""
 
 
 def measure(repository: str, count: int, durable: bool, queries: list[str]) -> dict[str, Any]:
     """Measure `count` edits of random sections with a search for each, and the times of the commits alone.
 
-    Queries, if any, are measured before and after the edits; `lists` are their results after the edits.
+    Queries, if any, are measured before and after the edits. `result_lists` are the results after the edits.
     """
     workspace = Workspace.open(Path(repository), durable=durable)
     search = SearchIndex(workspace)
@@ -47,9 +47,9 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
         commit_times.append(commit_s)
         edit_times.append(commit_s + search_s)
     results: dict[str, Any] = {
-        "whole": p50_p95_ms(edit_times[_WARM_UP_EDITS:]),
+        "edit_and_search": p50_p95_ms(edit_times[_WARM_UP_EDITS:]),
         "commit": p50_p95_ms(commit_times[_WARM_UP_EDITS:]),
-        "processor": p50_p95_ms(processor_times[_WARM_UP_EDITS:]),
+        "processor_time": p50_p95_ms(processor_times[_WARM_UP_EDITS:]),
         "segments": search.status().segments,
     }
     if not queries:
@@ -57,9 +57,9 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     find_top_ten = make_top_ten_search(search)
     query_times_after = measure_warm_seconds(find_top_ten, queries)
     return results | {
-        "before": p50_p95_ms(query_times_before),
-        "after": p50_p95_ms(query_times_after),
-        "lists": list(map(find_top_ten, queries)),
+        "queries_before": p50_p95_ms(query_times_before),
+        "queries_after": p50_p95_ms(query_times_after),
+        "result_lists": list(map(find_top_ten, queries)),
     }
 
 

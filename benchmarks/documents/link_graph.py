@@ -24,7 +24,7 @@ _SCAN_COUNT = 3
 def measure(repository: str, count: int) -> dict[str, Any]:
     """Measure the first build in seconds and bytes, the update after each edit, and a backlinks query.
 
-    `scan` is the backlinks query without a graph.
+    `backlinks_scan` is the backlinks query without a graph.
     """
     workspace = Workspace.open(Path(repository), durable=False)
     with TemporaryDirectory() as folder:
@@ -46,8 +46,8 @@ def measure(repository: str, count: int) -> dict[str, Any]:
         "seconds": build_s,
         "bytes": size,
         "update": p50_p95_ms(update_times[_WARM_UP_EDITS:]),
-        "ask": p50_p95_ms(query_times[_WARM_UP_EDITS:]),
-        "scan": p50_p95_ms(scan_times),
+        "backlinks_query": p50_p95_ms(query_times[_WARM_UP_EDITS:]),
+        "backlinks_scan": p50_p95_ms(scan_times),
     }
 
 

@@ -16,16 +16,18 @@ PAGE_SIZE = 10
 BUILD_COUNT = 3
 
 
-def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
+def measure(
+    section_texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path
+) -> dict[str, Any]:
     """Measure the build, the size of the file in bytes, queries, and edits with a search for each edit."""
-    rows = [(text.id, text.title, text.body) for text in texts]
+    section_rows = [(section.id, section.title, section.body) for section in section_texts]
 
     def search(query: Sequence[str]) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in query)
-        rows = database.execute(
+        hit_rows = database.execute(
             "SELECT id FROM section WHERE section MATCH ? ORDER BY rank LIMIT ?", (words, PAGE_SIZE)
         )
-        return [row[0] for row in rows]
+        return [row[0] for row in hit_rows]
 
     def edit(number: int) -> None:
         with database:
@@ -38,7 +40,7 @@ def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], fold
     for number in range(BUILD_COUNT):
         file = folder / f"fts5-{number}.sqlite"
         database = _open_database(file)
-        build_times.append(measure_seconds(partial(_build, database, rows)))
+        build_times.append(measure_seconds(partial(_build, database, section_rows)))
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         size = file.stat().st_size
         if number < BUILD_COUNT - 1:
@@ -46,7 +48,9 @@ def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], fold
             file.unlink()
     try:
         query_times = measure_warm_seconds(search, queries)
-        edit_times = [measure_seconds(partial(edit, number)) for number in range(1, min(50, len(texts)) + 1)]
+        edit_times = [
+            measure_seconds(partial(edit, number)) for number in range(1, min(50, len(section_texts)) + 1)
+        ]
     finally:
         database.close()
     return {
@@ -67,6 +71,6 @@ def _open_database(file: Path) -> sqlite3.Connection:
     return database
 
 
-def _build(database: sqlite3.Connection, rows: Sequence[tuple[str, str, str]]) -> None:
+def _build(database: sqlite3.Connection, section_rows: Sequence[tuple[str, str, str]]) -> None:
     with database:
-        database.executemany("INSERT INTO section VALUES (?, ?, ?)", rows)
+        database.executemany("INSERT INTO section VALUES (?, ?, ?)", section_rows)

@@ -21,7 +21,9 @@ def is_installed() -> bool:
     return find_spec("tantivy") is not None
 
 
-def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
+def measure(
+    section_texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path
+) -> dict[str, Any]:
     """Measure the build, the size of the index in bytes, and queries over all fields."""
     import tantivy
 
@@ -32,8 +34,8 @@ def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], fold
 
     def build() -> None:
         writer = index.writer(num_threads=1)
-        for text in texts:
-            writer.add_document(tantivy.Document(**text._asdict()))
+        for section_text in section_texts:
+            writer.add_document(tantivy.Document(**section_text._asdict()))
         writer.commit()
         writer.wait_merging_threads()
         index.reload()

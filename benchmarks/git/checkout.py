@@ -38,7 +38,7 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     return {
         "checked_out_p50_ms": percentile([work_tree_s for work_tree_s, _ in measured_times], 0.5) * 1e3,
         "bare_p50_ms": percentile([bare_s for _, bare_s in measured_times], 0.5) * 1e3,
-        "more_p50_ms": percentile([work_tree_s - bare_s for work_tree_s, bare_s in measured_times], 0.5)
+        "difference_p50_ms": percentile([work_tree_s - bare_s for work_tree_s, bare_s in measured_times], 0.5)
         * 1e3,
     }
 

@@ -47,5 +47,5 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     return {
         "files": len(paths),
         "batch": p50_p95_ms(times[measured_range]),
-        "processor": p50_p95_ms(processor_times[measured_range]),
+        "processor_time": p50_p95_ms(processor_times[measured_range]),
     }

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import ROOT
-from benchmarks.reports.figures import Figure, compute_figures, describe_run
 from benchmarks.reports.reference_measurements import find_comparable_class_name
 from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_number, format_value
+from benchmarks.reports.report_rows import ReportRow, compute_report_rows, describe_run
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 RESULTS_FOLDER = ROOT / "benchmarks" / "results"
@@ -61,8 +61,8 @@ def replace_measured_part(text: str, content: str) -> str:
 
 
 def format_corpus(name: str, results: Results) -> str:
-    """Return the section of a corpus: its environment, the count of met limits, and all figures."""
-    groups = compute_figures(results)
+    """Return the section of a corpus: its environment, the count of met limits, and all rows."""
+    groups = compute_report_rows(results)
     lines = [
         f"### {name}",
         "",
@@ -70,12 +70,17 @@ def format_corpus(name: str, results: Results) -> str:
         _summarize_limits(groups),
         "",
     ]
-    others = list(dict.fromkeys(other for rows in groups.values() for row in rows for other in row.others))
-    lines += [_format_row(["", "Docyard", *others, "must be", ""]), _format_row(["---"] * (len(others) + 4))]
+    engines = list(
+        dict.fromkeys(name for rows in groups.values() for row in rows for name in row.comparison_values)
+    )
+    lines += [
+        _format_row(["", "Docyard", *engines, "must be", ""]),
+        _format_row(["---"] * (len(engines) + 4)),
+    ]
     for group, rows in groups.items():
-        lines.append(_format_row([f"**{group}**", *[""] * (len(others) + 3)]))
+        lines.append(_format_row([f"**{group}**", *[""] * (len(engines) + 3)]))
         for row in rows:
-            cells = [row.name.strip(), format_value(row), *(compare_with(row, other) for other in others)]
+            cells = [row.name.strip(), format_value(row), *(compare_with(row, engine) for engine in engines)]
             lines.append(_format_row([*cells, format_limit(row), _bold_if_upper(VERDICTS[row.is_met])]))
     lines += ["", _format_list_count(results)]
     return "\n".join(lines).rstrip()
@@ -121,11 +126,11 @@ def _get_corpus_bytes(run: tuple[str, Results]) -> int:
     return int(run[1]["corpus"]["bytes"])
 
 
-def _summarize_limits(groups: Mapping[str, Sequence[Figure]]) -> str:
-    figures_with_limit = [row for rows in groups.values() for row in rows if row.limit is not None]
-    missed_names = [row.name.strip() for row in figures_with_limit if row.is_met is False]
-    unmeasured_names = [row.name.strip() for row in figures_with_limit if row.is_met is None]
-    text = f"{sum(row.is_met is True for row in figures_with_limit)} of {len(figures_with_limit)} limits met"
+def _summarize_limits(groups: Mapping[str, Sequence[ReportRow]]) -> str:
+    rows_with_limit = [row for rows in groups.values() for row in rows if row.limit is not None]
+    missed_names = [row.name.strip() for row in rows_with_limit if row.is_met is False]
+    unmeasured_names = [row.name.strip() for row in rows_with_limit if row.is_met is None]
+    text = f"{sum(row.is_met is True for row in rows_with_limit)} of {len(rows_with_limit)} limits met"
     if missed_names:
         text += f". Missed: {'; '.join(missed_names)}"
     if unmeasured_names:
@@ -134,7 +139,7 @@ def _summarize_limits(groups: Mapping[str, Sequence[Figure]]) -> str:
 
 
 def _format_list_count(results: Results) -> str:
-    count = sum(results.get(name, {}).get("same_lists", 0) for name in ("queries", "edits", "artifact"))
+    count = sum(results.get(name, {}).get("equal_list_count", 0) for name in ("queries", "edits", "artifact"))
     return f"{count:,} result lists were equal to those of other processes and builds." if count else ""
 
 

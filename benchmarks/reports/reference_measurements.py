@@ -92,8 +92,10 @@ def compute_reference_ratios(results: Mapping[str, Any]) -> dict[ReferenceMeasur
             ReferenceMeasurement.QUERY: query_ratio,
             ReferenceMeasurement.QUERY_AND_BUILD: sqrt(build_ratio * query_ratio),
         }
-    if "trips" in results:
-        ratios[ReferenceMeasurement.PING] = results["trips"]["bare_ping"]["p50_ms"] / PING_MS
+    if "round_trips" in results:
+        ratios[ReferenceMeasurement.PING] = results["round_trips"]["minimal_server_ping"]["p50_ms"] / PING_MS
     if "first_queries" in results:
-        ratios[ReferenceMeasurement.CALL] = results["first_queries"]["bare"]["first"]["p50_ms"] / CALL_MS
+        ratios[ReferenceMeasurement.CALL] = (
+            results["first_queries"]["minimal_server"]["first"]["p50_ms"] / CALL_MS
+        )
     return ratios

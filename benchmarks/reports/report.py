@@ -1,25 +1,27 @@
-"""Tables of figures with their limits, for a terminal."""
+"""Tables of report rows with their limits, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.reports.figures import Figure
+from benchmarks.reports.report_rows import ReportRow
 
 VERDICTS = {None: "", True: "met", False: "MISSED"}
 
 
-def format_figures_table(groups: Mapping[str, Sequence[Figure]]) -> str:
-    """Return all figures as a table with columns for other engines, limits and verdicts."""
-    others = list(dict.fromkeys(name for rows in groups.values() for row in rows for name in row.others))
-    rows = []
-    for group, figures in groups.items():
-        rows.append([group, *[""] * (len(others) + 3)])
-        for figure in figures:
-            cells = ["  " + figure.name, format_value(figure)]
-            cells += [compare_with(figure, name) for name in others]
-            rows.append([*cells, format_limit(figure), VERDICTS[figure.is_met]])
-    return format_table(["", "docyard", *(f"{name} (ratio)" for name in others), "must be", ""], rows)
+def format_report_table(groups: Mapping[str, Sequence[ReportRow]]) -> str:
+    """Return all rows as a table with columns for other engines, limits and verdicts."""
+    engines = list(
+        dict.fromkeys(name for rows in groups.values() for row in rows for name in row.comparison_values)
+    )
+    lines = []
+    for group, rows in groups.items():
+        lines.append([group, *[""] * (len(engines) + 3)])
+        for row in rows:
+            cells = ["  " + row.name, format_value(row)]
+            cells += [compare_with(row, engine) for engine in engines]
+            lines.append([*cells, format_limit(row), VERDICTS[row.is_met]])
+    return format_table(["", "docyard", *(f"{name} (ratio)" for name in engines), "must be", ""], lines)
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -32,27 +34,27 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def format_value(figure: Figure) -> str:
+def format_value(row: ReportRow) -> str:
     """Return the value with its unit."""
-    return "not measured" if figure.value is None else _format_with_unit(figure.value, figure.unit)
+    return "not measured" if row.value is None else _format_with_unit(row.value, row.unit)
 
 
-def compare_with(figure: Figure, engine: str) -> str:
-    """Return the value of another engine, and the ratio of Docyard's value to it."""
-    other = figure.others.get(engine)
-    if other is None:
+def compare_with(row: ReportRow, engine: str) -> str:
+    """Return the value of another engine, and the ratio of the value of Docyard to that value."""
+    engine_value = row.comparison_values.get(engine)
+    if engine_value is None:
         return ""
-    if figure.value is None or not other:
-        return format_number(other)
-    return f"{format_number(other)} ({format_number(figure.value / other)}x)"
+    if row.value is None or not engine_value:
+        return format_number(engine_value)
+    return f"{format_number(engine_value)} ({format_number(row.value / engine_value)}x)"
 
 
-def format_limit(figure: Figure) -> str:
+def format_limit(row: ReportRow) -> str:
     """Return the limit, with the target in brackets if this run's limit is higher."""
-    if figure.limit is None or figure.target is None:
+    if row.limit is None or row.target is None:
         return ""
-    limit = f"≤ {_format_with_unit(figure.limit, figure.unit)}"
-    return limit if figure.limit == figure.target else f"{limit} ({format_number(figure.target)})"
+    limit = f"≤ {_format_with_unit(row.limit, row.unit)}"
+    return limit if row.limit == row.target else f"{limit} ({format_number(row.target)})"
 
 
 def format_number(value: float) -> str:

@@ -34,4 +34,4 @@ def measure(repository: str, words: list[str]) -> dict[str, Any]:
     queries["the commonest words"] = " ".join(words)
     times = {name: measure_seconds(lambda query=query: run_query(query)) for name, query in queries.items()}
     slowest = max(times, key=times.__getitem__)
-    return {"worst_ms": times[slowest] * 1e3, "worst": slowest, "asked": len(times)}
+    return {"slowest_ms": times[slowest] * 1e3, "slowest_query": slowest, "query_count": len(times)}

@@ -1,4 +1,4 @@
-"""Measure how long a new process takes to open an artifact with its key, and list results of queries."""
+"""The time that a new process takes to open an artifact with its key, and the result lists of queries."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def measure(artifact_folder: str, key_file: str, queries: list[str]) -> dict[str
     return {
         "import_ms": import_s * 1e3,
         "open_ms": open_s * 1e3,
-        "lists": list(map(make_top_ten_search(index), queries)),
+        "result_lists": list(map(make_top_ten_search(index), queries)),
     }

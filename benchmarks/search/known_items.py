@@ -51,29 +51,29 @@ _RAREST_WORD_COUNT = 6  # of a section's rarest words; two of them are drawn
 _SEPARATOR = "\n\0\n"
 
 
-class Item(NamedTuple):
+class KnownItem(NamedTuple):
     """A query, and the chunk id of its section of origin."""
 
     query: str
     section: str
 
 
-def draw_identifiers(texts: Sequence[SectionText], count: int) -> list[Item]:
+def draw_identifiers(section_texts: Sequence[SectionText], count: int) -> list[KnownItem]:
     """Draw identifiers that occur in one section only, as whole tokens in any letter case.
 
     At most one identifier is drawn from a section. Raises CorpusTooSmall if there are fewer than `count`.
     """
-    token_index = _TokenIndex(texts)
-    order = list(range(len(texts)))
+    token_index = _TokenIndex(section_texts)
+    order = list(range(len(section_texts)))
     rng = random.Random(SEED)
     rng.shuffle(order)
-    items: list[Item] = []
+    items: list[KnownItem] = []
     for number in order:
-        names = sorted(find_identifiers(texts[number]))
+        names = sorted(find_identifiers(section_texts[number]))
         rng.shuffle(names)
         name = next((name for name in names if token_index.find_sections(name) == {number}), None)
         if name is not None:
-            items.append(Item(name, texts[number].id))
+            items.append(KnownItem(name, section_texts[number].id))
         if len(items) == count:
             return items
     raise CorpusTooSmall(f"only {len(items)} sections have an identifier that no other section has")
@@ -95,10 +95,10 @@ def _is_identifier(token: str) -> bool:
 class _TokenIndex:
     """The occurrences of tokens in a corpus, including invisible text."""
 
-    def __init__(self, texts: Sequence[SectionText]) -> None:
-        parts = [f"{text.title}\n{text.body}".lower() for text in texts]
-        self._joined_texts = _SEPARATOR.join(parts)
-        self._ends = list(accumulate(len(part) + len(_SEPARATOR) for part in parts))
+    def __init__(self, section_texts: Sequence[SectionText]) -> None:
+        lowercase_texts = [f"{text.title}\n{text.body}".lower() for text in section_texts]
+        self._joined_texts = _SEPARATOR.join(lowercase_texts)
+        self._ends = list(accumulate(len(text) + len(_SEPARATOR) for text in lowercase_texts))
 
     def find_sections(self, token: str) -> set[int]:
         """Return the numbers of at most three sections with this token; callers only check uniqueness."""
@@ -118,21 +118,21 @@ def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def draw_remembered_words(texts: Sequence[SectionText], count: int) -> list[Item]:
+def draw_remembered_words(section_texts: Sequence[SectionText], count: int) -> list[KnownItem]:
     """Draw queries of up to three words of a heading, two rarer words of its text, and a foreign word.
 
     Words of many headings ("example") are omitted, because users would not search for them. The foreign word
     is taken from another section. Raises CorpusTooSmall if too few sections have such words.
     """
-    headings = [_extract_words(text.title) for text in texts]
-    bodies = [_extract_words(text.body) for text in texts]
+    headings = [_extract_words(text.title) for text in section_texts]
+    bodies = [_extract_words(text.body) for text in section_texts]
     heading_counts = Counter(word for words in headings for word in set(words))
     body_counts = Counter(word for words in bodies for word in set(words))
-    max_sections = max(2, len(texts) * _MAX_SECTION_SHARE)
+    max_sections = max(2, len(section_texts) * _MAX_SECTION_SHARE)
     rng = random.Random(SEED)
-    items: dict[str, Item] = {}
-    for _ in range(count * 100 if texts else 0):
-        number, other_number = rng.randrange(len(texts)), rng.randrange(len(texts))
+    items: dict[str, KnownItem] = {}
+    for _ in range(count * 100 if section_texts else 0):
+        number, other_number = rng.randrange(len(section_texts)), rng.randrange(len(section_texts))
         heading_words = [
             word for word in dict.fromkeys(headings[number]) if heading_counts[word] <= max_sections
         ][:3]
@@ -145,7 +145,7 @@ def draw_remembered_words(texts: Sequence[SectionText], count: int) -> list[Item
         if heading_words and len(rarest_words) == _RAREST_WORD_COUNT and foreign_words:
             query = [*heading_words, *rng.sample(rarest_words, 2), rng.choice(foreign_words)]
             rng.shuffle(query)
-            items[texts[number].id] = Item(" ".join(query), texts[number].id)
+            items[section_texts[number].id] = KnownItem(" ".join(query), section_texts[number].id)
         if len(items) == count:
             return list(items.values())
     raise CorpusTooSmall("the folder has too little text to draw remembered words from")
@@ -160,13 +160,14 @@ def measure(repository: str, items: Mapping[str, Sequence[Sequence[str]]]) -> di
     index = SearchIndex(Workspace.open(Path(repository), read_only=True))
     try:
         return {
-            kind: _measure_items(index, [Item(*fields) for fields in group]) for kind, group in items.items()
+            kind: _measure_items(index, [KnownItem(*fields) for fields in group])
+            for kind, group in items.items()
         }
     finally:
         index.close()
 
 
-def _measure_items(index: SearchIndex, items: Sequence[Item]) -> dict[str, Any]:
+def _measure_items(index: SearchIndex, items: Sequence[KnownItem]) -> dict[str, Any]:
     chunk_lists = [
         [hit.chunk_id for hit in index.search(item.query, limit=CHECKED_HITS).hits] for item in items
     ]
@@ -182,7 +183,7 @@ def _measure_items(index: SearchIndex, items: Sequence[Item]) -> dict[str, Any]:
         if rank != 1
     ]
     return {
-        "asked": len(items),
+        "query_count": len(items),
         "first": ranks.count(1),
         "page_first": sum(is_document_first),
         "mrr": sum(1 / rank for rank in ranks if rank) / len(items),
@@ -198,11 +199,11 @@ def _extract_path(chunk: str) -> str:
     return chunk.rpartition("#")[0]
 
 
-def draw_items(texts: Sequence[SectionText], count: int = COUNT) -> dict[str, list[Item]]:
+def draw_items(section_texts: Sequence[SectionText], count: int = COUNT) -> dict[str, list[KnownItem]]:
     """Return the items for `measure`, by kind."""
     return {
-        "identifiers": draw_identifiers(texts, count),
-        "remembered_words": draw_remembered_words(texts, count),
+        "identifiers": draw_identifiers(section_texts, count),
+        "remembered_words": draw_remembered_words(section_texts, count),
     }
 
 
@@ -211,7 +212,7 @@ def measure_folder(folder: Path, count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="docyard-known-items-") as temporary:
         home = Path(temporary)
         corpus = Corpus.read(folder)
-        items = draw_items(list(corpus.texts()), count)
+        items = draw_items(list(corpus.section_texts()), count)
         make_repository(corpus, home / "repository")
         os.environ.update(child_environment(home))
         return measure(str(home / "repository"), items)
@@ -235,7 +236,7 @@ def main() -> int:
     except CorpusTooSmall as error:
         print(error, file=sys.stderr)
         return 2
-    columns = ["", "asked", "section first", "document first", f"mrr@{CHECKED_HITS}"]
+    columns = ["", "queries", "section first", "document first", f"mrr@{CHECKED_HITS}"]
     print(format_table(columns, [_format_cells(kind, result) for kind, result in results.items()]))
     if arguments.misses:
         for kind, result in results.items():
@@ -249,7 +250,7 @@ def main() -> int:
 
 
 def _format_cells(kind: str, result: Mapping[str, Any]) -> list[str]:
-    counts = [str(result[name]) for name in ("asked", "first", "page_first")]
+    counts = [str(result[name]) for name in ("query_count", "first", "page_first")]
     return [kind, *counts, f"{result['mrr']:.3f}"]
 
 

@@ -39,7 +39,7 @@ def make_top_ten_search(search: SearchIndex) -> Callable[[str], ResultList]:
 
 
 def measure(repository: str, queries: list[str], first: int = 0, warm: bool = True) -> dict[str, Any]:
-    """Return milliseconds of imports, opening and the query with index `first`, and the lists of all queries.
+    """Return milliseconds of imports, opening and the query with index `first`, and the result lists.
 
     With `warm`, also measure warm queries.
     """
@@ -55,8 +55,8 @@ def measure(repository: str, queries: list[str], first: int = 0, warm: bool = Tr
         "import_ms": import_s * 1e3,
         "open_ms": open_s * 1e3,
         "first_ms": first_s * 1e3,
-        "lists": [find_top_ten(query) for query in queries],
+        "result_lists": [find_top_ten(query) for query in queries],
     }
     if warm:
-        results["best"] = p50_p95_ms(measure_warm_seconds(find_top_ten, queries))
+        results["top_ten"] = p50_p95_ms(measure_warm_seconds(find_top_ten, queries))
     return results

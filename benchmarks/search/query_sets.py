@@ -36,7 +36,7 @@ class QuerySets(NamedTuple):
 
 
 def draw_query_sets(
-    texts: Sequence[SectionText], word_queries: Sequence[str], count: int = QUERIES_PER_KIND
+    section_texts: Sequence[SectionText], word_queries: Sequence[str], count: int = QUERIES_PER_KIND
 ) -> QuerySets:
     """Return queries of words, headings, identifiers and written questions, and quoted phrases.
 
@@ -45,16 +45,16 @@ def draw_query_sets(
     rng = random.Random(SEED)
     unique_queries = dict.fromkeys(word_queries[:count])
     for draw_query in (_draw_heading, _draw_identifier):
-        unique_queries |= dict.fromkeys(_draw_queries(texts, draw_query, rng, count))
-    unique_queries |= dict.fromkeys(_read_questions({text.path for text in texts}))
+        unique_queries |= dict.fromkeys(_draw_queries(section_texts, draw_query, rng, count))
+    unique_queries |= dict.fromkeys(_read_questions({text.path for text in section_texts}))
     queries = list(unique_queries)
     rng.shuffle(queries)
     warm_up = [query for query in dict.fromkeys(word_queries[count:]) if query not in unique_queries]
-    return QuerySets(queries, _draw_queries(texts, _draw_phrase, rng, count), warm_up[:WARM_UP_COUNT])
+    return QuerySets(queries, _draw_queries(section_texts, _draw_phrase, rng, count), warm_up[:WARM_UP_COUNT])
 
 
 def _draw_queries(
-    texts: Sequence[SectionText],
+    section_texts: Sequence[SectionText],
     draw_query: Callable[[SectionText, random.Random], str],
     rng: random.Random,
     count: int,
@@ -63,7 +63,7 @@ def _draw_queries(
     for _ in range(count * _DRAWS_PER_QUERY):
         if len(unique_queries) == count:
             break
-        if query := draw_query(rng.choice(texts), rng):
+        if query := draw_query(rng.choice(section_texts), rng):
             unique_queries[query] = None
     return list(unique_queries)
 

@@ -16,4 +16,4 @@ def measure(repository: str, queries: list[str]) -> dict[str, Any]:
     search = SearchIndex(Workspace.open(Path(repository)))
     search.update_to_tip()
     rebuild_s = measure_seconds(search.rebuild)
-    return {"seconds": rebuild_s, "lists": list(map(make_top_ten_search(search), queries))}
+    return {"seconds": rebuild_s, "result_lists": list(map(make_top_ten_search(search), queries))}

@@ -27,37 +27,37 @@ _HEADERS: dict[str, str] = {
 _request_ids = count(1)
 
 Send = Callable[[str], object]
-"""Sends a query to a server and reads the response."""
+"""A function that sends a query to a server and reads the response."""
 
 
-def measure(repository: Path, home: Path, sets: QuerySets) -> dict[str, dict[str, dict[str, float]]]:
+def measure(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, dict[str, dict[str, float]]]:
     """Measure the first and the second run of each query, without the quoted phrases; return times by server.
 
     The servers alternate at each query, so that a slow period of the machine affects all servers.
     """
     http_command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
     with (
-        StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal,
+        StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal_server,
         StdioServer(make_server_command(repository), home) as stdio,
         StdioServer(make_server_command(repository), home) as stateless,
         run_http_server(http_command, home) as connection,
     ):
-        minimal.initialize()
+        minimal_server.initialize()
         stdio.initialize()
         servers: dict[str, Send] = {
-            "bare": lambda query: minimal.request(
+            "minimal_server": lambda query: minimal_server.request(
                 "tools/call", {"name": "nothing", "arguments": {"q": query}}
             ),
-            "stdio": lambda query: stdio.request("tools/call", _call_parameters(query)),
+            "stdio": lambda query: stdio.request("tools/call", _make_call_parameters(query)),
             "stateless": lambda query: stateless.request(
-                "tools/call", _call_parameters(query) | {"_meta": REQUEST_META}
+                "tools/call", _make_call_parameters(query) | {"_meta": REQUEST_META}
             ),
             "http": partial(_post, connection),
         }
-        for query in sets.warm_up:
+        for query in query_sets.warm_up:
             for send in servers.values():
                 send(query)
-        first, second = (_measure_alternately(servers, sets.queries) for _ in range(2))
+        first, second = (_measure_alternately(servers, query_sets.queries) for _ in range(2))
     return {
         name: {"first": p50_p95_p99_ms(first[name]), "second": p50_p95_p99_ms(second[name])}
         for name in servers
@@ -72,7 +72,7 @@ def _measure_alternately(servers: dict[str, Send], queries: Sequence[str]) -> di
     return times
 
 
-def _call_parameters(query: str) -> dict[str, Any]:
+def _make_call_parameters(query: str) -> dict[str, Any]:
     return {"name": "search_docs", "arguments": {"query": query}}
 
 
@@ -82,7 +82,7 @@ def _post(connection: http.client.HTTPConnection, query: str) -> None:
         "jsonrpc": "2.0",
         "id": next(_request_ids),
         "method": "tools/call",
-        "params": _call_parameters(query) | {"_meta": REQUEST_META},
+        "params": _make_call_parameters(query) | {"_meta": REQUEST_META},
     }
     connection.request("POST", "/mcp", json.dumps(request).encode(), _HEADERS)
     response = connection.getresponse()

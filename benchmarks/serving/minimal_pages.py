@@ -17,7 +17,7 @@ async def page(request: Request) -> HTMLResponse:
 
 
 def serve() -> None:
-    """Print the address, and run until the process is terminated."""
+    """Print the address, and run the server until the process is terminated."""
     # Without an explicit protocol number, the event loop delays small responses.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))

@@ -32,7 +32,7 @@ async def call_tool(context: ServerRequestContext[Any, Any], params: CallToolReq
 
 
 async def serve() -> None:
-    """Run until standard input ends."""
+    """Run the server until standard input ends."""
     server: Server[Any] = Server("minimal", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

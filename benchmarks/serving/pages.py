@@ -60,7 +60,7 @@ _MINIMAL_PAGE = "minimal Starlette server"
 _MANY_SECTIONS_PATH = "benchmark-of-many-sections.md"
 
 
-class Content(NamedTuple):
+class GeneratedContent(NamedTuple):
     """The generated content: the path of a document with many commits, and the ids of the proposals."""
 
     long_history_path: str
@@ -74,7 +74,7 @@ def _make_many_sections_document() -> bytes:
     return ("# Many\n\n" + "".join(parts)).encode()
 
 
-def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> Content:
+def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> GeneratedContent:
     """Create a history and proposals."""
     proposal_actions = workspace.proposal_actions()
     paths = sorted(path for path in corpus.documents if len(corpus.documents[path]) < 20_000)
@@ -105,7 +105,7 @@ def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> 
     )
     proposal_actions.submit(conflicting_proposal.id, _ACTOR)
     _write(workspace, UpdateContent(file=_MANY_SECTIONS_PATH, slug="part-7", content="Seven cranes."))
-    return Content(long_history_path, many_sections_proposal.id, conflicting_proposal.id, simple_ids)
+    return GeneratedContent(long_history_path, many_sections_proposal.id, conflicting_proposal.id, simple_ids)
 
 
 def _write(workspace: Workspace, *operations: Operation) -> None:
@@ -127,7 +127,7 @@ def draw_document_urls(corpus: Corpus, rounds: int, rng: random.Random) -> dict[
 
 
 def draw_page_urls(
-    content: Content, corpus: Corpus, head: str, rounds: int, rng: random.Random
+    content: GeneratedContent, corpus: Corpus, head: str, rounds: int, rng: random.Random
 ) -> dict[str, list[str]]:
     """Return the URLs of the pages that are not documents, by kind, and of the largest documents."""
     paths = sorted(corpus.documents)
@@ -135,7 +135,7 @@ def draw_page_urls(
     largest_paths = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGEST_DOCUMENT_COUNT:]
     folders = sorted({path.rpartition("/")[0] for path in drawn_paths} - {""})
     small_corpus = Corpus({path: corpus.documents[path] for path in drawn_paths})
-    queries = draw_queries(list(small_corpus.texts()), rounds)
+    queries = draw_queries(list(small_corpus.section_texts()), rounds)
     return {
         "documents, the largest ten": [f"/doc/{quote(path)}" for path in largest_paths],
         "library": ["/"],
@@ -169,14 +169,14 @@ def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.
         process.wait()
 
 
-class Times(NamedTuple):
+class PageTimes(NamedTuple):
     """The seconds of each request of a kind of page: first requests of each URL, and later requests."""
 
     first_times: list[float]
     later_times: list[float]
 
 
-def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> Times:
+def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> PageTimes:
     """Measure a request of each URL, then `rounds` requests. Raises RuntimeError unless the status is 200."""
 
     def request_seconds(url: str) -> float:
@@ -190,7 +190,7 @@ def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds:
         return measure_seconds(request)
 
     first_times = [request_seconds(url) for url in urls]
-    return Times(first_times, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
+    return PageTimes(first_times, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
 
 
 def measure_ping_ms(home: Path) -> float:
@@ -216,7 +216,9 @@ class TableRow(NamedTuple):
         return self.limit_ms is not None and percentile(self.times, 0.5) * 1e3 > self.limit_ms
 
 
-def make_rows(times_by_page: Mapping[str, Times], document_count: int, factor: float) -> Iterator[TableRow]:
+def make_rows(
+    times_by_page: Mapping[str, PageTimes], document_count: int, factor: float
+) -> Iterator[TableRow]:
     """Yield the rows, each with the limit of its kind multiplied by `factor`."""
     for page, times in times_by_page.items():
         kind_limit_ms = CHANGES_MS if page.startswith("changes") else _default_limit_ms(document_count)
@@ -267,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     corpus = Corpus(
         Corpus.read(options.folder).documents | {_MANY_SECTIONS_PATH: _make_many_sections_document()}
     )
-    times_by_page: dict[str, Times] = {}
+    times_by_page: dict[str, PageTimes] = {}
     with tempfile.TemporaryDirectory(prefix="docyard-pages-") as folder:
         home, repository = Path(folder), Path(folder) / "repository"
         make_repository(corpus, repository)

@@ -1,4 +1,4 @@
-"""Measure server starts over stdio until the first `tools/list` or search, and measure pings.
+"""Times of server starts over stdio until the first `tools/list` or search, and of pings.
 
 Starts and pings are also measured with a minimal server; runs of the two servers alternate.
 """
@@ -33,8 +33,8 @@ def make_server_command(repository: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "docyard", "serve", "-C", str(repository))
 
 
-def measure_first_list(command: Sequence[str], home: Path) -> tuple[float, float | None]:
-    """Return seconds from the start of a server to its list of tools, and its processor seconds."""
+def measure_start_to_tool_list(command: Sequence[str], home: Path) -> tuple[float, float | None]:
+    """Return the seconds from the start of a server to its list of tools, and the processor seconds."""
     with StdioServer(command, home) as server:
         server.initialize()
         server.request("tools/list")
@@ -44,29 +44,34 @@ def measure_first_list(command: Sequence[str], home: Path) -> tuple[float, float
 def measure_start(repository: Path, home: Path) -> dict[str, Any]:
     """Return medians of alternating starts of both servers, and of the ratios of adjacent starts.
 
-    The results of Docyard begin with `ours`, those of the minimal server with `bare`.
+    The keys of the results begin with `docyard` or `minimal_server`.
     """
-    commands = {"ours": make_server_command(repository), "bare": MINIMAL_SERVER_COMMAND}
+    commands = {"docyard": make_server_command(repository), "minimal_server": MINIMAL_SERVER_COMMAND}
     times: dict[str, list[tuple[float, float | None]]] = {name: [] for name in commands}
     for command in commands.values():
-        measure_first_list(command, home)  # reads the files into the system's cache
+        measure_start_to_tool_list(command, home)  # reads the files into the system's cache
     for run in range(RUN_COUNT):
         for name in sorted(commands, reverse=bool(run % 2)):
-            times[name].append(measure_first_list(commands[name], home))
-    pairs = list(zip(times["ours"], times["bare"], strict=True))
+            times[name].append(measure_start_to_tool_list(commands[name], home))
+    pairs = list(zip(times["docyard"], times["minimal_server"], strict=True))
     results: dict[str, Any] = {
-        "ours_ms": median(elapsed for elapsed, _ in times["ours"]) * 1e3,
-        "bare_ms": median(elapsed for elapsed, _ in times["bare"]) * 1e3,
-        "ratio": median(ours / bare for (ours, _), (bare, _) in pairs),
+        "docyard_ms": median(elapsed for elapsed, _ in times["docyard"]) * 1e3,
+        "minimal_server_ms": median(elapsed for elapsed, _ in times["minimal_server"]) * 1e3,
+        "ratio": median(docyard_s / minimal_server_s for (docyard_s, _), (minimal_server_s, _) in pairs),
     }
     processor_pairs = [
-        (ours, bare) for (_, ours), (_, bare) in pairs if ours is not None and bare is not None
+        (docyard_s, minimal_server_s)
+        for (_, docyard_s), (_, minimal_server_s) in pairs
+        if docyard_s is not None and minimal_server_s is not None
     ]
     if processor_pairs:
         results |= {
-            "ours_cpu_ms": median(ours for ours, _ in processor_pairs) * 1e3,
-            "bare_cpu_ms": median(bare for _, bare in processor_pairs) * 1e3,
-            "cpu_ratio": median(ours / bare for ours, bare in processor_pairs),
+            "docyard_cpu_ms": median(docyard_s for docyard_s, _ in processor_pairs) * 1e3,
+            "minimal_server_cpu_ms": median(minimal_server_s for _, minimal_server_s in processor_pairs)
+            * 1e3,
+            "cpu_ratio": median(
+                docyard_s / minimal_server_s for docyard_s, minimal_server_s in processor_pairs
+            ),
         }
     return results
 
@@ -85,9 +90,11 @@ def measure_first_searches(repository: Path, home: Path, queries: Sequence[str])
     measure_one_first_search(repository, home, queries[0])  # reads the files into the system's cache
     first_queries = queries[:FIRST_SEARCH_COUNT]
     return {
-        "at_once_ms": median(measure_one_first_search(repository, home, query) for query in first_queries)
+        "sent_immediately_ms": median(
+            measure_one_first_search(repository, home, query) for query in first_queries
+        )
         * 1e3,
-        "warmed_up_ms": median(
+        "sent_after_warm_up_ms": median(
             measure_one_first_search(repository, home, query, WARM_UP_S) for query in first_queries
         )
         * 1e3,
@@ -96,18 +103,21 @@ def measure_first_searches(repository: Path, home: Path, queries: Sequence[str])
 
 def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
     """Measure pings of the minimal server and of Docyard, alternately."""
-    minimal_server_pings, pings = [], []
+    minimal_server_pings, docyard_pings = [], []
     with (
-        StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal,
-        StdioServer(make_server_command(repository), home) as ours,
+        StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal_server,
+        StdioServer(make_server_command(repository), home) as docyard_server,
     ):
-        minimal.initialize()
-        ours.initialize()
-        ours.request("tools/list")
+        minimal_server.initialize()
+        docyard_server.initialize()
+        docyard_server.request("tools/list")
         for _ in range(ROUND_COUNT):
-            minimal_server_pings += _measure_pings(minimal)
-            pings += _measure_pings(ours)
-    return {"ping": p50_p95_ms(pings), "bare_ping": p50_p95_ms(minimal_server_pings)}
+            minimal_server_pings += _measure_pings(minimal_server)
+            docyard_pings += _measure_pings(docyard_server)
+    return {
+        "docyard_ping": p50_p95_ms(docyard_pings),
+        "minimal_server_ping": p50_p95_ms(minimal_server_pings),
+    }
 
 
 def _search(server: StdioServer, query: str) -> None:

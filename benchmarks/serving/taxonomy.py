@@ -48,7 +48,7 @@ def make_corpus(length: int) -> Corpus:
     return Corpus(documents)
 
 
-def measure_lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
+def measure_tool_list(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
     """Measure `tools/list` of a server after its first list; return the times and the list of tools."""
     with StdioServer(command, home) as server:
         server.initialize()
@@ -74,10 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the times, or run the minimal server with a file of definitions."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving.taxonomy")
     parser.add_argument("--length", type=int, default=VALUE_LENGTH, help="characters of each value")
-    parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--minimal-server", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.bare:
-        anyio.run(serve_tool_list, json.loads(options.bare.read_text())["tools"])
+    if options.minimal_server:
+        anyio.run(serve_tool_list, json.loads(options.minimal_server.read_text())["tools"])
         return 0
     with tempfile.TemporaryDirectory(prefix="docyard-taxonomy-") as folder:
         home = Path(folder)
@@ -86,10 +86,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         index = SearchIndex(Workspace.open(home / "repository"))
         index.rebuild()
         index.close()
-        docyard_times, tools = measure_lists(make_server_command(home / "repository"), home)
+        docyard_times, tools = measure_tool_list(make_server_command(home / "repository"), home)
         (home / "tools.json").write_text(json.dumps(tools))
-        command = (sys.executable, "-m", "benchmarks.serving.taxonomy", "--bare", str(home / "tools.json"))
-        minimal_server_times, _ = measure_lists(command, home)
+        command = (
+            sys.executable,
+            "-m",
+            "benchmarks.serving.taxonomy",
+            "--minimal-server",
+            str(home / "tools.json"),
+        )
+        minimal_server_times, _ = measure_tool_list(command, home)
         size = (home / "tools.json").stat().st_size
     print(
         json.dumps(
@@ -97,8 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "keys": MAX_KEYS,
                 "values": MAX_VALUES,
                 "bytes": size,
-                "ours": docyard_times,
-                "bare": minimal_server_times,
+                "docyard": docyard_times,
+                "minimal_server": minimal_server_times,
             }
         )
     )

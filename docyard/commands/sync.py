@@ -74,8 +74,8 @@ def command(
         docyard sync --ours guides/setup.md --theirs api.md
         docyard sync --push --remote backup --json
     """
-    from docyard.forges.pull_request_sync import format_round, round_to_data
-    from docyard.forges.rounds import ForgeRounds
+    from docyard.forges.forge_checker import ForgeChecker
+    from docyard.forges.pull_request_sync import check_result_to_data, format_check_result
     from tools.errors import escape_invisible
     from workspace.sync.sync import sync
 
@@ -96,18 +96,18 @@ def command(
             choose=choose,
             progress=progress,
         )
-        rounds = ForgeRounds(workspace, environment.read_forge_access)
-        forge_round = rounds.import_changes(result) if result.has_fetched and remote is None else None
-        if forge_round is not None and forge_round.wrote_events and (push or is_bidirectional):
+        forge_checker = ForgeChecker(workspace, environment.read_forge_access)
+        check_result = forge_checker.import_changes(result) if result.has_fetched and remote is None else None
+        if check_result is not None and check_result.wrote_events and (push or is_bidirectional):
             # Push the events that were imported from the forge.
             sync(workspace, environment.read_remote_access(), remote=remote, fetch=False, restore=False)
     if as_json:
-        console.print_json(sync_to_data(result) | {"forge": round_to_data(forge_round)})
+        console.print_json(sync_to_data(result) | {"forge": check_result_to_data(check_result)})
     else:
         print_sync(result, remote)
-        for line in format_round(forge_round) if forge_round is not None else ():
+        for line in format_check_result(check_result) if check_result is not None else ():
             click.echo(escape_invisible(line))
-    has_failed = forge_round is not None and forge_round.error is not None
+    has_failed = check_result is not None and check_result.error is not None
     return Exit.PROBLEMS if needs_resolution(result) or has_failed else Exit.DONE
 
 

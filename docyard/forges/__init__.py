@@ -3,7 +3,9 @@
 Each forge is a module with a class that implements the protocol of `port.py`.
 
     errors.py               the errors of forges, each with a fix
+    event_conversion.py     the conversion of reviews and comments on a forge to events of a proposal
     exchange_queue.py       exchanges with the remote that webhooks request
+    forge_checker.py        the check of the pull requests on the forge after a fetch
     forge_repository.py     the repository on a forge, from Git's remote and the environment
     gitea.py                pull requests of Gitea and Forgejo, Codeberg among them (API v1)
     github.py               pull requests of GitHub and GitHub Enterprise Server (REST API 2022-11-28)
@@ -15,8 +17,6 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     pull_request_sync.py    the import of a pull request's reviews, comments and state into its proposal
     pull_requests.py        opening, updating and describing the pull request of a proposal
     pulls_api.py            the REST calls on pull requests that GitHub, Gitea and Forgejo have in common
-    relay.py                the conversion of reviews and comments on a forge to events of a proposal
-    rounds.py               the check of the forge after each exchange with the remote, called a round
     statuses.py             the meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)
     transport.py            HTTP calls to a forge
     webhook_events.py       events of webhooks

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.pull_request_sync import ForgeRound
-    from docyard.forges.rounds import ForgeRounds
+    from docyard.forges.forge_checker import ForgeChecker
+    from docyard.forges.pull_request_sync import ForgeCheckResult
     from docyard.forges.webhook_events import EventScope
     from workspace.git.remotes.credentials import Access
     from workspace.sync.sync import SyncResult
@@ -29,18 +29,18 @@ class ExchangeResult(NamedTuple):
     """The result of an exchange: the results of the fetch and of the check of the forge, or the error."""
 
     sync_result: SyncResult | None = None
-    forge_round: ForgeRound | None = None
+    check_result: ForgeCheckResult | None = None
     error: WorkspaceError | None = None
 
     @property
     def is_applied(self) -> bool:
-        """Return True if the served branch has the remote's commits, and the round on the forge succeeded."""
+        """Return True if the served branch has the remote's commits, and the check of the forge succeeded."""
         from workspace.sync.branches import SyncState
 
         if self.error is not None or self.sync_result is None:
             return False
         is_behind = self.sync_result.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED, SyncState.BEHIND)
-        return not is_behind and (self.forge_round is None or self.forge_round.error is None)
+        return not is_behind and (self.check_result is None or self.check_result.error is None)
 
 
 class _PendingExchange:
@@ -65,19 +65,22 @@ class ExchangeQueue:
         self,
         workspace: Workspace,
         access: Callable[[], Access],
-        rounds: ForgeRounds,
+        forge_checker: ForgeChecker,
         on_write: Callable[[], object] = lambda: None,
     ) -> None:
         self._workspace = workspace
         self._access = access
-        self._rounds = rounds
+        self._forge_checker = forge_checker
         self._on_write = on_write
         self._lock = threading.Lock()
         self._next_exchange: _PendingExchange | None = None
         self._is_running = False
 
     def request(self, scope: EventScope) -> Future[ExchangeResult]:
-        """Request an exchange that begins after this call. Does not block; the future never fails."""
+        """Request an exchange that begins after this call, without blocking.
+
+        The future never raises: its result contains the error.
+        """
         with self._lock:
             if self._next_exchange is None:
                 self._next_exchange = _PendingExchange()
@@ -103,13 +106,13 @@ class ExchangeQueue:
 
         try:
             sync_result = sync(self._workspace, self._access(), fetch=True, push=False)
-            forge_round = None
+            check_result = None
             if exchange.branches or exchange.numbers:
-                forge_round = self._rounds.import_changes(
+                check_result = self._forge_checker.import_changes(
                     sync_result, branches=exchange.branches, numbers=exchange.numbers
                 )
             self._on_write()
-            return ExchangeResult(sync_result, forge_round)
+            return ExchangeResult(sync_result, check_result)
         except WorkspaceError as error:
             return ExchangeResult(error=error)
         except OSError as error:

@@ -1,16 +1,15 @@
 """Import of a pull request's reviews, comments and state into its proposal.
 
-No further state is stored: the branch identifies the pull request of a proposal, and the idempotency keys of
+No state of the forge is stored. The branch identifies the pull request of a proposal. The idempotency keys of
 events identify imported reviews and comments. A merge is detected in the target's commits. After a squash or
 a rebase the target has no commit of the proposal. The proposal is then closed with a comment that names the
 forge's commit.
 
 If few proposals are open, the pull request of each is looked up. If many are open, one call lists the open
-pull requests. A proposal that is not in the list has a closed pull request, or none. Its pull request is then
-looked up once, and again after ten minutes.
+pull requests. A proposal that is not in the list has a closed pull request, or no pull request. For such a
+proposal, one call finds the pull request, and the result is cached for ten minutes.
 
-One check of all or some pull requests is a round. Its result is formatted as data for JSON, and as lines of
-text.
+One check covers all or some pull requests. The result is formatted as data for JSON, and as lines of text.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.forges import relay
+from docyard.forges import event_conversion
 from docyard.forges.errors import ForgeNotFound, InvalidForgeResponse, is_forge_wide
+from docyard.forges.event_conversion import format_forge_name
 from docyard.forges.pull_requests import format_marker
-from docyard.forges.relay import format_forge_name
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
 from workspace.proposals.proposal import ProposalState
@@ -86,7 +85,7 @@ class PullRequestFinder:
 
 
 MAX_OPEN_PROPOSALS_CHECKED = 100
-"""The maximum number of open proposals that one round checks, the newest first."""
+"""The maximum number of open proposals in one check, the newest first."""
 
 MAX_ENDED_PROPOSALS_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
 """The maximum number and age of ended proposals whose pull requests are checked once more, and closed."""
@@ -98,29 +97,31 @@ _MAX_CACHE_ENTRIES = 1_000
 class PullRequestOutcome(NamedTuple):
     """The result of checking one pull request.
 
-    `reviews` and `comments` are the numbers of imported reviews and comments. `done` contains "closed" or
-    "reopened" for the proposal, and "closed_there" for the pull request. `waits` is the reason for remaining
-    work: "conflict" for a conflict on the forge, "not_fetched" if the local target lacks the forge's merge,
-    and "gone_on" if the forge merged without the last local commits.
+    `review_count` and `comment_count` count the imported reviews and comments. `state_changes` contains
+    "closed" or "reopened" for the proposal, and "closed_there" for the pull request. `pending_reason` is the
+    reason for remaining work: "conflict" for a conflict on the forge, "not_fetched" if the local target lacks
+    the forge's merge, and "gone_on" if the forge merged without the last local commits.
     """
 
     proposal: str
     number: int
     url: str
     state: str
-    reviews: int = 0
-    comments: int = 0
-    done: tuple[str, ...] = ()
-    waits: str | None = None
+    review_count: int = 0
+    comment_count: int = 0
+    state_changes: tuple[str, ...] = ()
+    pending_reason: str | None = None
 
     @property
     def wrote_events(self) -> bool:
-        """Return True if events were written here."""
-        return bool(self.reviews or self.comments or {"closed", "reopened"}.intersection(self.done))
+        """Return True if events were written to the local repository."""
+        return bool(
+            self.review_count or self.comment_count or {"closed", "reopened"}.intersection(self.state_changes)
+        )
 
 
-class ForgeRound(NamedTuple):
-    """The result of one round: the results of the checked pull requests, and the first error, if any."""
+class ForgeCheckResult(NamedTuple):
+    """The result of one check: the outcomes of the checked pull requests, and the first error, if any."""
 
     forge: str
     pull_requests: tuple[PullRequestOutcome, ...]
@@ -128,7 +129,7 @@ class ForgeRound(NamedTuple):
 
     @property
     def wrote_events(self) -> bool:
-        """Return True if events were written here that the remote does not have yet."""
+        """Return True if events were written to the local repository, so that a push is needed."""
         return any(outcome.wrote_events for outcome in self.pull_requests)
 
 
@@ -159,13 +160,13 @@ class PullRequestImporter:
         was_pushed: bool = False,
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
-    ) -> ForgeRound:
+    ) -> ForgeCheckResult:
         """Check the pull requests of proposals to the served branch, and import their changes.
 
         `branches` and `numbers` limit the check to these pull requests. `was_pushed` is true if commits of
         the target were just pushed: the forge may need a moment to detect a merge in them.
         Errors of a forge or a proposal are not raised: `error` is the first one. A failure of one proposal
-        does not affect the others; a failure of the whole forge ends the round.
+        does not affect the others; a failure of the whole forge ends the check.
         """
         outcomes: list[PullRequestOutcome] = []
         error: WorkspaceError | None = None
@@ -195,7 +196,7 @@ class PullRequestImporter:
                     outcomes.append(outcome)
         except WorkspaceError as reason:
             error = error or reason
-        return ForgeRound(forge.name, tuple(outcomes), error)
+        return ForgeCheckResult(forge.name, tuple(outcomes), error)
 
     def _list_branches(self, forge: Forge, numbers: Collection[int]) -> Iterator[str]:
         for number in numbers:
@@ -251,11 +252,10 @@ class PullRequestImporter:
             outcome = self._import_events(forge, pull_request, proposal)
         else:
             outcome = self._build_outcome(pull_request, proposal)._replace(
-                waits="conflict" if cached_state.has_conflict else None
+                pending_reason="conflict" if cached_state.has_conflict else None
             )
-        proposal = self._workspace.proposal_actions().find(
-            proposal.id
-        )  # its state may have changed meanwhile
+        # The import may have changed the state of the proposal.
+        proposal = self._workspace.proposal_actions().find(proposal.id)
         if proposal.is_open:
             return self._apply_end_on_forge(forge, pull_request, proposal, outcome)
         return self._apply_end_of_proposal(
@@ -272,19 +272,19 @@ class PullRequestImporter:
         proposal_actions = self._workspace.proposal_actions()
         earlier_events = proposal_actions.list_events(proposal)
         forge_reviews = forge.list_reviews(pull_request.number)
-        review_events = relay.reviews_to_events(
+        review_events = event_conversion.reviews_to_events(
             forge.name, forge_reviews, pull_request, proposal, earlier_events
         )
         reviews = proposal_actions.relay(proposal.id, review_events)
-        comment_events = relay.comments_to_events(
+        comment_events = event_conversion.comments_to_events(
             forge.name, forge.list_comments(pull_request.number), proposal
         )
         comments = proposal_actions.relay(proposal.id, comment_events)
         has_conflict = pull_request.state == "open" and pull_request.mergeable is False
         self._cache_state(pull_request, has_conflict)
-        waits = "conflict" if has_conflict else None
+        pending_reason = "conflict" if has_conflict else None
         return self._build_outcome(pull_request, proposal)._replace(
-            reviews=len(reviews), comments=len(comments), waits=waits
+            review_count=len(reviews), comment_count=len(comments), pending_reason=pending_reason
         )
 
     def _apply_end_on_forge(
@@ -296,9 +296,9 @@ class PullRequestImporter:
         forge_name = format_forge_name(forge.name)
         if pull_request.state == "merged":
             if not self._is_in_target(proposal.content.target, pull_request.merge_sha):
-                return outcome._replace(waits="not_fetched")
+                return outcome._replace(pending_reason="not_fetched")
             if proposal.tip != pull_request.head_sha:
-                return outcome._replace(waits="gone_on")
+                return outcome._replace(pending_reason="gone_on")
             merge_id = (pull_request.merge_sha or "")[:12]
             text = (
                 f"Merged on {forge_name} as {merge_id}, by squashing or rebasing its commits: "
@@ -306,14 +306,18 @@ class PullRequestImporter:
             )
         else:
             events = self._workspace.proposal_actions().list_events(proposal)
-            own_events = (event for event in events if not relay.is_from_forge(forge.name, event.author))
+            own_events = (
+                event for event in events if not event_conversion.is_from_forge(forge.name, event.author)
+            )
             reopen_times = [event.time for event in own_events if isinstance(event.body, Reopened)]
             if reopen_times and max(reopen_times) > (pull_request.ended_at or pull_request.updated_at):
-                return outcome  # the proposal was reopened since
+                return outcome  # the proposal was reopened after the pull request had ended
             text = f"Closed on {forge_name}: {pull_request.url}"
-        close_event = relay.build_closed_event(forge.name, pull_request, text, self._count_ends(proposal))
+        close_event = event_conversion.build_closed_event(
+            forge.name, pull_request, text, self._count_ends(proposal)
+        )
         new_events = self._workspace.proposal_actions().relay(proposal.id, [close_event])
-        return outcome._replace(done=("closed",) if new_events else ())
+        return outcome._replace(state_changes=("closed",) if new_events else ())
 
     def _apply_end_of_proposal(
         self,
@@ -326,7 +330,7 @@ class PullRequestImporter:
         was_pushed: bool,
     ) -> PullRequestOutcome:
         """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
-        outcome = outcome._replace(waits=None)
+        outcome = outcome._replace(pending_reason=None)
         if pull_request.state != "open":
             self._mark_settled(proposal)
             return outcome
@@ -334,11 +338,13 @@ class PullRequestImporter:
         if (
             proposal.state is ProposalState.CLOSED
             and closer is not None
-            and relay.is_from_forge(forge.name, closer)
+            and event_conversion.is_from_forge(forge.name, closer)
         ):
-            reopen_event = relay.build_reopened_event(forge.name, pull_request, self._count_ends(proposal))
+            reopen_event = event_conversion.build_reopened_event(
+                forge.name, pull_request, self._count_ends(proposal)
+            )
             new_events = self._workspace.proposal_actions().relay(proposal.id, [reopen_event])
-            return outcome._replace(done=("reopened",) if new_events else ())
+            return outcome._replace(state_changes=("reopened",) if new_events else ())
         if proposal.state is ProposalState.MERGED:
             record = proposal.merge_record
             commit = record.commit or record.tip if record is not None else None
@@ -347,14 +353,14 @@ class PullRequestImporter:
             text = f"Docyard merged the proposal as {commit}."
         else:
             text = "The proposal was closed in Docyard."
-        # Close first: a token that may comment but not close would add the same comment in each round.
+        # Close first: a token that may comment but not close would add the same comment in each check.
         forge.close(pull_request.number)
         self._mark_settled(proposal)
         forge.comment(pull_request.number, f"{text}\n\n{format_marker(proposal.id)}")
-        return outcome._replace(done=("closed_there",), state="closed")
+        return outcome._replace(state_changes=("closed_there",), state="closed")
 
     def _count_ends(self, proposal: Proposal) -> int:
-        """Return the number of times that a proposal was closed; it is part of the keys of these events."""
+        """Return the number of times that a proposal was closed; the number is part of the events' keys."""
         events = self._workspace.proposal_actions().list_events(proposal)
         return sum(isinstance(event.body, Closed) for event in events)
 
@@ -408,40 +414,51 @@ _ACTION_TEXTS = {
 }
 
 
-def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
-    """Return the result of a round as data for JSON; None if there was no round."""
-    if forge_round is None:
+def check_result_to_data(check_result: ForgeCheckResult | None) -> dict[str, object] | None:
+    """Return the result of a check as data for JSON; None if there was no check."""
+    if check_result is None:
         return None
-    error = forge_round.error
+    error = check_result.error
     return {
-        "forge": forge_round.forge,
-        "pull_requests": [
-            {**outcome._asdict(), "done": list(outcome.done)} for outcome in forge_round.pull_requests
-        ],
+        "forge": check_result.forge,
+        "pull_requests": [_outcome_to_data(outcome) for outcome in check_result.pull_requests],
         "error": None if error is None else {"code": error.code, "message": error.message, "fix": error.fix},
     }
 
 
-def format_round(forge_round: ForgeRound) -> list[str]:
+def _outcome_to_data(outcome: PullRequestOutcome) -> dict[str, object]:
+    return {
+        "proposal": outcome.proposal,
+        "number": outcome.number,
+        "url": outcome.url,
+        "state": outcome.state,
+        "reviews": outcome.review_count,
+        "comments": outcome.comment_count,
+        "done": list(outcome.state_changes),
+        "waits": outcome.pending_reason,
+    }
+
+
+def format_check_result(check_result: ForgeCheckResult) -> list[str]:
     """Return lines about the imported changes, the remaining work, and the error, if any."""
-    forge_name = format_forge_name(forge_round.forge)
-    lines = [line for outcome in forge_round.pull_requests for line in _format_outcome(outcome, forge_name)]
-    if forge_round.error is not None:
-        lines.append(f"{forge_name} was not checked completely: {forge_round.error.message}.")
-        lines.append(f"  next: {forge_round.error.fix}")
+    forge_name = format_forge_name(check_result.forge)
+    lines = [line for outcome in check_result.pull_requests for line in _format_outcome(outcome, forge_name)]
+    if check_result.error is not None:
+        lines.append(f"{forge_name} was not checked completely: {check_result.error.message}.")
+        lines.append(f"  next: {check_result.error.fix}")
     return lines
 
 
 def _format_outcome(outcome: PullRequestOutcome, forge_name: str) -> Iterator[str]:
     changes = [
-        _format_count(outcome.reviews, "review"),
-        _format_count(outcome.comments, "comment"),
-        *map(_ACTION_TEXTS.get, outcome.done),
+        _format_count(outcome.review_count, "review"),
+        _format_count(outcome.comment_count, "comment"),
+        *map(_ACTION_TEXTS.get, outcome.state_changes),
     ]
     change_texts = [change for change in changes if change]
     if change_texts:
         yield f"Proposal {outcome.proposal}, {forge_name} {outcome.number}: {', '.join(change_texts)}."
-    match outcome.waits:
+    match outcome.pending_reason:
         case "conflict":
             yield f"Proposal {outcome.proposal} has conflicts with its target on {forge_name}."
             yield f"  next: docyard proposals refresh {outcome.proposal}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.forges import relay
+from docyard.forges import event_conversion
 from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnreachable, InvalidForgeResponse
 from docyard.forges.port import NewPullRequest, PullRequest
 from workspace.diff.formats import format_markdown
@@ -175,7 +175,7 @@ def open_pull_request(
         problem = (
             f"the response is for pull request {pull_request.number}, which has another branch or target"
         )
-        raise InvalidForgeResponse(relay.format_forge_name(forge.name), problem)
+        raise InvalidForgeResponse(event_conversion.format_forge_name(forge.name), problem)
     pull_request = _update_until_current(workspace, proposal, forge, pull_request, new_request)
     opened_request = OpenedPullRequest(pull_request, opened_request.is_new, send_error)
     return opened_request._replace(
@@ -236,7 +236,7 @@ def _record_link(
         return opened_request.send_error
     try:
         new_events = workspace.proposal_actions().relay(
-            proposal.id, [relay.build_opened_event(forge.name, pull_request, proposal)]
+            proposal.id, [event_conversion.build_opened_event(forge.name, pull_request, proposal)]
         )
         return (
             push_proposal(workspace, access, proposal.content.branch)

@@ -41,7 +41,7 @@ from starlette.routing import Route
 from docyard.forges.errors import ForgeError
 from docyard.forges.kinds import FORGE_NAMES
 from docyard.forges.open_forge import find_forge_repository
-from docyard.forges.pull_request_sync import round_to_data
+from docyard.forges.pull_request_sync import check_result_to_data
 from docyard.forges.webhook_events import PING, parse_event, read_event_name, read_repository
 from workspace.errors import WorkspaceError
 
@@ -256,7 +256,7 @@ class Webhooks:
         return JSONResponse(
             {
                 "commit": sync_result.commit if sync_result is not None else None,
-                "followed": round_to_data(result.forge_round),
+                "followed": check_result_to_data(result.check_result),
             }
         )
 
@@ -296,8 +296,8 @@ async def _read_body(request: Request) -> bytes | None:
 def _get_error(result: ExchangeResult) -> WorkspaceError:
     if result.error is not None:
         return result.error
-    if result.forge_round is not None and result.forge_round.error is not None:
-        return result.forge_round.error
+    if result.check_result is not None and result.check_result.error is not None:
+        return result.check_result.error
     state = result.sync_result.state.value if result.sync_result is not None else "unknown"
     return WorkspaceError(
         f"the served branch is {state} after the fetch", fix="Run `docyard sync`, which shows the next step."

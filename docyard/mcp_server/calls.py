@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
-from tools.after_commit import build_committed_answer, with_caveats
+from tools.after_commit import add_caveats, build_committed_answer
 from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
@@ -256,7 +256,7 @@ class ToolCalls:
                     if record.commit is None:
                         raise
                     partial_answer = build_committed_answer(record, error, self._dispatcher.offers)
-                    return build_result(with_caveats(partial_answer, record))
+                    return build_result(add_caveats(partial_answer, record))
         except UnknownTool as error:
             return error
         except Exception:

@@ -1,4 +1,4 @@
-"""A background queue for work that a page does not wait for: one thread, small steps."""
+"""A background queue for work that a page does not wait for. One thread runs the work in small steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BackgroundQueue:
         return self._thread is not None
 
     def submit(self, key: Hashable, step: Step) -> None:
-        """Run `step` again and again in the background, until it returns True or raises WorkspaceError.
+        """Run `step` repeatedly in the background, until it returns True or raises WorkspaceError.
 
         The step replaces a queued step with the same `key`. An error is not reported: a page that needs the
         result calls the failing function itself.

@@ -128,7 +128,8 @@ def _format_event(version: str, commit: str | None) -> str:
 def build_events_endpoint(site: LiveState) -> Callable[[Request], Any]:
     """Return the endpoint of events.
 
-    The query's `since` is the page's version. A browser that reconnects sends the version of the last event.
+    The query field `since` is the version of the page. A browser that reconnects sends the version of the
+    last event in the header Last-Event-ID.
     """
 
     async def endpoint(request: Request) -> Response:

@@ -35,12 +35,12 @@ class HttpServer:
         assert self.process.stdout is not None
         self.address_line = self.process.stdout.readline()
         assert self.address_line.endswith("\n"), self.read_log()
-        parts = urlsplit(self.address_line.strip())
-        assert parts.hostname
-        assert parts.port
-        self.host, self.port = parts.hostname, parts.port
-        self.base_url = f"http://{parts.netloc}"
-        self.token = parse_qs(parts.query).get("token", [""])[0]
+        address = urlsplit(self.address_line.strip())
+        assert address.hostname
+        assert address.port
+        self.host, self.port = address.hostname, address.port
+        self.base_url = f"http://{address.netloc}"
+        self.token = parse_qs(address.query).get("token", [""])[0]
 
     def read_log(self) -> str:
         """Return the standard error of the server."""

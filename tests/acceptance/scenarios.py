@@ -5,7 +5,7 @@ A scenario is a Markdown document of these blocks:
     ````markdown file=api.md      an initial file
     ```json call edit_document    the arguments of a call
     ```json answer                the expected data of the response
-    ```json error                 the same, of a call that must fail
+    ```json error                 the expected data of a response that must be an error
     ```text answer                the exact text of the response
 
 In a response `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
@@ -24,7 +24,7 @@ from typing import Any
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
 
-_PART = re.compile(
+_BLOCK_OR_TITLE = re.compile(
     r"^(?P<fence>`{3,})(?P<language>\w+) (?P<role>[^\n]+)\n(?P<text>.*?)^(?P=fence)$|^## (?P<title>[^\n]+)$",
     re.MULTILINE | re.DOTALL,
 )
@@ -32,14 +32,14 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call and the expected data or text of its response. `fails` is true if the call must fail."""
+    """A call, the expected data or text of the response, and True if the response must be an error."""
 
     title: str
     tool: str
     arguments: dict[str, Any]
     data: Any = None
     text: str | None = None
-    fails: bool = False
+    must_fail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def read_scenario(name: str) -> Scenario:
     files: dict[str, str] = {}
     calls: list[Call] = []
     title, number = "", 0
-    for match in _PART.finditer(source):
+    for match in _BLOCK_OR_TITLE.finditer(source):
         if match["title"]:
             title, number = match["title"], 0
             continue
@@ -68,9 +68,9 @@ def read_scenario(name: str) -> Scenario:
             call_title = title if number == 1 else f"{title} ({number})"
             calls.append(Call(call_title, role.removeprefix("call "), json.loads(text)))
         elif match["language"] == "text":
-            calls.append(replace(calls.pop(), text=text.removesuffix("\n"), fails=role == "error"))
+            calls.append(replace(calls.pop(), text=text.removesuffix("\n"), must_fail=role == "error"))
         else:
-            calls.append(replace(calls.pop(), data=json.loads(text), fails=role == "error"))
+            calls.append(replace(calls.pop(), data=json.loads(text), must_fail=role == "error"))
     return Scenario(files, tuple(calls))
 
 

@@ -39,10 +39,10 @@ class Server:
     def call(self, tool: str, /, **arguments: Any) -> ToolResponse:
         """Call a tool and wait for its response. Raises MCPError for a protocol error."""
         result = self._portal.call(self._client.call_tool, tool, arguments)
-        [part] = result.content
-        assert isinstance(part, TextContent)
+        [block] = result.content
+        assert isinstance(block, TextContent)
         assert isinstance(result.structured_content, dict)
-        return ToolResponse(result.structured_content, part.text, bool(result.is_error))
+        return ToolResponse(result.structured_content, block.text, bool(result.is_error))
 
     def instructions(self) -> str:
         """Return the instructions that the server sends on connection."""

@@ -107,7 +107,7 @@ def is_indexed(repo: Repo, commit: str) -> bool:
     return commit in metadata.read_text()
 
 
-# Moments
+# Moments of a disconnect
 
 
 @contextmanager
@@ -209,7 +209,7 @@ CASES = [
 @pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize(("disconnect", "moment"), CASES)
-def test_disconnect_leaves_each_call_complete_or_undone(
+def test_disconnect_leaves_each_call_complete_or_not_executed(
     repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None], moment: Any
 ) -> None:
     def send() -> None:
@@ -364,7 +364,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("disconnect", [close_both, close_input])
-def test_disconnect_with_two_hundred_open_calls_leaves_each_complete_or_undone(
+def test_disconnect_with_two_hundred_open_calls_leaves_each_complete_or_not_executed(
     repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None]
 ) -> None:
     call_count = 200

@@ -388,7 +388,7 @@ def test_too_large_message_is_refused(server: HttpServer, has_length: bool) -> N
 
 
 def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
-    arguments = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": "Hung up"}
+    arguments = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": "After a disconnect"}
     message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": arguments}}
     body = json.dumps(message).encode()
     for accept in ("application/json", "application/json, text/event-stream"):
@@ -409,7 +409,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
                 read_available(connection)
             connection.close()
         wait_until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
-    assert repo.git("show", "main:guide.md").count("Hung up") == 2
+    assert repo.git("show", "main:guide.md").count("After a disconnect") == 2
 
 
 def _open_stream(server: HttpServer, target: str) -> socket.socket:

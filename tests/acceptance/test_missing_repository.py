@@ -30,7 +30,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def collect_error_codes(server: Server, *, writes: bool = True) -> set[str | None]:
-    """Return the set of error codes of the calls; None stands for a success."""
+    """Return the set of error codes of the calls; None means that a call succeeded."""
     calls = (*READS, *WRITES) if writes else READS
     return {server.call(tool, **fields).data.get("code") for tool, fields in calls}
 

@@ -96,7 +96,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def generate_first_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
-    """Yield the first calls of a crawl, for each ref; None stands for the branch."""
+    """Yield the first calls of a crawl, for each ref; None means the branch."""
     for ref in refs:
         ref_field = {} if ref is None else {"ref": ref}
         for tool, arguments in SEARCHES:
@@ -137,8 +137,8 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         if (call_text := json.dumps([tool, arguments])) in made_calls:
             continue
         made_calls.add(call_text)
-        is_reader = tools[tool]["annotations"]["readOnlyHint"]
-        response = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
+        is_reading_tool = tools[tool]["annotations"]["readOnlyHint"]
+        response = server.call(tool, **arguments, **({} if is_reading_tool else {"dry_run": True}))
         # An overwrite needs an earlier read, and an artifact has no history.
         is_allowed = (
             not response.is_error or not depth or response.data["code"] in ("READ_FIRST", "NO_HISTORY")
@@ -147,14 +147,14 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         next_calls = (
             [(tool, response.data["example"])] if response.is_error else parse_suggested_calls(response)
         )
-        if is_reader and not response.is_error:
+        if is_reading_tool and not response.is_error:
             step = response.data.get("next_step")
             assert step is not None or not needs_next_step(response.data), (tool, arguments)
             assert step is None or next_calls or STEP_WITHOUT_CALL.search(step), (tool, arguments, step)
             next_calls += find_next_page(tool, arguments, response.data)
-        assert {step[0] for step in next_calls} <= tools.keys(), (tool, arguments, next_calls)
-        if depth < MAX_DEPTH and is_reader:
-            pending.extend((step, depth + 1, call_text) for step in next_calls)
+        assert {call[0] for call in next_calls} <= tools.keys(), (tool, arguments, next_calls)
+        if depth < MAX_DEPTH and is_reading_tool:
+            pending.extend((call, depth + 1, call_text) for call in next_calls)
     return len(made_calls)
 
 

@@ -24,7 +24,7 @@ WRITING_TOOLS = (
     "reopen_task",
     "tag_document",
 )
-ScenarioSetting = tuple[str, bool, ProtocolVersion]  # scenario name, is the repository bare, protocol
+ScenarioSetting = tuple[str, bool, ProtocolVersion]  # scenario name, True for a bare repository, protocol
 SCENARIO_SETTINGS: tuple[ScenarioSetting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),
@@ -81,13 +81,13 @@ def scenario_result(
 def test_example_returns_specified_answer(scenario_result: ScenarioResult) -> None:
     for call in read_scenario(scenario_result.name).calls:
         response = scenario_result.responses[call.title]
-        assert response.is_error == call.fails, f"{call.title}: {response.text}"
+        assert response.is_error == call.must_fail, f"{call.title}: {response.text}"
         if call.text is not None:
             assert response.text == call.text, call.title
         if call.data is not None:
             assert find_difference(call.data, response.data) is None, call.title
         assert find_difference("<commit>", response.data["commit"]) is None, call.title
-        if not call.fails:
+        if not call.must_fail:
             needs_next_step = (
                 call.tool in WRITING_TOOLS
                 or "usage" in response.data
@@ -102,7 +102,7 @@ def test_each_changing_call_makes_one_commit(scenario_result: ScenarioResult) ->
     writing_tools = [
         call.tool
         for call in read_scenario(scenario_result.name).calls
-        if call.tool in WRITING_TOOLS and not call.fails and set(call.arguments) - {"doc_type"}
+        if call.tool in WRITING_TOOLS and not call.must_fail and set(call.arguments) - {"doc_type"}
     ]
     trailers = [f"%(trailers:key=Docyard-{name},valueonly,separator=)" for name in ("Tool", "Client")]
     log_format = "|".join(["%an <%ae>", "%cn", *trailers])

@@ -20,7 +20,7 @@ from tests.loops import loop_over
 WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]
 
 
-def make_text(body: str, title: str = "Title", name: str = "a.md#b") -> SectionText:
+def make_section_text(body: str, title: str = "Title", name: str = "a.md#b") -> SectionText:
     return SectionText(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
 
 
@@ -42,46 +42,46 @@ def make_text(body: str, title: str = "Title", name: str = "a.md#b") -> SectionT
 )
 def test_identifiers_are_found_in_visible_text_only(body: str, expected: set[str] | None) -> None:
     names = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if expected is None else expected
-    assert find_identifiers(make_text(body)) == names
+    assert find_identifiers(make_section_text(body)) == names
 
 
 def test_drawn_identifier_occurs_in_one_section_only() -> None:
-    texts = [
-        make_text("only_here and twice_here", name="a.md#a"),
-        make_text("TWICE_HERE and only_here_too", name="b.md#b"),
-        make_text("[x](only_here_too.md) alone_here alone_here", name="c.md#c"),
-        make_text("twice_here.part", name="d.md#d"),
+    section_texts = [
+        make_section_text("only_here and twice_here", name="a.md#a"),
+        make_section_text("TWICE_HERE and only_here_too", name="b.md#b"),
+        make_section_text("[x](only_here_too.md) alone_here alone_here", name="c.md#c"),
+        make_section_text("twice_here.part", name="d.md#d"),
     ]
-    items = dict(draw_identifiers(texts, 3))
+    items = dict(draw_identifiers(section_texts, 3))
     assert items == {"only_here": "a.md#a", "alone_here": "c.md#c", "twice_here.part": "d.md#d"}
     with pytest.raises(CorpusTooSmall):
-        draw_identifiers(texts, 4)
+        draw_identifiers(section_texts, 4)
 
 
-def make_sections() -> list[SectionText]:
+def make_section_texts() -> list[SectionText]:
     """Return sections with distinct titles and eight words that each occur in several sections."""
     return [
-        make_text(
+        make_section_text(
             " ".join(WORDS[(number + step) % len(WORDS)] for step in range(8)),
             f"Topic {word}",
             f"{word}.md#x",
         )
         for number, word in enumerate(WORDS)
-    ] + [make_text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
+    ] + [make_section_text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
 
 
 def test_remembered_words_are_words_of_their_section_and_one_other() -> None:
-    texts = make_sections()
-    words_by_id = {text.id: set(f"{text.title} {text.body}".lower().split()) for text in texts}
-    items = draw_remembered_words(texts, 10)
+    section_texts = make_section_texts()
+    words_by_id = {text.id: set(f"{text.title} {text.body}".lower().split()) for text in section_texts}
+    items = draw_remembered_words(section_texts, 10)
     assert len({item.section for item in items}) == 10
     for item in items:
         words = item.query.split()
         assert sum(word not in words_by_id[item.section] for word in words) == 1
         assert "title" not in words
-    assert draw_remembered_words(texts, 10) == items, "the same corpus gives the same questions"
+    assert draw_remembered_words(section_texts, 10) == items, "the same corpus gives the same queries"
     with pytest.raises(CorpusTooSmall):
-        draw_remembered_words(texts[:1], 1)
+        draw_remembered_words(section_texts[:1], 1)
 
 
 @pytest.mark.slow
@@ -92,13 +92,13 @@ def test_run_measures_identifiers_and_remembered_words(
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = tmp_path / "docs"
     folder.mkdir()
-    for number, text in enumerate(make_sections()[: len(WORDS)]):
+    for number, text in enumerate(make_section_texts()[: len(WORDS)]):
         (folder / text.path).write_text(f"# {text.title}\n\n{text.body} option_{number:03}\n")
     for number in range(800):
         (folder / f"{number}.md").write_text("nothing that matters\n")
     results = measure_folder(folder, 5)
-    assert results["identifiers"] == {"asked": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}
-    assert results["remembered_words"]["asked"] == 5
+    assert results["identifiers"] == {"query_count": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}
+    assert results["remembered_words"]["query_count"] == 5
     assert json.loads(json.dumps(results)) == results
 
 
@@ -122,4 +122,4 @@ def test_labelled_sets_are_cases_with_graded_answers(name: str) -> None:
 def test_corpus_without_identifiers_raises_corpus_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
     with pytest.raises(CorpusTooSmall, match="identifier"):
-        draw_identifiers(list(Corpus.read(tmp_path).texts()), 1)
+        draw_identifiers(list(Corpus.read(tmp_path).section_texts()), 1)

@@ -13,7 +13,7 @@ from benchmarks.child import measure
 from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.growth import multiply_corpus
 from benchmarks.reports.page import PAGE
-from benchmarks.search.lists import check_equal_lists
+from benchmarks.search.result_lists import check_equal_result_lists
 from benchmarks.stages import Bench
 
 WORDS = [
@@ -72,11 +72,13 @@ def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
     assert build["peak_mb"] > 20
     queries = bench.queries[:20]
     new_lists = measure("search.queries", tmp_path, repository=bench.repository, queries=queries, warm=False)[
-        "lists"
+        "result_lists"
     ]
-    rebuilt_lists = measure("search.rebuild", tmp_path, repository=bench.repository, queries=queries)["lists"]
+    rebuilt_lists = measure("search.rebuild", tmp_path, repository=bench.repository, queries=queries)[
+        "result_lists"
+    ]
     assert all(new_lists)
-    assert check_equal_lists(queries, {"fresh": new_lists, "rebuilt": rebuilt_lists}) == 20
+    assert check_equal_result_lists(queries, {"fresh": new_lists, "rebuilt": rebuilt_lists}) == 20
 
 
 def test_empty_folder_and_unknown_stage_are_refused(

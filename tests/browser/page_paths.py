@@ -7,7 +7,9 @@ from tests.browser.sample_site import SampleSite
 
 def build_page_paths(sample_site: SampleSite) -> dict[str, str]:
     """Return the paths of all pages, by screenshot name."""
-    retries_url, limits_url = (f"/proposals/{sample_site.proposals[name]}" for name in ("retries", "limits"))
+    retries_url, limits_url = (
+        f"/proposals/{sample_site.proposal_ids[name]}" for name in ("retries", "limits")
+    )
     return {
         "library": "/",
         "folder": "/folder/product",

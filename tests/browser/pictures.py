@@ -35,7 +35,7 @@ def reduce_colours(png: bytes) -> bytes:
         picture.quantize(colour_count, dither=Image.Dither.NONE).save(data, "PNG", optimize=True)
         if len(data.getvalue()) <= MAX_PICTURE_BYTES:
             return data.getvalue()
-    raise ValueError(f"a picture of {picture.size} does not fit into {MAX_PICTURE_BYTES} bytes")
+    raise ValueError(f"a picture of {picture.size} pixels exceeds {MAX_PICTURE_BYTES} bytes with 32 colours")
 
 
 def take_screenshots(folder: Path) -> list[Path]:

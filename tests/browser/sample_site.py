@@ -33,7 +33,7 @@ class SampleSite:
     server: PageServer
     ana_token: str
     ben_token: str
-    proposals: Mapping[str, str]
+    proposal_ids: Mapping[str, str]
 
 
 def read_documents() -> dict[str, str | bytes]:
@@ -164,7 +164,7 @@ def serve_sample_site(folder: Path) -> Iterator[SampleSite]:
 def answer_review(sample_site: SampleSite) -> None:
     """Respond to a change request, as the agent: change the text, add a comment, and submit again."""
     with sample_site.server.connect_agent() as agent:
-        proposal_id = sample_site.proposals["retries"]
+        proposal_id = sample_site.proposal_ids["retries"]
         view = agent.call("view_proposal", proposal=proposal_id)
         assert view["state"] == "changes_requested", view["state"]
         agent.call(
@@ -185,7 +185,7 @@ def add_review(sample_site: SampleSite) -> None:
     person = Tokens(workspace.git.common_dir).person(sample_site.ana_token)
     author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
     actor = Actor(author, "page", "page", person)
-    proposal_id = sample_site.proposals["retries"]
+    proposal_id = sample_site.proposal_ids["retries"]
     proposal_actions = workspace.proposal_actions()
     proposal_actions.comment(
         proposal_id,

@@ -46,14 +46,15 @@ def add_agent_comment(sample_site: SampleSite, page: Page, text: str) -> None:
     from playwright.sync_api import expect
 
     with sample_site.server.connect_agent() as agent:
-        agent.call("update_proposal", proposal=sample_site.proposals["retries"], action="comment", text=text)
+        proposal_id = sample_site.proposal_ids["retries"]
+        agent.call("update_proposal", proposal=proposal_id, action="comment", text=text)
     expect(page.get_by_text("This page has changed.")).to_be_visible()
 
 
 def test_live_update_preserves_unsent_text(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 
-    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}")
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
     ana_page.keyboard.press("c")
     ana_page.get_by_label("Your comment").fill("Half a thou")
     add_agent_comment(sample_site, ana_page, "A word in between.")
@@ -63,17 +64,17 @@ def test_live_update_preserves_unsent_text(sample_site: SampleSite, ana_page: Pa
 def test_live_update_preserves_the_reviewed_commit(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 
-    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}")
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
     ana_page.keyboard.press("a")
     reviewed_commit = ana_page.locator('form[action$="/approve"] input[name="commit"]').input_value()
     with sample_site.server.connect_agent() as agent:
         agent.call(
             "edit_document",
-            proposal=sample_site.proposals["retries"],
+            proposal=sample_site.proposal_ids["retries"],
             file="api/retries.md",
             operation="append_content",
             slug="backoff",
-            content="Nobody has read this.",
+            content="No reviewer has read this sentence.",
         )
     expect(ana_page.get_by_text("This page has changed.")).to_be_visible()
     expect(ana_page.locator('form[action$="/approve"] input[name="commit"]')).to_have_value(reviewed_commit)
@@ -82,7 +83,7 @@ def test_live_update_preserves_the_reviewed_commit(sample_site: SampleSite, ana_
 def test_live_update_preserves_an_edited_title(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 
-    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}")
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
     ana_page.get_by_text("Edit title and description").click()
     ana_page.get_by_label("Title").fill("Half a tit")
     ana_page.get_by_label("Title").blur()

@@ -36,7 +36,7 @@ def test_printed_page_has_text_without_buttons(sample_site: SampleSite, ana_page
         assert ana_page.locator("h1").first.is_visible(), name
         assert ana_page.evaluate(INK_COLOUR_SCRIPT) == LIGHT_INK_COLOUR, name
         visible_selectors[name] = [
-            selector for selector in ("header.bar", ".acts-quiet", "button") if is_shown(ana_page, selector)
+            selector for selector in ("header.bar", ".acts-quiet", "button") if is_visible(ana_page, selector)
         ]
         ana_page.emulate_media(media="screen")
     assert {name: selectors for name, selectors in visible_selectors.items() if selectors} == {}
@@ -45,7 +45,7 @@ def test_printed_page_has_text_without_buttons(sample_site: SampleSite, ana_page
     assert ana_page.locator(".side").first.is_visible()
 
 
-def is_shown(page: Page, selector: str) -> bool:
+def is_visible(page: Page, selector: str) -> bool:
     """Return True if any element of a selector is visible."""
     return any(element.is_visible() for element in page.locator(selector).all())
 

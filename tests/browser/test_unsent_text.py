@@ -20,7 +20,7 @@ def test_unsent_text_survives_sign_in(sample_site: SampleSite, sign_in: SignIn) 
     from playwright.sync_api import expect
 
     page = sign_in(sample_site.server, sample_site.server.token)
-    page.goto(f"/proposals/{sample_site.proposals['retries']}")
+    page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
     page.keyboard.press("c")
     page.get_by_label("Your comment").fill("Half a thou")
     page.keyboard.press("Escape")
@@ -28,7 +28,7 @@ def test_unsent_text_survives_sign_in(sample_site: SampleSite, sign_in: SignIn) 
     page.get_by_role("link", name="Sign in with your own token").click()
     page.get_by_label("Token").fill(sample_site.ana_token)
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(rf"/proposals/{sample_site.proposals['retries']}#\[approve\]$"))
+    expect(page).to_have_url(re.compile(rf"/proposals/{sample_site.proposal_ids['retries']}#\[approve\]$"))
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport()
     expect(page.get_by_label("Your comment")).to_have_value("Half a thou")
     expect(page.get_by_text("Ana Li")).to_be_visible()
@@ -42,7 +42,7 @@ def test_leaving_a_page_with_unsent_text_needs_confirmation(sample_site: SampleS
         dialog.dismiss()
 
     ana_page.on("dialog", dismiss_dialog)
-    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}")
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
     ana_page.keyboard.press("c")
     ana_page.keyboard.type("Half a thou")
     with ana_page.expect_event("dialog"):
@@ -61,7 +61,7 @@ def test_selected_text_is_quoted_and_sent_once(sample_site: SampleSite, ana_page
             post_urls.append(request.url)
 
     ana_page.on("request", record_post)
-    ana_page.goto(f"/proposals/{sample_site.proposals['retries']}/changes?view=inline")
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}/changes?view=inline")
     ana_page.locator("ins").first.select_text()
     # The browser reports a selection in a later task.
     ana_page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")

@@ -90,7 +90,7 @@ def test_proposals_show_prints_unreviewed_changes(
 
 
 def test_page_of_proposal_shows_unreviewed_changes(setup: ProposalSetup, proposal: Proposal) -> None:
-    page = extract_text(ProposalPages(setup).show(proposal))
+    page = extract_text(ProposalPages(setup).get_proposal_page(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
     refusal = ProposalPages(setup).send_refused_form(proposal, "merge", 409, commit=proposal.tip or "")

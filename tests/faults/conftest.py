@@ -57,7 +57,7 @@ def copy_path(memory_folder: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def report_line(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Return a function that adds a line to the final summary; it works in any worker."""
+    """Return a function that adds a line to the final summary, also from a worker process."""
     return lambda line: request.node.user_properties.append((_SUMMARY_PROPERTY, line))
 
 

@@ -26,14 +26,14 @@ def check_validity(folder: Path) -> None:
     assert clone.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
-def check_in_sync(folder: Path, tips: dict[str, set[str]]) -> None:
+def check_in_sync(folder: Path, commits_by_branch: dict[str, set[str]]) -> None:
     """Check that both repositories have the commits of both sides, each once, and are clean."""
     clone, remote = Repo(folder / "clone"), Repo(folder / "remote.git")
     check_validity(folder)
     check_no_leftovers(clone.path / ".git")
     assert not (clone.path / ".git/docyard/sync.moving").exists()
     assert clone.git("for-each-ref", "refs/docyard") == ""
-    for branch, commits in tips.items():
+    for branch, commits in commits_by_branch.items():
         tip = clone.git("rev-parse", branch).strip()
         assert remote.git("rev-parse", branch).strip() == tip
         assert clone.git("rev-parse", f"origin/{branch}").strip() == tip
@@ -41,8 +41,8 @@ def check_in_sync(folder: Path, tips: dict[str, set[str]]) -> None:
             clone.git("merge-base", "--is-ancestor", commit, branch)
         assert len(clone.git("rev-list", *(f"^{commit}" for commit in commits), branch).split()) == 1
     log = EventLog(GitReader(clone.path)).read().events_of(PROPOSAL_ID)
-    texts = sorted(event.body.text for event in log.events if isinstance(event.body, Commented))
-    assert (texts, log.unreadable_count) == (["ours.md", "theirs.md"], 0)
+    comment_texts = sorted(event.body.text for event in log.events if isinstance(event.body, Commented))
+    assert (comment_texts, log.unreadable_count) == (["ours.md", "theirs.md"], 0)
 
 
 @parametrize_step(200, 9)
@@ -61,10 +61,12 @@ def test_sync_completes_after_a_fault_at_each_call(
         return copy_path / "clone"
 
     repos = [Repo(template / name) for name in ("clone", "remote.git")]
-    tips = {branch: {repo.git("rev-parse", branch).strip() for repo in repos} for branch in BRANCHES}
+    commits_by_branch = {
+        branch: {repo.git("rev-parse", branch).strip() for repo in repos} for branch in BRANCHES
+    }
     complete_run = server.run("sync", make_fresh_copy(), root=copy_path)
     assert complete_run.is_committed, dict(complete_run.response)
-    check_in_sync(copy_path, tips)
+    check_in_sync(copy_path, commits_by_branch)
     points, failures = range(1, len(complete_run.calls), step), []
     for point in points:
         clone_path = make_fresh_copy()
@@ -82,7 +84,7 @@ def test_sync_completes_after_a_fault_at_each_call(
                 lock.unlink()
                 retry_result = server.run("sync", clone_path, root=copy_path)
             assert retry_result.is_committed, dict(retry_result.response)
-            check_in_sync(copy_path, tips)
+            check_in_sync(copy_path, commits_by_branch)
         except AssertionError as failure:
             failures.append(f"{complete_run.calls[point - 1]}\n    {failure}")
     report_points(report_line, f"a synchronisation, {fault}", len(points), failures)

@@ -68,7 +68,7 @@ SCENARIOS = {
 
 
 def prune(repo: Repo) -> None:
-    """Remove unreachable objects, as `git gc --prune=now` does, in a fifth of its time."""
+    """Remove unreachable objects like `git gc --prune=now`, in a fifth of the time of that command."""
     repo.git("repack", "-adlq")
     repo.git("prune", "--expire=now")
 
@@ -202,8 +202,8 @@ def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_p
     folders = [repo.path / ".git" / "objects" / f"{number:02x}" for number in range(256)]
     for number, folder in enumerate(folders):
         folder.mkdir(exist_ok=True)
-        for garbage in range(60):
-            (folder / f"{number:02x}{garbage:036x}").write_bytes(b"garbage")
+        for garbage_number in range(60):
+            (folder / f"{number:02x}{garbage_number:036x}").write_bytes(b"garbage")
     gc_process = subprocess.Popen(
         ["git", "gc", "--quiet", "--prune=now"],
         cwd=repo.path,

@@ -128,7 +128,7 @@ def check_line(repo: Repo, path: str) -> None:
     [commit_an_edit, commit_nothing, stage_an_edit, show_status, stash_an_edit, switch_branch],
     ids=lambda action: action.__name__,
 )
-def test_git_commands_between_two_steps_lose_nothing(
+def test_git_commands_between_two_steps_lose_no_change(
     server: ForkServer,
     template: Path,
     copy_path: Path,

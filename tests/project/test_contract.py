@@ -29,7 +29,7 @@ class Row(NamedTuple):
         return _TEST.findall(self.test_column)
 
 
-for_each_table = pytest.mark.parametrize("table", SENTENCE_COUNTS)
+parametrize_tables = pytest.mark.parametrize("table", SENTENCE_COUNTS)
 
 
 def read_table(table: str) -> str:
@@ -51,21 +51,21 @@ def read_test_names(file: str) -> frozenset[str]:
     return frozenset(node.name for node in functions if node.name.startswith("test_"))
 
 
-@for_each_table
+@parametrize_tables
 def test_sentences_of_contracts_are_counted(table: str) -> None:
     assert [row.number for row in read_rows(table)] == [*range(1, SENTENCE_COUNTS[table] + 1)]
     lines = [line for line in read_table(table).splitlines() if re.match(r"\| *\d", line)]
     assert len(lines) == SENTENCE_COUNTS[table]
 
 
-@for_each_table
+@parametrize_tables
 def test_every_sentence_has_a_test(table: str) -> None:
     for row in read_rows(table):
         assert row.tests
         assert ", ".join(f"`{file}::{name}`" for file, name in row.tests) == row.test_column
 
 
-@for_each_table
+@parametrize_tables
 def test_every_named_test_exists(table: str) -> None:
     named_tests = sorted({test for row in read_rows(table) for test in row.tests})
     missing = [

@@ -59,7 +59,7 @@ def test_make_recipes_and_commands_exist(page: str) -> None:
     assert set(re.findall(r"(?:^|`)docyard ([a-z]+)", text, re.MULTILINE)) <= set(COMMANDS)
 
 
-def test_each_promise_of_reliability_names_an_existing_test() -> None:
+def test_each_guarantee_in_reliability_page_names_an_existing_test() -> None:
     text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     named_tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
     rows = re.findall(r"^\| (?!fault|---)[^|]+ \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)

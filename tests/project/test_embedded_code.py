@@ -23,7 +23,7 @@ def _has_name(module: str, name: str) -> bool:
     return True
 
 
-def test_imports_in_strings_resolve() -> None:
+def test_imports_in_code_strings_refer_to_existing_names() -> None:
     imports = {
         (module, name, str(path.relative_to(ROOT)))
         for folder in ("tests", "benchmarks")

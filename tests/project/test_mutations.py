@@ -9,6 +9,6 @@ def test_each_mutation_applies_to_the_code() -> None:
     assert [mismatch for mutation in MUTATIONS if (mismatch := describe_mismatch(mutation)) is not None] == []
 
 
-def test_each_promise_is_named_once() -> None:
+def test_each_mutation_has_unique_description() -> None:
     names = [mutation.promise for mutation in MUTATIONS]
     assert len(set(names)) == len(names)

@@ -30,8 +30,8 @@ addresses = st.sampled_from(
     ["alpha"] * 4 + ["beta"] * 3 + ["gamma", "_preamble", "beta/red", "alpha/blue", "alpha-1"]
 )
 titles = st.sampled_from(["Alpha", "Beta", "Gamma"])
-children = st.sampled_from(["Red", "Blue"])
-texts = st.integers(0, 99).map(lambda number: f"Text {number}.")
+subsection_titles = st.sampled_from(["Red", "Blue"])
+sample_texts = st.integers(0, 99).map(lambda number: f"Text {number}.")
 tags = st.lists(st.sampled_from(["red", "green", "blue"]), min_size=1, unique=True).map(tuple)
 tasks = st.builds(
     lambda section, index: f"{section}[{index}]", st.sampled_from(["alpha", "beta"]), st.integers(0, 3)
@@ -49,26 +49,26 @@ def _create(path: str, content: str) -> CreateDocument:
 
 additions: st.SearchStrategy[Operation] = st.one_of(
     st.builds(AddTask, file=paths, slug=addresses, title=st.just("Task")),
-    st.builds(AppendContent, file=paths, slug=addresses, content=texts),
-    st.builds(AddSection, file=paths, title=titles, content=st.one_of(st.just(""), texts)),
+    st.builds(AppendContent, file=paths, slug=addresses, content=sample_texts),
+    st.builds(AddSection, file=paths, title=titles, content=st.one_of(st.just(""), sample_texts)),
     st.builds(
         AddSection,
         file=paths,
-        title=children,
+        title=subsection_titles,
         parent_slug=st.sampled_from(["alpha", "beta"]),
-        content=st.one_of(st.just(""), texts),
+        content=st.one_of(st.just(""), sample_texts),
     ),
-    st.builds(_create, paths, st.one_of(st.just(""), texts)),
+    st.builds(_create, paths, st.one_of(st.just(""), sample_texts)),
 )
 changes: st.SearchStrategy[Operation] = st.one_of(
     st.builds(
         UpdateContent,
         file=paths,
         slug=addresses,
-        content=st.one_of(st.just(""), texts),
+        content=st.one_of(st.just(""), sample_texts),
         include_subsections=st.booleans(),
     ),
-    st.builds(CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), texts)),
+    st.builds(CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), sample_texts)),
     st.builds(ReopenTask, file=paths, slug=tasks),
     st.builds(RenameSection, file=paths, slug=addresses, new_title=st.just("Renamed")),
     st.builds(

@@ -21,8 +21,8 @@ from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request
 from workspace.writing.plan import Mode
 
-# A writer retries after these error codes: another writer or a person wrote first, or has a lock.
-REFUSALS = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
+# A writer retries after these error codes: another process wrote first, or has a lock.
+RETRYABLE_CODES = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
 
 
 class WriteRefused(Exception):
@@ -38,7 +38,7 @@ class UnexpectedResponse(Exception):
 
 
 class WriterClient(Protocol):
-    """A client of one workspace. `tool` is the name of an operation; each item has the fields of one."""
+    """A client of one workspace. `tool` is the name of an operation, and `items` are the fields of each."""
 
     def read(self, path: str, slug: str) -> tuple[str, str]:
         """Return the text of a section, and the commit of that text."""
@@ -94,7 +94,7 @@ class DirectClient:
                 request=Request(key, hashlib.sha256(repr((tool, items)).encode()).hexdigest(), lambda _: {}),
             )
         except WorkspaceError as error:
-            if error.code in REFUSALS:
+            if error.code in RETRYABLE_CODES:
                 raise WriteRefused(error.code) from error
             raise
         if write_result.recorded_request is not None:
@@ -108,7 +108,7 @@ class DirectClient:
 
 
 # The tool for each operation, and the fields that have a different name in the tool.
-_TOOLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+_TOOL_AND_FIELD_NAMES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "create_document": ("create_document", {"content": "initial_content"}),
     "complete_task": ("complete_task", {}),
     "remove_document": ("remove_document", {}),
@@ -130,7 +130,7 @@ class ServerClient:
 
     def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
         """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
-        name, tool_fields = _TOOLS.get(tool, ("edit_document", {}))
+        name, tool_fields = _TOOL_AND_FIELD_NAMES.get(tool, ("edit_document", {}))
         fixed_fields = {"operation": tool} if name == "edit_document" else {}
         if tool == "create_document":
             fixed_fields = {"doc_type": "document"}
@@ -144,7 +144,7 @@ class ServerClient:
         response = self._server.call(name, **arguments, idempotency_key=key)
         if response.is_error:
             code = response.data.get("code")
-            if code in REFUSALS:
+            if code in RETRYABLE_CODES:
                 raise WriteRefused(str(code))
             raise UnexpectedResponse(f"{tool} {items}: {response.text}")
         return str(response.data["commit"])

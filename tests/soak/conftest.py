@@ -1,4 +1,4 @@
-"""The summary of the soak tests: their measurements are printed at the end of the run, even if it fails."""
+"""The summary of the soak tests: the measurements are printed at the end, also after a failed run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUMMARY_PROPERTY = "measured"
 
 
 @pytest.fixture
-def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
+def report_line(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Return a function that adds a line to the final summary."""
     return lambda line: request.node.user_properties.append((_SUMMARY_PROPERTY, line))
 

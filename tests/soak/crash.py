@@ -62,18 +62,18 @@ def _run_and_exit(action: Callable[[], object], at: int) -> None:
 
 
 def _arm(at: int) -> None:
-    call_count = 0
+    change_count = 0
 
     def kill_at_change(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal call_count
+        nonlocal change_count
         if event == "open":
             flags = arguments[2]
             if not isinstance(flags, int) or not flags & _WRITE_FLAGS:
                 return
         elif event not in _CHANGE_EVENTS:
             return
-        call_count += 1
-        if call_count == at:
+        change_count += 1
+        if change_count == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(kill_at_change)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.repositories import Repo
 
-_FIELD, _END = "\x1f", "\x1e"
+_FIELD_SEPARATOR, _RECORD_SEPARATOR = "\x1f", "\x1e"
 
 
 def find_git_dir(repo: Repo) -> Path:
@@ -30,11 +30,11 @@ def find_leftover_files(repo: Repo) -> list[str]:
     return sorted(path.as_posix() for path in leftover_files)
 
 
-def read_texts(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
+def read_markdown_files(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
     """Return every Markdown file of a commit, by its path."""
     tree_lines = repo.git("ls-tree", "-r", "-z", commit)
     entries = [line.split("\t", 1) for line in tree_lines.split("\0") if line.endswith(".md")]
-    object_ids = "".join(f"{head.split()[2]}\n" for head, _ in entries)
+    object_ids = "".join(f"{header.split()[2]}\n" for header, _ in entries)
     process = subprocess.run(
         ["git", "cat-file", "--batch"],
         cwd=repo.path,
@@ -48,19 +48,20 @@ def read_texts(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
 def _parse_blobs(stream: bytes) -> Iterator[str]:
     """Yield the contents in the output of `git cat-file --batch`."""
     while stream:
-        head, _, rest = stream.partition(b"\n")
-        size = int(head.split()[2])
+        header, _, rest = stream.partition(b"\n")
+        size = int(header.split()[2])
         yield rest[:size].decode()
         stream = rest[size + 1 :]
 
 
 def read_commits(repo: Repo) -> dict[str, tuple[str, str]]:
     """Return every commit of the branch with its tool (empty for a user) and its subject."""
-    log_format = f"%H{_FIELD}%(trailers:key=Docyard-Tool,valueonly,separator=){_FIELD}%s{_END}"
-    lines = repo.git("log", f"--format={log_format}").split(_END)
+    fields = ("%H", "%(trailers:key=Docyard-Tool,valueonly,separator=)", "%s")
+    log_format = _FIELD_SEPARATOR.join(fields) + _RECORD_SEPARATOR
+    lines = repo.git("log", f"--format={log_format}").split(_RECORD_SEPARATOR)
     return {
         commit: (tool, subject)
-        for commit, tool, subject in (line.strip().split(_FIELD) for line in lines if line.strip())
+        for commit, tool, subject in (line.strip().split(_FIELD_SEPARATOR) for line in lines if line.strip())
     }
 
 

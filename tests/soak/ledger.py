@@ -20,13 +20,13 @@ MARK = re.compile(r"«(w\d+n\d+)»")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that can be repeated, and the marks that it adds, removes and ticks."""
+    """A call that can be repeated, the marks that the call adds and removes, and those of completed tasks."""
 
     tool: str
     items: Sequence[Mapping[str, str]]
-    adds: Sequence[str] = ()
-    removes: Sequence[str] = ()
-    ticks: Sequence[str] = ()
+    added_marks: Sequence[str] = ()
+    removed_marks: Sequence[str] = ()
+    completed_marks: Sequence[str] = ()
     base: str | None = None
 
 
@@ -57,19 +57,19 @@ class Ledger:
 
     def add_call(self, call: LedgerCall) -> None:
         """Record a call before it is sent."""
-        self._append({"requested": asdict(call)})
+        self._append({"call": asdict(call)})
 
     def add_answer(self, answer: Answer) -> None:
         """Record a response."""
-        self._append({"answered": asdict(answer)})
+        self._append({"answer": asdict(answer)})
 
     def add_failure(self, problem: str) -> None:
         """Record a failure: a response that is neither a success nor a refusal to retry."""
-        self._append({"failed": problem})
+        self._append({"failure": problem})
 
-    def read(self) -> Record:
+    def read(self) -> LedgerRecord:
         """Return all entries of the file."""
-        record = Record()
+        record = LedgerRecord()
         for line in self.path.read_text().splitlines() if self.path.exists() else ():
             record.add(json.loads(line))
         return record
@@ -83,7 +83,7 @@ class Ledger:
 
 
 @dataclass(slots=True)
-class Record:
+class LedgerRecord:
     """The parsed ledger of one writer."""
 
     calls: dict[int, LedgerCall] = field(default_factory=dict)
@@ -92,14 +92,14 @@ class Record:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Add one entry."""
-        if "requested" in entry:
-            call = LedgerCall(**{**entry["requested"], "call": Call(**entry["requested"]["call"])})
+        if "call" in entry:
+            call = LedgerCall(**{**entry["call"], "call": Call(**entry["call"]["call"])})
             self.calls[call.number] = call
-        elif "answered" in entry:
-            answer = Answer(**entry["answered"])
+        elif "answer" in entry:
+            answer = Answer(**entry["answer"])
             self.answers[answer.number] = answer
         else:
-            self.failures.append(entry["failed"])
+            self.failures.append(entry["failure"])
 
     @property
     def unanswered_calls(self) -> list[LedgerCall]:
@@ -113,54 +113,56 @@ class ExpectedMarks:
 
     required_marks: frozenset[str]
     possible_marks: frozenset[str]
-    ticked_marks: frozenset[str]
+    completed_marks: frozenset[str]
 
     @classmethod
-    def from_records(cls, records: Iterable[Record]) -> ExpectedMarks:
+    def from_records(cls, records: Iterable[LedgerRecord]) -> ExpectedMarks:
         """Compute the expected marks from the ledgers of all writers."""
         required_marks: set[str] = set()
         possible_marks: set[str] = set()
-        ticked_marks: set[str] = set()
+        completed_marks: set[str] = set()
         for record in records:
             for number, ledger_call in sorted(record.calls.items()):
                 call = ledger_call.call
                 if number in record.answers:
-                    required_marks.update(call.adds)
-                    required_marks.difference_update(call.removes)
-                    ticked_marks.update(call.ticks)
+                    required_marks.update(call.added_marks)
+                    required_marks.difference_update(call.removed_marks)
+                    completed_marks.update(call.completed_marks)
                 else:
-                    possible_marks.update(call.adds)
-                    possible_marks.update(call.removes)
-                    required_marks.difference_update(call.removes)
-        return cls(frozenset(required_marks), frozenset(possible_marks), frozenset(ticked_marks))
+                    possible_marks.update(call.added_marks)
+                    possible_marks.update(call.removed_marks)
+                    required_marks.difference_update(call.removed_marks)
+        return cls(frozenset(required_marks), frozenset(possible_marks), frozenset(completed_marks))
 
     def compare(self, texts: Iterable[str]) -> MarkProblems:
         """Compare the texts of all documents with the expected marks, and return the problems."""
         mark_counts: Counter[str] = Counter()
-        document_ticks: set[str] = set()
+        completed_marks_in_documents: set[str] = set()
         for text in texts:
             mark_counts.update(MARK.findall(text))
             for line in text.splitlines():
                 if line.startswith("- [x] "):
-                    document_ticks.update(MARK.findall(line))
+                    completed_marks_in_documents.update(MARK.findall(line))
         return MarkProblems(
             lost_marks=sorted(self.required_marks - mark_counts.keys()),
-            duplicate_marks=sorted(mark for mark, times in mark_counts.items() if times > 1),
+            duplicate_marks=sorted(mark for mark, count in mark_counts.items() if count > 1),
             restored_marks=sorted(mark_counts.keys() - self.required_marks - self.possible_marks),
-            unticked_marks=sorted((self.ticked_marks & self.required_marks) - document_ticks),
+            uncompleted_marks=sorted(
+                (self.completed_marks & self.required_marks) - completed_marks_in_documents
+            ),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class MarkProblems:
-    """The problems of the documents; a restored mark is in a document although a call removed it."""
+    """The problems of the documents; a restored mark is in a document although a call removed the mark."""
 
     lost_marks: list[str]
     duplicate_marks: list[str]
     restored_marks: list[str]
-    unticked_marks: list[str]
+    uncompleted_marks: list[str]
 
     @property
     def is_clean(self) -> bool:
         """Return True if there is no problem."""
-        return not (self.lost_marks or self.duplicate_marks or self.restored_marks or self.unticked_marks)
+        return not (self.lost_marks or self.duplicate_marks or self.restored_marks or self.uncompleted_marks)

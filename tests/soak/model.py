@@ -1,4 +1,4 @@
-"""A model of documents: a second, simple implementation of each operation.
+"""A model of documents: a second and simpler implementation of each operation.
 
 Only the classes of the operations are imported from Docyard. A text is a list of paragraphs (strings of one
 line) and tasks. The model ignores the number of blank lines between them.
@@ -31,7 +31,7 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class Task:
-    """A checkbox. The model contains no completion date, only its presence."""
+    """A checkbox. The model records that a completion date exists, but not the date."""
 
     title: str
     is_done: bool = False
@@ -135,22 +135,22 @@ def apply_batch(pages: Pages, operations: Sequence[Operation], *, all_or_none: b
     result_pages = copy.deepcopy(pages)
     successes = []
     for operation in operations:
-        trial = copy.deepcopy(result_pages)
+        trial_pages = copy.deepcopy(result_pages)
         try:
-            _Batch(pages, trial).apply(operation)
+            _Batch(pages, trial_pages).apply(operation)
         except Refusal:
             successes.append(False)
             if all_or_none:
                 return Outcome(copy.deepcopy(pages), (False,) * len(operations))
         else:
             successes.append(True)
-            result_pages = trial
+            result_pages = trial_pages
     return Outcome(result_pages, tuple(successes))
 
 
 @dataclass(slots=True)
 class _Batch:
-    """The pages before a batch (`base`) and during it. Addresses of sections in `base` refer to `base`."""
+    """The pages before a batch (`base`) and during the batch. Addresses are first resolved in `base`."""
 
     base: Mapping[str, Page]
     pages: Pages
@@ -160,46 +160,46 @@ class _Batch:
             case CreateDocument(title=title, folder=folder, content=content):
                 self._create(f"{folder}/{make_slug(title)}.md".removeprefix("/"), title, content)
             case RemoveDocument(path=path):
-                self._page(path)
+                self._find_page(path)
                 del self.pages[path]
             case AddSection(file=file, title=title, parent_slug=parent, content=content):
                 self._add_section(file, title, parent, content or "")
             case RemoveSection(file=file, slug=address_or_title):
-                page, section = self._section(file, address_or_title)
+                page, section = self._find_section(file, address_or_title)
                 if section.level == 0:
-                    raise Refusal("the preamble stays")
+                    raise Refusal("the preamble cannot be removed")
                 del page.sections[page.sections.index(section) : page.find_end(section)]
             case RenameSection(file=file, slug=address_or_title, new_title=title):
-                _, section = self._section(file, address_or_title)
+                _, section = self._find_section(file, address_or_title)
                 section.title = title
             case AppendContent(file=file, slug=address_or_title, content=content):
-                _, section = self._section(file, address_or_title)
+                _, section = self._find_section(file, address_or_title)
                 section.body.append(content)
             case UpdateContent(
                 file=file, slug=address_or_title, content=content, include_subsections=include_subsections
             ):
-                page, section = self._section(file, address_or_title)
+                page, section = self._find_section(file, address_or_title)
                 section.body = [content] if content else []
                 # The preamble has the lowest level, but it has no subsections.
                 if include_subsections and section.level:
                     del page.sections[page.sections.index(section) + 1 : page.find_end(section)]
             case AddTask(file=file, slug=address_or_title, title=title):
-                _, section = self._section(file, address_or_title)
+                _, section = self._find_section(file, address_or_title)
                 tasks = [position for position, item in enumerate(section.body) if isinstance(item, Task)]
                 section.body.insert(tasks[-1] + 1 if tasks else len(section.body), Task(title))
             case CompleteTask(file=file, slug=address_or_title, note=note):
-                task = self._task(file, address_or_title)
+                task = self._find_task(file, address_or_title)
                 if not task.is_done:
                     task.is_done = True
                     task.fields.append(("Completed", "*"))
                 if note and ("Note", note) not in task.fields:
                     task.fields.append(("Note", note))
             case ReopenTask(file=file, slug=address_or_title):
-                task = self._task(file, address_or_title)
+                task = self._find_task(file, address_or_title)
                 task.is_done = False
                 task.fields = [entry for entry in task.fields if entry[0] != "Completed"]
             case TagDocument(file=file, tags=tags, remove=remove, replace=replace):
-                page = self._page(file)
+                page = self._find_page(file)
                 if replace:
                     page.tags = [*tags]
                 elif remove:
@@ -215,8 +215,8 @@ class _Batch:
         self.pages[path] = Page([Section(0, title, PREAMBLE, [content] if content else [])], "document")
 
     def _add_section(self, file: str, title: str, parent_slug: str | None, content: str) -> None:
-        page = self._page(file)
-        parent = self._section(file, parent_slug)[1] if parent_slug else None
+        page = self._find_page(file)
+        parent = self._find_section(file, parent_slug)[1] if parent_slug else None
         level = parent.level + 1 if parent else 2
         start = page.sections.index(parent) + 1 if parent else 1
         section_end = page.find_end(parent) if parent else len(page.sections)
@@ -233,13 +233,13 @@ class _Batch:
             address, number = f"{name}-{number}", number + 1
         page.sections.insert(section_end, Section(level, title, address, [content] if content else []))
 
-    def _page(self, file: str) -> Page:
+    def _find_page(self, file: str) -> Page:
         if file not in self.pages:
             raise Refusal(f"no document {file}")
         return self.pages[file]
 
-    def _section(self, file: str, address_or_title: str) -> tuple[Page, Section]:
-        page = self._page(file)
+    def _find_section(self, file: str, address_or_title: str) -> tuple[Page, Section]:
+        page = self._find_page(file)
         if file in self.base:
             try:
                 base_section = self.base[file].find_section(address_or_title)
@@ -251,10 +251,10 @@ class _Batch:
             raise Refusal(f"the section {address_or_title} is missing")
         return page, page.find_section(address_or_title)
 
-    def _task(self, file: str, address_or_title: str) -> Task:
+    def _find_task(self, file: str, address_or_title: str) -> Task:
         match = _ADDRESS.fullmatch(address_or_title)
         assert match is not None
-        _, section = self._section(file, match[1])
+        _, section = self._find_section(file, match[1])
         index = int(match[2])
         if file in self.base:
             try:

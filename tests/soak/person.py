@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.soak.ledger import Ledger
 
-WORD = re.compile(r"«(p\d+)»")
+PERSON_WORD = re.compile(r"«(p\d+)»")
 AUTHOR = "A Person"
 # Messages of Git if another program has a lock or committed first. The person retries.
 _RETRYABLE = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
@@ -22,8 +22,8 @@ _RETRYABLE = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "fa
 class Person:
     """A thread that writes unique words and commits them until `stop`.
 
-    In a checked-out repository, the thread edits the same files as the writers. For a bare repository, it
-    edits a clone and pushes.
+    In a checked-out repository, the thread edits the same files as the writers. For a bare repository,
+    the thread edits a clone and pushes.
     """
 
     def __init__(
@@ -31,8 +31,8 @@ class Person:
     ) -> None:
         self.seed = seed
         self.words: list[str] = []
-        self.commits = 0
-        self.failures: Counter[str] = Counter()
+        self.commit_count = 0
+        self.failure_counts: Counter[str] = Counter()
         self.error: BaseException | None = None
         self._origin = repo
         self._repo = repo
@@ -84,7 +84,7 @@ class Person:
             self._retry("add", "--", name)
             self._commit(name, *message, "--", name)
         self.words.append(word)
-        self.commits += 1
+        self.commit_count += 1
         if self._random.randrange(4) == 0:
             self._repo.git("status", "--porcelain")
 
@@ -115,19 +115,19 @@ class Person:
             if self._try("push", "-q", "origin", "HEAD:main"):
                 break
         self.words.append(word)
-        self.commits += 1
+        self.commit_count += 1
 
     def _commit(self, name: str, *arguments: str) -> None:
         """Commit one file; after a failure, stage the file again, and retry when no other file is staged.
 
-        A `git commit` reads the index before it locks it. If another commit comes in between, Git writes the
-        old index and then refuses to move the branch. A second `git commit` would revert the other commit. A
-        plain `git reset` would not do: it moves the branch to the commit that it read.
+        A `git commit` reads the index before the lock. If another process commits between these steps, Git
+        writes the old index and then refuses to move the branch. A second `git commit` would revert the other
+        commit. A plain `git reset` is wrong, because Git moves the branch to the commit that it read.
         """
         deadline = time.monotonic() + 60
         while not self._try("commit", "-q", *arguments):
             while True:
-                assert time.monotonic() < deadline, f"git commit never succeeded: {self.failures}"
+                assert time.monotonic() < deadline, f"git commit never succeeded: {self.failure_counts}"
                 time.sleep(self._random.uniform(0.005, 0.02))
                 self._retry("restore", "--staged", ":/")
                 self._retry("add", "--", name)
@@ -137,7 +137,7 @@ class Person:
     def _retry(self, *arguments: str) -> None:
         deadline = time.monotonic() + 60
         while not self._try(*arguments):
-            assert time.monotonic() < deadline, f"git {arguments[0]} never succeeded: {self.failures}"
+            assert time.monotonic() < deadline, f"git {arguments[0]} never succeeded: {self.failure_counts}"
             time.sleep(self._random.uniform(0.005, 0.02))
 
     def _try(self, *arguments: str) -> bool:
@@ -146,7 +146,7 @@ class Person:
         except AssertionError as error:
             if not any(reason in str(error) for reason in _RETRYABLE):
                 raise
-            self.failures[arguments[0]] += 1
+            self.failure_counts[arguments[0]] += 1
             return False
         return True
 
@@ -154,9 +154,9 @@ class Person:
 def prepare_repository(
     folder: Path, writer_count: int, documents: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
-    """Make a repository with these documents; return it, its person, and a ledger for each writer."""
-    make = create_bare_repository if is_bare else create_repository
-    repo = make(folder / "repo", {"README.md": "# Example\n", **documents})
+    """Make a repository with these documents; return the repository, a person and the ledgers."""
+    create = create_bare_repository if is_bare else create_repository
+    repo = create(folder / "repo", {"README.md": "# Example\n", **documents})
     # Git's automatic housekeeping runs in the foreground, so it ends before the checks.
     repo.git("config", "gc.autoDetach", "false")
     person = Person(repo, [*documents], seed=seed, clone=folder / "clone" if is_bare else None)

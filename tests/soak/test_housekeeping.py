@@ -30,7 +30,7 @@ DURATIONS = [
 @pytest.mark.parametrize("seconds", DURATIONS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
-    tmp_path: Path, seconds: float, is_bare: bool, report: Callable[[str], None]
+    tmp_path: Path, seconds: float, is_bare: bool, report_line: Callable[[str], None]
 ) -> None:
     documents = make_shared_documents(8)
     repo = (create_bare_repository if is_bare else create_repository)(
@@ -48,15 +48,15 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
         wait_for_exit(processes, timeout_s=seconds + 120)
     elapsed_s = time.monotonic() - start
     records = [ledger.read() for ledger in ledgers]
-    report(housekeeping.format_line())
+    report_line(housekeeping.format_line())
     failures = [problem for record in records for problem in record.failures]
     assert not failures, f"{len(failures)} writers failed: {failures[0]}"
     results = RunResults.collect(repo, records, Person(repo, [], seed=SEED))
     for line in results.format_lines(elapsed_s):
-        report(line)
+        report_line(line)
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert results.calls > WRITER_COUNT * seconds / 4
+    assert results.call_count > WRITER_COUNT * seconds / 4
     assert results.problems == {}
-    assert results.refusals == {}
+    assert results.refusal_counts == {}
     assert all(housekeeping.success_counts[command[0]] > seconds / 10 for command in COMMANDS)
     inspection.assert_valid(repo, is_bare=is_bare)

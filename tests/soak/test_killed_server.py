@@ -99,7 +99,7 @@ class CallLog:
 @pytest.mark.process
 @pytest.mark.parametrize("kill_count", KILL_COUNTS)
 def test_acknowledged_writes_survive_a_killed_server(
-    tmp_path: Path, kill_count: int, report: Callable[[str], None]
+    tmp_path: Path, kill_count: int, report_line: Callable[[str], None]
 ) -> None:
     repo = create_repository(tmp_path / "repo", {"README.md": "# Example\n", **DOCUMENTS})
     log = CallLog()
@@ -107,7 +107,9 @@ def test_acknowledged_writes_survive_a_killed_server(
     committed_counts: list[int] = []
     for number in range(kill_count + 1):
         anyio.run(_serve_once, repo, tmp_path, log, number < kill_count, retry_counts)
-        marks = Counter(mark for text in inspection.read_texts(repo).values() for mark in MARK.findall(text))
+        marks = Counter(
+            mark for text in inspection.read_markdown_files(repo).values() for mark in MARK.findall(text)
+        )
         assert [mark for mark in log.commits if marks[mark] != 1] == []
         assert [call.mark for call in log.unanswered_calls if marks[call.mark] > 1] == []
         assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered_calls}
@@ -119,7 +121,7 @@ def test_acknowledged_writes_survive_a_killed_server(
     assert len(set(log.commits.values())) == len(log.commits)
     docyard_commits = {commit for commit, (tool, _) in history.items() if tool}
     assert docyard_commits == set(log.commits.values())
-    report(
+    report_line(
         f"seed {SEED}: {kill_count} kills in bursts of {BURST_SIZE} calls, "
         f"{len(log.commits)} calls acknowledged in total; {sum(retry_counts)} repeated after a kill, "
         f"{sum(committed_counts)} of them already committed"

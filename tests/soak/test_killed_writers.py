@@ -23,7 +23,7 @@ SEED = 20_240_302
 class Load:
     """The number of writers, the operations of each, the time between kills, and the time limit.
 
-    With these numbers, each document gets some hundred operations, which gives it a realistic size.
+    With these numbers, each document gets some hundred operations and so a realistic size.
     """
 
     writer_count: int
@@ -42,7 +42,7 @@ LOADS = [
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_retries_of_killed_writers_are_written_once(
-    tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
+    tmp_path: Path, load: Load, is_bare: bool, report_line: Callable[[str], None]
 ) -> None:
     documents = make_shared_documents(load.document_count)
     repo, person, ledgers = prepare_repository(tmp_path, load.writer_count, documents, SEED, is_bare=is_bare)
@@ -72,13 +72,13 @@ def test_retries_of_killed_writers_are_written_once(
             person.stop()
     records = [ledger.read() for ledger in ledgers]
     results = RunResults.collect(repo, records, person)
-    report(f"{kill_count} kills, {unanswered_count} unanswered calls")
+    report_line(f"{kill_count} kills, {unanswered_count} unanswered calls")
     for line in results.format_lines(time.monotonic() - start):
-        report(line)
+        report_line(line)
     failures = [problem for record in records for problem in record.failures]
     assert not failures, failures[0]
     assert kill_count > 0
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert results.operations == load.writer_count * load.operation_count
+    assert results.operation_count == load.writer_count * load.operation_count
     assert results.problems == {}
     inspection.assert_valid(repo, is_bare=is_bare)

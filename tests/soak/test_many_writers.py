@@ -22,7 +22,7 @@ SEED = 20_240_229
 class Load:
     """The number of writers, the operations of each, the time limit, and how they write.
 
-    With these numbers, each document gets some hundred operations, which gives it a realistic size.
+    With these numbers, each document gets some hundred operations and so a realistic size.
     """
 
     writer_count: int
@@ -50,7 +50,7 @@ LOADS = [
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_every_acknowledged_write_is_present_once(
-    tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
+    tmp_path: Path, load: Load, is_bare: bool, report_line: Callable[[str], None]
 ) -> None:
     documents = make_shared_documents(load.document_count)
     repo, person, ledgers = prepare_repository(tmp_path, load.writer_count, documents, SEED, is_bare=is_bare)
@@ -79,10 +79,10 @@ def test_every_acknowledged_write_is_present_once(
     records = [ledger.read() for ledger in ledgers]
     results = RunResults.collect(repo, records, person)
     for line in results.format_lines(elapsed_s):
-        report(line)
+        report_line(line)
     failures = [problem for record in records for problem in record.failures]
     assert not failures, failures[0]
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert results.operations == load.writer_count * load.operation_count
+    assert results.operation_count == load.writer_count * load.operation_count
     assert results.problems == {}
     inspection.assert_valid(repo, is_bare=is_bare)

@@ -105,7 +105,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         except WorktreeConflict as conflict:
             conflicts = {*conflict.paths}
         if write_result is None:
-            self.event_counts["writes refused for a person's work"] += 1
+            self.event_counts["writes refused because of uncommitted changes"] += 1
             assert blocking_paths <= conflicts <= self.uncommitted.keys()
             return
         assert not blocking_paths
@@ -185,12 +185,12 @@ class WorkspaceMachine(RuleBasedStateMachine):
             file.unlink()
         else:
             self.repo.write({path: data})
-        letter = "A" if is_new else "D" if data is None else "M"
+        status_letter = "A" if is_new else "D" if data is None else "M"
         if is_staged:
             self.repo.git("add", "-A", "--", path)
-            self.uncommitted[path] = UncommittedChange(f"{letter} ", data)
+            self.uncommitted[path] = UncommittedChange(f"{status_letter} ", data)
         else:
-            self.uncommitted[path] = UncommittedChange("??" if is_new else f" {letter}", data)
+            self.uncommitted[path] = UncommittedChange("??" if is_new else f" {status_letter}", data)
 
     @precondition(lambda self: any(item.status != "??" for item in self.uncommitted.values()))
     @rule()
@@ -303,7 +303,9 @@ EXAMPLE_COUNTS = [
 
 
 @pytest.mark.parametrize("example_count", EXAMPLE_COUNTS)
-def test_head_index_files_and_model_agree(example_count: int, report: Callable[[str], None]) -> None:
+def test_random_steps_leave_head_index_and_files_equal_to_the_model(
+    example_count: int, report_line: Callable[[str], None]
+) -> None:
     WorkspaceMachine.event_counts.clear()
     run_state_machine_as_test(
         WorkspaceMachine,
@@ -317,7 +319,7 @@ def test_head_index_files_and_model_agree(example_count: int, report: Callable[[
             print_blob=True,
         ),
     )
-    report(f"{example_count} examples: {dict(WorkspaceMachine.event_counts)}")
+    report_line(f"{example_count} examples: {dict(WorkspaceMachine.event_counts)}")
     if example_count >= 100:
         # A useful run has crashes on both sides of the commit point.
         assert WorkspaceMachine.event_counts["forks killed, then the old commit"]

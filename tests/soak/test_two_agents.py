@@ -62,7 +62,7 @@ def run_agent(agent: Agent) -> None:
                     content = f"Text «{mark}»."
                     tool, fields = "update_content", {"file": FILE, "slug": section, "content": content}
                 agent.barrier.wait(BARRIER_TIMEOUT_S)
-                ledger.add_call(LedgerCall(number, mark, Call(tool, [fields], adds=[mark])))
+                ledger.add_call(LedgerCall(number, mark, Call(tool, [fields], added_marks=[mark])))
                 while True:
                     try:
                         commit = client.write(tool, [fields], base=base, key=mark)
@@ -82,19 +82,19 @@ def run_agent(agent: Agent) -> None:
 @pytest.mark.parametrize("round_count", ROUND_COUNTS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_concurrent_edits_of_two_agents_are_both_present(
-    tmp_path: Path, round_count: int, is_bare: bool, report: Callable[[str], None]
+    tmp_path: Path, round_count: int, is_bare: bool, report_line: Callable[[str], None]
 ) -> None:
     repo = (create_bare_repository if is_bare else create_repository)(tmp_path / "repo", {FILE: PAGE})
-    _run_rounds(tmp_path, repo, round_count, homes=(None, None), report=report)
+    _run_rounds(tmp_path, repo, round_count, homes=(None, None), report_line=report_line)
     inspection.assert_valid(repo, is_bare=is_bare)
 
 
 @pytest.mark.slow
 def test_concurrent_edits_through_two_servers_are_both_present(
-    tmp_path: Path, report: Callable[[str], None]
+    tmp_path: Path, report_line: Callable[[str], None]
 ) -> None:
     repo = create_repository(tmp_path / "repo", {FILE: PAGE})
-    _run_rounds(tmp_path, repo, 10, homes=(tmp_path / "home-0", tmp_path / "home-1"), report=report)
+    _run_rounds(tmp_path, repo, 10, homes=(tmp_path / "home-0", tmp_path / "home-1"), report_line=report_line)
     inspection.assert_valid(repo)
 
 
@@ -104,7 +104,7 @@ def _run_rounds(
     round_count: int,
     *,
     homes: tuple[Path | None, Path | None],
-    report: Callable[[str], None],
+    report_line: Callable[[str], None],
 ) -> None:
     """Run the rounds of both agents, and check the document after each."""
     barrier = CONTEXT.Barrier(3)
@@ -126,7 +126,7 @@ def _run_rounds(
                     task_marks |= {f"w0n{number}", f"w1n{number}"}
                 else:
                     agent_marks = {"w0": f"w0n{number}", "w1": f"w1n{number}"}
-                text = inspection.read_texts(repo)[FILE]
+                text = inspection.read_markdown_files(repo)[FILE]
                 assert Counter(MARK.findall(text)) == Counter([*agent_marks.values(), *task_marks]), (
                     f"round {number}"
                 )
@@ -142,7 +142,7 @@ def _run_rounds(
             barrier.abort()
             problems = [problem for ledger in ledgers for problem in ledger.read().failures]
             assert not problems, problems[0]
-    report(f"{round_count} rounds, two commits in each; first writer: {dict(first_counts)}")
+    report_line(f"{round_count} rounds, two commits in each; first writer: {dict(first_counts)}")
 
 
 def _assert_structure(text: str, agent_marks: dict[str, str], task_marks: set[str]) -> None:

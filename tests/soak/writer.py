@@ -1,4 +1,4 @@
-"""A writer process that runs a number of operations and retries each until it is committed."""
+"""A writer process that runs a number of operations, and retries each operation until its commit."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Job:
     ledger: Path
     shared_paths: tuple[str, ...]
     number: int
-    operations: int
+    operation_count: int
     seed: int
     durable: bool = False
     home: Path | None = None
-    # How often the writer with this number was killed and started again.
+    # The number of restarts of the writer with this number after a kill.
     restart_count: int = 0
     # All writers pause this long in each period, because the person can push only while no writer commits.
     pause_s: float = 0.0
@@ -57,7 +57,7 @@ class Writer:
         self._sections: dict[tuple[str, str], list[str]] = {}
         self._pages: dict[str, list[str]] = {}
         self._tasks: list[tuple[str, str]] = []
-        self._choices: dict[Callable[[int], Call | None], int] = {
+        self._weights_by_choice: dict[Callable[[int], Call | None], int] = {
             self._add_task: 24,
             self._append_content: 22,
             self._add_section: 14,
@@ -79,16 +79,16 @@ class Writer:
         for ledger_call in record.unanswered_calls:
             ledger.add_answer(self._retry_until_committed(ledger_call))
         number = len(record.calls)
-        while self._count < self._job.operations and not self._is_over():
+        while self._count < self._job.operation_count and not self._has_ended():
             if self._job.pause_s and time.time() % _PAUSE_PERIOD_S > _PAUSE_PERIOD_S - self._job.pause_s:
                 time.sleep(self._job.pause_s)
-            ledger_call = self._choose_call(number, self._job.operations - self._count)
+            ledger_call = self._choose_call(number, self._job.operation_count - self._count)
             ledger.add_call(ledger_call)
             ledger.add_answer(self._retry_until_committed(ledger_call))
             number += 1
             self._count += len(ledger_call.call.items)
 
-    def _is_over(self) -> bool:
+    def _has_ended(self) -> bool:
         return self._job.end_time is not None and time.time() >= self._job.end_time
 
     def _retry_until_committed(self, ledger_call: LedgerCall) -> Answer:
@@ -110,7 +110,7 @@ class Writer:
     def _choose_call(self, number: int, remaining: int) -> LedgerCall:
         key = f"soak-{self._job.seed}-{self._job.number}-{number}"
         while True:
-            [choice] = self._random.choices([*self._choices], [*self._choices.values()])
+            [choice] = self._random.choices([*self._weights_by_choice], [*self._weights_by_choice.values()])
             call = choice(remaining)
             if call is not None:
                 return LedgerCall(number, key, call)
@@ -125,18 +125,18 @@ class Writer:
         path, mark = self._choose_shared_path(), self._make_mark()
         self._tasks.append((path, mark))
         fields = {"file": path, "slug": "tasks", "title": f"Do «{mark}» soon"}
-        return Call("add_task", [fields], adds=[mark])
+        return Call("add_task", [fields], added_marks=[mark])
 
     def _append_content(self, _remaining: int) -> Call:
         mark = self._make_mark()
         fields = {"file": self._choose_shared_path(), "slug": "log", "content": f"Entry «{mark}» of the log."}
-        return Call("append_content", [fields], adds=[mark])
+        return Call("append_content", [fields], added_marks=[mark])
 
     def _add_section(self, _remaining: int) -> Call:
         path, mark = self._choose_shared_path(), self._make_mark()
         self._sections[path, f"parts/part-{mark}"] = [mark]
         fields = {"file": path, "title": f"Part {mark}", "parent_slug": "parts", "content": f"Text «{mark}»."}
-        return Call("add_section", [fields], adds=[mark])
+        return Call("add_section", [fields], added_marks=[mark])
 
     def _complete_task(self, _remaining: int) -> Call | None:
         if not self._tasks:
@@ -147,7 +147,7 @@ class Writer:
         [index] = [index for index, title in enumerate(titles) if f"«{task}»" in title]
         mark = self._make_mark()
         fields = {"file": path, "slug": f"tasks[{index}]", "note": f"Done «{mark}»"}
-        return Call("complete_task", [fields], adds=[mark], ticks=[task], base=commit)
+        return Call("complete_task", [fields], added_marks=[mark], completed_marks=[task], base=commit)
 
     def _update_section(self, _remaining: int) -> Call | None:
         if not self._sections:
@@ -157,7 +157,7 @@ class Writer:
         self._sections[path, slug] = [mark]
         _, commit = self._client.read(path, slug)
         fields = {"file": path, "slug": slug, "content": f"Better text «{mark}»."}
-        return Call("update_content", [fields], adds=[mark], removes=old_marks, base=commit)
+        return Call("update_content", [fields], added_marks=[mark], removed_marks=old_marks, base=commit)
 
     def _add_tasks(self, remaining: int) -> Call | None:
         size = self._random.randint(2, 4)
@@ -167,29 +167,31 @@ class Writer:
         marks = [self._make_mark(offset) for offset in range(size)]
         self._tasks += [(path, mark) for mark in marks]
         items = [{"file": path, "slug": "tasks", "title": f"Do «{mark}» together"} for mark in marks]
-        return Call("add_task", items, adds=marks)
+        return Call("add_task", items, added_marks=marks)
 
     def _create_page(self, _remaining: int) -> Call:
         mark, folder = self._make_mark(), f"writer-{self._job.number}"
         self._pages[f"{folder}/page-{mark}.md"] = [mark]
         fields = {"title": f"Page {mark}", "content": f"Page «{mark}».", "folder": folder}
-        return Call("create_document", [fields], adds=[mark])
+        return Call("create_document", [fields], added_marks=[mark])
 
     def _remove_section(self, _remaining: int) -> Call | None:
         if not self._sections:
             return None
         path, slug = self._random.choice([*self._sections])
-        removes = self._sections.pop((path, slug))
+        removed_marks = self._sections.pop((path, slug))
         _, commit = self._client.read(path, slug)
-        return Call("remove_section", [{"file": path, "slug": slug}], removes=removes, base=commit)
+        return Call(
+            "remove_section", [{"file": path, "slug": slug}], removed_marks=removed_marks, base=commit
+        )
 
     def _remove_page(self, _remaining: int) -> Call | None:
         if not self._pages:
             return None
         path = self._random.choice([*self._pages])
-        removes = self._pages.pop(path)
+        removed_marks = self._pages.pop(path)
         _, commit = self._client.read(path, "_preamble")
-        return Call("remove_document", [{"path": path}], removes=removes, base=commit)
+        return Call("remove_document", [{"path": path}], removed_marks=removed_marks, base=commit)
 
 
 def run_writer(job: Job) -> None:

@@ -106,7 +106,7 @@ def test_longest_name_is_accepted() -> None:
         (b"title = '\x00'", "type.toml", "U+0000"),
     ],
 )
-def test_invalid_description_is_refused(toml: bytes, field: str, message_part: str) -> None:
+def test_invalid_type_toml_raises_error_with_field(toml: bytes, field: str, message_part: str) -> None:
     error = get_parse_error(toml=toml)
     assert error.field == field
     assert message_part in error.message
@@ -138,7 +138,7 @@ def test_invalid_description_is_refused(toml: bytes, field: str, message_part: s
         (b"## A\n\n<!-- hint\n", "line 3: a code fence or a comment is not closed"),
     ],
 )
-def test_invalid_skeleton_is_refused(markdown: bytes, message_part: str) -> None:
+def test_invalid_document_md_raises_error_with_message(markdown: bytes, message_part: str) -> None:
     error = get_parse_error(markdown=markdown)
     assert error.field == "document.md"
     assert message_part in error.message

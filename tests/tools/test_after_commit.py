@@ -39,7 +39,7 @@ class Server:
     def call_tool(self, tool: str, **arguments: Any) -> Answer:
         return self.dispatcher.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
-    def make_word(self) -> str:
+    def make_unique_word(self) -> str:
         """Return a word that no document contains yet."""
         self._word_count += 1
         return f"zebra{self._word_count}"
@@ -49,14 +49,16 @@ class Server:
         return int(self.repo.git("rev-list", "--all", "--count"))
 
     def create_proposal(self) -> str:
-        answer = self.call_tool("create_proposal", title=f"About {self.make_word()}", description="Because.")
+        answer = self.call_tool(
+            "create_proposal", title=f"About {self.make_unique_word()}", description="Because."
+        )
         return str(answer.data["proposal"])
 
     def create_proposal_with_edit(self) -> str:
         proposal = self.create_proposal()
         self.call_tool(
             "edit_document",
-            **self.build_section_fields("notes/plain.md", self.make_word()),
+            **self.build_section_fields("notes/plain.md", self.make_unique_word()),
             proposal=proposal,
         )
         return proposal
@@ -106,7 +108,9 @@ def _prepare_action(action: str, **fields: str) -> PrepareCall:
     def prepare(server: Server, word: str) -> tuple[str, dict[str, Any]]:
         proposal = server.create_proposal_with_edit()
         if action == "refresh":
-            server.call_tool("edit_document", **server.build_section_fields("api.md", server.make_word()))
+            server.call_tool(
+                "edit_document", **server.build_section_fields("api.md", server.make_unique_word())
+            )
         return "update_proposal", {"proposal": proposal, "action": action, **fields}
 
     return prepare
@@ -133,7 +137,7 @@ def _record_steps(path: Path, prepare: PrepareCall) -> tuple[Server, list[str]]:
     server = Server(path)
     server.call_tool("search_docs", query="anything")
     for _ in range(2):  # the first call creates files and caches that later calls use
-        tool, fields = prepare(server, server.make_word())
+        tool, fields = prepare(server, server.make_unique_word())
         with record_steps() as steps:
             answer = server.call_tool(tool, **fields)
         assert not answer.is_error, answer.data
@@ -142,7 +146,7 @@ def _record_steps(path: Path, prepare: PrepareCall) -> tuple[Server, list[str]]:
 
 def _check_fault(server: Server, prepare: PrepareCall, step: str, number: int) -> bool:
     """Raise a fault at one step, and check the guarantees; return False if the call skips the step."""
-    word = server.make_word()
+    word = server.make_unique_word()
     tool, fields = prepare(server, word)
     fields["idempotency_key"] = f"key-{word}"
     count_before = server.count_commits()
@@ -197,7 +201,7 @@ def _raise_error(*_: object) -> None:
 def _edit_with_fault(server: Server) -> Answer:
     """Return the answer of an edit in which a step fails after the commit: a success with that commit."""
     head_before = server.repo.head()
-    tool, fields = _prepare_edit(server, server.make_word())
+    tool, fields = _prepare_edit(server, server.make_unique_word())
     answer = server.call_tool(tool, **fields)
     assert not answer.is_error, answer.data
     assert answer.data["commit"] == server.repo.head() != head_before

@@ -65,7 +65,7 @@ def test_unchanged_definitions_are_one_object(
     assert dispatcher.definitions() != definitions
 
 
-def test_definitions_wait_for_values_of_declared_keys(repo: Repo) -> None:
+def test_taxonomy_is_awaited_until_declared_keys_are_indexed(repo: Repo) -> None:
     assert not _open_dispatcher(repo).awaits_taxonomy()
     repo.commit({"docyard.toml": '[taxonomy.product]\ndescription = "The product."\n'})
     dispatcher = _open_dispatcher(repo)

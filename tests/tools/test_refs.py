@@ -240,7 +240,7 @@ def test_view_at_ref_does_not_change_link_graph(call_tool: CallTool, repo: Repo,
         ("get_doc", {"chunk_id": "long.md#all"}),
     ],
 )
-def test_parts_of_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dict[str, str]) -> None:
+def test_parts_of_long_text_are_read_at_one_commit(repo: Repo, tool: str, fields: dict[str, str]) -> None:
     old_text = "# Long\n\n## All\n\n" + "".join(f"Line {number} of then.\n\n" for number in range(8_000))
     read_commit = repo.commit({"long.md": old_text})
     workspace = Workspace.open(repo.path, durable=False)

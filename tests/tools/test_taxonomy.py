@@ -42,9 +42,8 @@ def repo_with_taxonomy(repo: Repo) -> Repo:
 def read_search_properties(dispatcher: ToolDispatcher) -> dict[str, Any]:
     [search] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
     schema = search["inputSchema"]
-    check_schema(
-        schema, "[A-Za-z0-9_.-]{1,64}"
-    )  # every host accepts these names; our own field names use fewer characters
+    # Keys of a taxonomy may have more characters than the names of fields, and every host accepts them.
+    check_schema(schema, "[A-Za-z0-9_.-]{1,64}")
     assert schema["required"] == ["query"]
     schema_properties: dict[str, Any] = schema["properties"]
     return schema_properties
@@ -158,7 +157,7 @@ def test_misspelt_key_returns_nearest_key(repo_with_taxonomy: Repo, call_tool: C
     assert call_tool("search_docs", query="quagga", langauge="Go").data["nearest"] == ["language"]
 
 
-def test_undeclared_key_is_unknown_after_removal(
+def test_key_removed_from_settings_is_refused_as_filter(
     repo_with_taxonomy: Repo, dispatcher: ToolDispatcher, call_tool: CallTool
 ) -> None:
     assert search_paths(call_tool, language="c") == ["guides/own.md"]
@@ -168,7 +167,7 @@ def test_undeclared_key_is_unknown_after_removal(
     assert "language" not in read_search_properties(dispatcher)
 
 
-def test_invalid_settings_hide_no_tools(
+def test_invalid_settings_leave_default_search_fields(
     repo_with_taxonomy: Repo, dispatcher: ToolDispatcher, call_tool: CallTool
 ) -> None:
     repo_with_taxonomy.commit({"docyard.toml": "[taxonomy.limit]\n"})

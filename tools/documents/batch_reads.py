@@ -55,7 +55,7 @@ def answer_batch(
             response = error_response(error, tool, item, snapshot, offered_tools=offered_tools)
             results.append({"success": False, **response})
             continue
-        data.pop("next_step", None)  # an answer has one next step, none for each entry
+        data.pop("next_step", None)  # only the whole answer has a next step
         if data.get("commit") == commit:
             del data["commit"]
         results.append({"success": True, **data})
@@ -64,7 +64,7 @@ def answer_batch(
 
 
 def _find_snapshot(read_context: ReadContext, item: CallArguments) -> Snapshot:
-    """Return the snapshot that a read names; the one of the call if it names none that exists."""
+    """Return the snapshot at the ref of a read; that of the call if the ref is missing or invalid."""
     ref = item.get("ref")
     if not isinstance(ref, str):
         return read_context.snapshot

@@ -18,7 +18,7 @@ from tools.arguments import (
     select_requested_fields,
 )
 from tools.documents import edit_operations
-from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_existing_text
+from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, correct_text_names
 from tools.returned_diff import ReturnedDiff
 from tools.task_progress import describe_progress
 from tools.tool import Answer, NextStep, Tool, call
@@ -231,7 +231,7 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
     """Return an example that appends to the existing section if the call would add it again."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
-        return with_existing_text(example, error, snapshot)
+        return correct_text_names(example, error, snapshot)
     # Only the content of add_section is reused; in other operations the content may be the invalid field.
     content = example.get("content") if example["operation"] == "add_section" else None
     return {

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tools.arguments import Boolean, Integer, InvalidArguments, Object, Strings, find_nearest_fields
-from tools.examples import with_sections, with_task
+from tools.examples import correct_sections, correct_task
 from tools.outline import TASKS_KEY
 from workspace.document.addresses import read_fragment
 from workspace.errors import LimitExceeded
@@ -82,10 +82,10 @@ EDIT_FIELDS: Mapping[str, Mapping[str, str]] = {
     "set_metadata": {"file": "string", "metadata": "object"},
     "move_document": {"file": "string", "new_path?": "string", "to_title?": "string"},
 }
-"""The fields of each operation of edit_document alone; `?` marks an optional field.
+"""The fields of each operation that only edit_document has; `?` marks an optional field.
 
-They repeat the fields of the classes in `workspace.edits`, and a test compares both. To import the classes
-would take a fifth of the time of a list of tools, measured without the SDK.
+The fields of the classes in `workspace.edits` are repeated here, and a test compares both. An import of the
+classes would take a fifth of the time of `tools/list`, measured without the SDK.
 """
 
 TOOL_OPERATIONS: Mapping[str, Mapping[str, str]] = {
@@ -101,12 +101,12 @@ TOOL_OPERATIONS: Mapping[str, Mapping[str, str]] = {
     "tag_document": {"file": "string", "tags": "array", "remove?": "boolean", "replace?": "boolean"},
     "restore_document": {"file?": "string", "slug?": "string", "ref?": "string", "undo?": "string"},
 }
-"""The fields of the operations that are tools too, without the fields that all writing tools share."""
+"""The fields of the operations of other writing tools, without the fields that all writing tools share."""
 
 SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {**EDIT_FIELDS, **TOOL_OPERATIONS}
 """The fields of each operation as a client lists them."""
 
-# The operations of other tools that their fields imply; to remove or complete, a call names the operation.
+# Operations of other tools that a call selects by its fields alone. A call must name a removal or completion.
 _IMPLIED_TOOL_OPERATIONS = ("create_document", "tag_document", "restore_document")
 
 # Known operations, by a word in the name of an unknown one.
@@ -167,14 +167,14 @@ def get_operation_fields(name: str) -> tuple[OperationField, ...]:
 
 
 class WritingTool(NamedTuple):
-    """A writing tool whose operation edit_document has too."""
+    """A writing tool whose operation edit_document also accepts."""
 
     tool: Tool
     writer: Writer
 
 
 def load_writing_tool(operation: str) -> WritingTool | None:
-    """Return the tool of an operation; None for an operation of edit_document alone."""
+    """Return the tool of an operation; None for an operation that only edit_document has."""
     if operation not in TOOL_OPERATIONS:
         return None
     from tools.documents import create_document, remove_document
@@ -235,7 +235,9 @@ def resolve_operation(arguments: CallArguments) -> str:
     matching_names = _list_matching_operations(arguments, field_names)
     if len(matching_names) > 1:
         implied_names = [
-            name for name in matching_names if (fields := _get_implied_by(name)) and fields <= field_names
+            name
+            for name in matching_names
+            if (fields := _get_implying_fields(name)) and fields <= field_names
         ]
         matching_names = implied_names if len(implied_names) == 1 else matching_names
     if len(matching_names) == 1:
@@ -261,7 +263,7 @@ def guess_operation(arguments: CallArguments) -> str | None:
     implied_names = [
         name
         for name in matching_names or SPECIFICATIONS
-        if (fields := _get_implied_by(name)) & field_names and fields <= field_names
+        if (fields := _get_implying_fields(name)) & field_names and fields <= field_names
     ]
     if len(implied_names) == 1:
         return implied_names[0]
@@ -269,7 +271,7 @@ def guess_operation(arguments: CallArguments) -> str | None:
 
 
 def _find_nearest_operations(name: str) -> list[str]:
-    """Return the operations nearest to an unknown name: by synonym, spelling, or a word of it."""
+    """Return the operations nearest to an unknown name: by synonym, by spelling, or by a word of the name."""
     if name in _SYNONYMS:
         return [_SYNONYMS[name]]
     return find_nearest(name, SPECIFICATIONS) or [
@@ -277,8 +279,8 @@ def _find_nearest_operations(name: str) -> list[str]:
     ]
 
 
-def _get_implied_by(name: str) -> frozenset[str]:
-    """Return the fields that imply an operation; empty for an operation of another tool."""
+def _get_implying_fields(name: str) -> frozenset[str]:
+    """Return the fields that select an operation without its name; empty for an operation of another tool."""
     operation_class = load_operation_classes().get(name)
     return operation_class.implied_by if operation_class else frozenset()
 
@@ -286,7 +288,7 @@ def _get_implied_by(name: str) -> frozenset[str]:
 def _list_matching_operations(arguments: CallArguments, field_names: set[str]) -> list[str]:
     """Return the operations that the fields match; the `slug` of a task selects operations on tasks.
 
-    An operation of another tool matches only if no operation of edit_document alone does.
+    An operation of another tool matches only if no operation that only edit_document has matches.
     """
     matching_names = [name for name in load_operation_classes() if _matches_fields(name, field_names)]
     if not matching_names:
@@ -416,13 +418,13 @@ def complete_fields(operation: str, values: Data) -> Data:
     return {**{field: placeholders[field] for field in required_names}, **values}
 
 
-def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_text_names(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
     if (writing_tool := load_writing_tool(operation)) is not None:
         return _correct_tool_example(writing_tool.tool, example, error, snapshot)
     if load_operation_classes()[operation].names_task:
-        example = with_task(example, error, snapshot)
+        example = correct_task(example, error, snapshot)
         # The requested destination may be the invalid field, so the example uses the task's own section.
         is_move = operation == "move_task"
         task_section = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_move else {}
@@ -430,16 +432,16 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
     file = example.get("file")
     if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(file, snapshot):
         return {"operation": "add_section", "file": file, "title": "Tasks"}
-    example = with_sections(example, error, snapshot)
+    example = correct_sections(example, error, snapshot)
     field_names = {"operation", *(field.name for field in get_operation_fields(operation))}
     example = {field: value for field, value in example.items() if field in field_names}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
-        return _with_quotation(example, error, snapshot)
+        return _correct_quotation(example, error, snapshot)
     if operation == "move_document" and (error.code in _PATH_ERRORS or example["file"] != file):
         fields: Data = {name: example[name] for name in ("operation", "file") if name in example}
         return {**fields, "new_path": _find_free_path(example["file"], snapshot), "dry_run": True}
     is_invalid_move = operation == "move_section" and error.code in _MOVE_ERRORS
-    return _with_move_to_end(example, snapshot) if is_invalid_move else example
+    return _move_to_end(example, snapshot) if is_invalid_move else example
 
 
 def _correct_tool_example(tool: Tool, example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
@@ -448,7 +450,7 @@ def _correct_tool_example(tool: Tool, example: Data, error: WorkspaceError, snap
     if tool.correct:
         fields = tool.correct(fields, error, snapshot)
     if error.details.get("field") == "operation" and tool.destructive:
-        fields["dry_run"] = True  # the operation is a guess
+        fields["dry_run"] = True  # the call did not name the operation
     return {"operation": example["operation"], **fields}
 
 
@@ -467,7 +469,7 @@ def _find_free_path(file: str, snapshot: Snapshot) -> str:
     return next(path for path in paths if path not in snapshot.documents)
 
 
-def _with_move_to_end(example: Data, snapshot: Snapshot) -> Data:
+def _move_to_end(example: Data, snapshot: Snapshot) -> Data:
     """Return a dry run of a section's move to the end of its own document, which is always valid."""
     move_fields: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
     if move_fields.get("slug") == PREAMBLE:
@@ -477,7 +479,7 @@ def _with_move_to_end(example: Data, snapshot: Snapshot) -> Data:
     return {**move_fields, "dry_run": True}
 
 
-def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def _correct_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example with the actual number of matches, else a dry run with a line that occurs once."""
     matches = error.details.get("matches")
     if isinstance(matches, int) and matches:

@@ -11,9 +11,9 @@ from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Strin
 from tools.documents.alike_documents import AlikeGroups
 from tools.examples import list_suggested_names
 from tools.outline import build_truncation_hint, summarize_sections
-from tools.pages import paths_after, read_list_cursor, write_list_cursor
+from tools.pages import read_list_cursor, select_paths_after, write_list_cursor
 from tools.read_context import ReadContext
-from tools.redirects import find_current_location, with_moved_to
+from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.document.addresses import format_task_address
@@ -99,20 +99,20 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
     )
     has_filters = any(value is not None for value in filters)
-    # A caller that filters, or asks for open tasks, wants each document.
-    is_folding = not (has_filters or request.paths_only or "open_tasks" in fields)
+    # A list with filters or with open tasks has an entry for each document.
+    groups_alike_documents = not (has_filters or request.paths_only or "open_tasks" in fields)
     expanded_folder = _normalize_path(request.expand or ".")
     _check_expanded_folder(snapshot, expanded_folder)
     expanded_folders = {location.file, expanded_folder}
     groups = AlikeGroups(snapshot, paths, expanded_folders)
-    last_group = groups.find(last_path) if is_folding and last_path is not None else None
+    last_group = groups.find(last_path) if groups_alike_documents and last_path is not None else None
     if last_group is not None and last_path != last_group.paths[0]:
-        # The page before is of an earlier version, which listed each document.
+        # The cursor is from an earlier version of Docyard, which listed each document.
         groups = AlikeGroups(snapshot, paths, {*expanded_folders, last_group.folder})
     entries: list[Data] = []
     next_cursor = None
-    for path in paths_after(paths, last_path):
-        group = groups.find(path) if is_folding else None
+    for path in select_paths_after(paths, last_path):
+        group = groups.find(path) if groups_alike_documents else None
         if group is not None and group.paths[0] != path:
             continue
         entry = _build_row(group, fields) if group else _build_entry(snapshot, path, request, fields)
@@ -135,7 +135,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         data["total"] = len(entries)
     if not entries:
         data["next_step"] = _suggest_other_list(read_context, paths, request.type)
-    return Answer(with_moved_to(location, data))
+    return Answer(add_moved_to(location, data))
 
 
 def _read_fields(request: ListDocumentsArguments) -> frozenset[str]:
@@ -286,7 +286,7 @@ def _list_open_tasks(document: Document) -> list[Data]:
 
 
 def _suggest_other_list(read_context: ReadContext, paths: Sequence[str], type: str | None) -> NextStep:
-    """Return the next step after an empty list; it names types if no document has the type asked for."""
+    """Return the next step after an empty list; for an unknown type, the step lists the types."""
     types = _list_types(read_context.snapshot, paths) if type is not None else []
     if types and type not in types:
         listed_types = ", ".join(name[:80] for name in types[:_MAX_LISTED_TYPES])
@@ -294,7 +294,7 @@ def _suggest_other_list(read_context: ReadContext, paths: Sequence[str], type: s
     if paths:
         return NextStep("No document matches: omit type, tag or has_open_tasks")
     if read_context.offers_write("create_document"):
-        return NextStep("Create a document with ", read_context.write_call("create_document"))
+        return NextStep("Create a document with ", read_context.build_write_call("create_document"))
     if read_context.ref is None:
         return NextStep("There are no documents yet")
     return NextStep("List the documents of the tip: ", call("list_documents"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools.arguments import InvalidArguments, read_arguments, resolve_target, select_requested_fields
-from tools.examples import with_removal_target
+from tools.examples import correct_removal_target
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
 
@@ -114,7 +114,7 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=with_removal_target,
+    correct=correct_removal_target,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build_operation, success_fields={}, next_step=_next_step)

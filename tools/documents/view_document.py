@@ -19,7 +19,7 @@ from tools.arguments import (
     resolve_target,
 )
 from tools.documents.batch_reads import answer_batch, check_batch_fields
-from tools.examples import with_sections, with_task
+from tools.examples import correct_sections, correct_task
 from tools.outline import (
     MAX_ENTRIES_SHOWN,
     build_outline,
@@ -30,7 +30,7 @@ from tools.outline import (
 )
 from tools.pages import cut_part
 from tools.read_context import ReadContext
-from tools.redirects import find_current_location, with_moved_to
+from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
@@ -71,14 +71,14 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     is_task = "[" in str(example.get("slug", ""))
-    return (with_task if is_task else with_sections)(example, error, snapshot)
+    return (correct_task if is_task else correct_sections)(example, error, snapshot)
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = remove_nulls(arguments)
     read_context = ReadContext.at(context, _read_ref(request))
     if not set(request) - {"ref"}:
-        return read_context.usage_answer(_usage(arguments))
+        return read_context.build_usage_answer(_usage(arguments))
     if OPERATIONS not in request:
         return Answer(_view_item(read_context, request))
     check_batch_fields(request, "ref")
@@ -105,7 +105,7 @@ def _view_item(read_context: ReadContext, item: CallArguments) -> Data:
         *resolve_target(read_context.snapshot, request.file, request.slug),
     )
     view = _view_at(read_context, location.file, location.slug, request)
-    return {**with_moved_to(location, view), "commit": read_context.snapshot.commit}
+    return {**add_moved_to(location, view), "commit": read_context.snapshot.commit}
 
 
 def _view_at(read_context: ReadContext, file: str, slug: str | None, request: ViewDocumentArguments) -> Data:
@@ -121,11 +121,11 @@ def _view_at(read_context: ReadContext, file: str, slug: str | None, request: Vi
     return (
         data
         if offset
-        else _with_links(read_context, document, data, include_subsections=request.include_subsections)
+        else _add_links(read_context, document, data, include_subsections=request.include_subsections)
     )
 
 
-def _with_links(
+def _add_links(
     read_context: ReadContext, document: Document, data: Data, *, include_subsections: bool
 ) -> Data:
     """Return a section's data with its links; also those of its subsections if they are included."""
@@ -198,7 +198,7 @@ def _view_section(
             data["hints"] = [f"the first {MAX_ENTRIES_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if next_offset is not None:
         extra_fields = {"include_subsections": True} if include_subsections else {}
-        view = read_context.rest_call(
+        view = read_context.build_rest_call(
             "view_document", file=document.path, slug=section.key, offset=next_offset, **extra_fields
         )
         step = NextStep("Read the rest with ", view)

@@ -50,7 +50,7 @@ class DiffBudget:
     """The remaining budget for diffs on a page: characters to show, and bytes to compare."""
 
     def __init__(self, characters: int) -> None:
-        self.characters = characters // 2  # the other half is for JSON's escapes
+        self.characters = characters // 2  # the other half is reserved for JSON's escapes
         self.bytes = 4 * _MAX_DIFFED_BYTES
 
 

@@ -15,7 +15,7 @@ from tools.arguments import (
     resolve_target,
     select_requested_fields,
 )
-from tools.examples import with_sections
+from tools.examples import correct_sections
 from tools.next_steps import suggest_list_call, suggest_view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
@@ -68,7 +68,7 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
     if error.code in _REF_ERRORS:
         corrected_example = {**corrected_example, ("undo" if "undo" in corrected_example else "ref"): nearest}
     if "undo" not in corrected_example:
-        corrected_example = with_sections(corrected_example, error, snapshot)
+        corrected_example = correct_sections(corrected_example, error, snapshot)
     elif error.code == ConcurrentChange.code:
         corrected_example = {**corrected_example, "mode": "each"}
     return corrected_example if corrected_example == example else {**corrected_example, "dry_run": True}

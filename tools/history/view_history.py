@@ -15,10 +15,10 @@ from tools.arguments import (
     remove_nulls,
     resolve_target,
 )
-from tools.examples import with_sections
+from tools.examples import correct_sections
 from tools.pages import read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
-from tools.redirects import find_current_location, with_moved_to
+from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, Tool
 from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment
@@ -99,7 +99,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data = {**page.data, "commit": read_context.snapshot.commit}
     if cursor:
         data["next_cursor"] = cursor
-    return Answer(with_moved_to(location, data))
+    return Answer(add_moved_to(location, data))
 
 
 def _read_cursor(read_context: ReadContext, cursor: str) -> tuple[ReadContext, str]:
@@ -123,7 +123,7 @@ def _explain_usage(context: Context, arguments: CallArguments, request: ViewHist
     read_context = ReadContext.at(context, request.ref)
     if set(remove_nulls(arguments)) - {"ref"}:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    return read_context.usage_answer(_usage(arguments))
+    return read_context.build_usage_answer(_usage(arguments))
 
 
 def _view_changes(
@@ -198,5 +198,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_sections,
+    correct=correct_sections,
 )

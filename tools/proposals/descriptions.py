@@ -12,7 +12,7 @@ from tools.authors import name_author
 from tools.errors import escape_invisible
 from tools.pages import cut_text
 from tools.tool import call
-from workspace.publishing.after_commit import attempt
+from workspace.publishing.after_commit import run_with_caveat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +139,7 @@ def announce_proposal(proposal_actions: ProposalActions, proposal: Proposal) -> 
 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.
     """
-    announcement = attempt(
+    announcement = run_with_caveat(
         partial(proposal_actions.announce, proposal),
         None,
         "its pull request was not opened or updated; submit the proposal again later",

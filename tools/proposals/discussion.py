@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tools.tool import Context, Data
     from workspace.proposals.proposal import Comment, Proposal, Thread
 
-_MAX_TEXT_CHARACTERS = 10_000  # three bytes each in some scripts, and the page is sent twice
-_MAX_REPLIES_BYTES = 15_000  # next to the text of the comment
+_MAX_TEXT_CHARACTERS = 10_000  # a character may have three bytes, and the page is sent twice
+_MAX_REPLIES_BYTES = 15_000  # in addition to the text of the comment
 
 
 class CommentNotFound(WorkspaceError):

@@ -127,7 +127,7 @@ def resolve_action(arguments: Mapping[str, object]) -> Action | None:
 
 
 def guess_action(arguments: Mapping[str, object]) -> Action | None:
-    """Return the most likely action of an invalid call; None if it is unclear."""
+    """Return the most likely action of an invalid call; None if the action is ambiguous."""
     name = arguments.get("action")
     if isinstance(name, str) and name:
         nearest = find_nearest(name, ACTIONS)
@@ -373,9 +373,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 def _build_answer(context: Context, action: Action, result: ActionResult) -> Answer:
     proposal = result.proposal
-    note_commit(
-        result.commit, proposal=proposal.id
-    )  # it may be the commit of an earlier call with the same key
+    note_commit(result.commit, proposal=proposal.id)  # the result may be of an earlier call with the same key
     data: Data = {
         "proposal": proposal.id,
         "action": action.name,

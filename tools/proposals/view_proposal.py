@@ -313,7 +313,7 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
 def _drop_empty_fields(data: Data) -> Data:
     """Return the fields without the empty ones: a list without entries, a null, and an empty text.
 
-    `reviewed_by` is always returned, because its empty list says that nobody has reviewed the proposal.
+    `reviewed_by` is always returned, because an empty list means that the proposal has no review.
     """
     return {
         name: value

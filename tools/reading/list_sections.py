@@ -10,7 +10,7 @@ from pydantic import Field
 from tools.arguments import Arguments, Integer, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import build_error_marker, get_section_name, with_existing_text
+from tools.reading.texts import build_error_marker, correct_text_names, get_section_name
 from tools.tool import Answer, Data, Tool
 from tools.writer import select_example_arguments
 
@@ -110,6 +110,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_existing_text,
+    correct=correct_text_names,
     shape_error=build_error_marker,
 )

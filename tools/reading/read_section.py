@@ -9,7 +9,7 @@ from pydantic import Field
 from tools.arguments import Arguments, InvalidArguments, Natural, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import build_missing_section_fields, get_section_name, with_existing_text
+from tools.reading.texts import build_missing_section_fields, correct_text_names, get_section_name
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 
@@ -90,7 +90,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "path": text.path,
     }
     if part.next_offset is not None:
-        rest_call = read_context.rest_call(
+        rest_call = read_context.build_rest_call(
             "read_section",
             file_path=text.path,
             section_heading=get_section_name(entry),
@@ -111,6 +111,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_existing_text,
+    correct=correct_text_names,
     shape_error=build_missing_section_fields,
 )

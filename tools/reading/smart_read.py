@@ -21,8 +21,8 @@ from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import (
     build_error_marker,
+    correct_text_names,
     get_section_name,
-    with_existing_text,
 )
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
@@ -83,7 +83,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     if error.code == "UNKNOWN_STYLE":
         example = {**example, "summary_style": "structured"}
-    return with_existing_text(example, error, snapshot)
+    return correct_text_names(example, error, snapshot)
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -144,7 +144,7 @@ def _read_full(read_context: ReadContext, opened_text: OpenedText, offset: int, 
         data["original_tokens"] = tokens
     opened_text.record_seen_sections(read_context.context, part)
     if part.next_offset is not None:
-        rest_call = read_context.rest_call(
+        rest_call = read_context.build_rest_call(
             "smart_read", file_path=text.path, mode="full", offset=part.next_offset
         )
         step = NextStep("Read the rest with ", rest_call)

@@ -1,6 +1,6 @@
 """The text and the section that a call names, at their current or moved location.
 
-All tools that read texts use `with_existing_text` and the error fields. `get_section_name` returns a short
+All tools that read texts use `correct_text_names` and the error fields. `get_section_name` returns a short
 name of a section for any heading.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
 from tools.examples import list_suggested_names
-from tools.redirects import with_moved_to
+from tools.redirects import add_moved_to
 from tools.tool import Answer, Data
 from workspace.document.addresses import SectionNotFound, split_address
 from workspace.errors import WorkspaceError
@@ -43,7 +43,7 @@ class OpenedText(NamedTuple):
         """Return an answer with the commit that was read, and the current location of a moved text."""
         ref = {} if read_context.ref is None else {"ref": read_context.ref}
         location = Location(self.text.path, self.entry.address if self.entry else None, self.moved_to)
-        return Answer(with_moved_to(location, {**data, "commit": read_context.snapshot.commit, **ref}))
+        return Answer(add_moved_to(location, {**data, "commit": read_context.snapshot.commit, **ref}))
 
     def record_seen_sections(self, context: Context, part: TextPart[OutlineEntry]) -> None:
         """Record that the caller has read a part of the text, so that it may overwrite this part."""
@@ -132,7 +132,7 @@ def build_missing_section_fields(arguments: CallArguments) -> Mapping[str, objec
     return {"content": "", "type": "error", "section": heading[:500] if isinstance(heading, str) else ""}
 
 
-def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_text_names(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example with a file that can be read at the tip, and a section of it.
 
     The example has a `ref` only if the error itself names existing sections.

@@ -2,7 +2,7 @@
 
 A URI is an address such as `doc:///guides/setup.md?ref=main#install`. Its query names a commit, and its
 fragment names a section. The host is empty. The first folder of a path cannot be the host, because programs
-lower-case a host and refuse spaces in it (WHATWG URL §3.5). Characters beyond ASCII and reserved characters
+lower-case a host and refuse spaces in it (WHATWG URL §3.5). Non-ASCII and reserved characters
 are percent-encoded (RFC 3986 §2).
 """
 
@@ -48,14 +48,14 @@ class UriTarget(NamedTuple):
     ref: str | None = None
 
 
-def write_uri(path: str, section: str | None = None, ref: str | None = None) -> str:
+def format_uri(path: str, section: str | None = None, ref: str | None = None) -> str:
     """Return the URI of a document or of a section."""
     query = f"{_REF_QUERY}{quote(ref, safe='/:@!$()*,;')}" if ref else ""
     fragment = f"#{quote(section, safe=_SAFE_IN_PATH + '?')}" if section else ""
     return f"{_URI_PREFIX}/{quote(path, safe=_SAFE_IN_PATH)}{query}{fragment}"
 
 
-def read_uri(uri: str, paths: Container[str]) -> UriTarget:
+def parse_uri(uri: str, paths: Container[str]) -> UriTarget:
     """Return the target of a URI; `paths` are the existing documents. Raises InvalidUri.
 
     A host that expands `{+path}` does not encode `#` and `?` (RFC 6570 §3.2.3). They are read as a part of
@@ -156,9 +156,9 @@ def read_resource(context: Context, uri: str) -> ResourceSource:
     location = locate_resource(context, uri)
     document = location.document
     part = cut_part(document, document.sections, *location.span, tokens=context.text_tokens)
-    ref = read_uri(uri, location.snapshot.documents).ref
+    ref = parse_uri(uri, location.snapshot.documents).ref
     later_sections = part.later_sections[:_MAX_NEXT_URIS] if part.next_offset is not None else ()
-    next_uris = tuple(write_uri(document.path, section.key, ref) for section in later_sections)
+    next_uris = tuple(format_uri(document.path, section.key, ref) for section in later_sections)
     return ResourceSource(location, part.text, part.next_offset is not None, next_uris)
 
 
@@ -168,7 +168,7 @@ def locate_resource(context: Context, uri: str) -> ResourceLocation:
     Raises InvalidUri, InvalidPath, and the errors of refs, documents and addresses, with the `nearest` URIs.
     """
     tip = context.snapshot()
-    target = read_uri(uri, tip.documents)
+    target = parse_uri(uri, tip.documents)
     snapshot = context.snapshot(target.ref) if target.ref else tip
     if target.path not in snapshot.documents:
         check_path(target.path)
@@ -186,5 +186,5 @@ def _list_nearest_uris(error: WorkspaceError, target: UriTarget) -> list[str]:
     """Return the URIs of an error's candidates: documents, or sections of the named document."""
     names = list_suggested_names(error)[:_MAX_NEXT_URIS]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):
-        return [write_uri(target.path, name, target.ref) for name in names]
-    return [write_uri(name, None, target.ref) for name in names]
+        return [format_uri(target.path, name, target.ref) for name in names]
+    return [format_uri(name, None, target.ref) for name in names]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.pages import paths_after, read_list_cursor, shorten_title, write_list_cursor
-from tools.resources.contents import SCHEME, write_uri
+from tools.pages import read_list_cursor, select_paths_after, shorten_title, write_list_cursor
+from tools.resources.contents import SCHEME, format_uri
 from workspace.errors import LimitExceeded
 from workspace.snapshot.snapshot import NotADocument
 
@@ -75,7 +75,7 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     """
     snapshot = context.snapshot()
     last_path = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
-    paths = paths_after(list(snapshot.documents), last_path)
+    paths = select_paths_after(list(snapshot.documents), last_path)
     resources = [
         resource for path in paths[:PAGE_SIZE] if (resource := _read_resource(snapshot, path)) is not None
     ]
@@ -92,4 +92,4 @@ def _read_resource(snapshot: Snapshot, path: str) -> Resource | None:
         document = snapshot.document(path)
     except (LimitExceeded, NotADocument):
         return None
-    return Resource(write_uri(path), path, shorten_title(document.title), len(document.data))
+    return Resource(format_uri(path), path, shorten_title(document.title), len(document.data))

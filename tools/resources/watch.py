@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.resources.contents import InvalidUri, ResourceLocation, locate_resource, read_uri
+from tools.resources.contents import InvalidUri, ResourceLocation, locate_resource, parse_uri
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ResourceWatch:
         """
         context = self._context()
         location = locate_resource(context, uri)
-        if read_uri(uri, location.snapshot.documents).ref is not None:
+        if parse_uri(uri, location.snapshot.documents).ref is not None:
             raise InvalidUri("a URI with a ref cannot be watched", fix="Omit ?ref= to watch the tip.")
         with self._lock:
             if uri not in self._counts and len(self._counts) >= MAX_WATCHED_RESOURCES:
@@ -116,7 +116,7 @@ class ResourceWatch:
         snapshot = context.snapshot()
         if snapshot.tree == self._tree:
             return ResourceChanges((), False)
-        paths = tuple(snapshot.documents)  # outside the lock, because it may take long
+        paths = tuple(snapshot.documents)  # outside the lock, because the comparison may take long
         with self._lock:
             self._tree = snapshot.tree
             states = dict(self._states)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import Arguments, Integer, InvalidArguments, Natural, read_arguments
-from tools.examples import with_chunk
+from tools.examples import correct_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, count_fitting_characters
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool
@@ -156,7 +156,8 @@ def _record_shown_chunks(read_context: ReadContext, passage: Passage) -> None:
 def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep:
     """Return the next step that reads the rest of a truncated chunk, at the same commit."""
     return NextStep(
-        "Read the rest with ", read_context.rest_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end)
+        "Read the rest with ",
+        read_context.build_rest_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end),
     )
 
 
@@ -177,6 +178,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_chunk,
+    correct=correct_chunk,
     error_text=_format_error,
 )

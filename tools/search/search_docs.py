@@ -146,7 +146,7 @@ def _suggest_search(page: SearchPage, request: SearchDocsArguments) -> NextStep:
     return NextStep("Search again as the hint suggests")
 
 
-def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
+def _add_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with the indexed keys and values of the taxonomy.
 
     Before the first index it has the keys of the settings, without values.
@@ -192,7 +192,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    schema=_with_taxonomy,
+    schema=_add_taxonomy,
     lists_taxonomy=True,
     describe=_describe,
 )

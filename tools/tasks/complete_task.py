@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import read_arguments, select_requested_fields
-from tools.examples import with_task
+from tools.examples import correct_task
 from tools.next_steps import suggest_list_call
 from tools.task_progress import describe_progress, resolve_task_target, suggest_next_task
 from tools.tool import Answer, NextStep, Tool
@@ -74,7 +74,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_task,
+    correct=correct_task,
     writes=True,
 )
 

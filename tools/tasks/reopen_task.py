@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools.arguments import read_arguments, select_requested_fields
-from tools.examples import with_task
+from tools.examples import correct_task
 from tools.task_progress import describe_progress, resolve_task_target, suggest_next_task
 from tools.tool import Answer, NextStep, Tool
 from tools.writer import WriteFields, Writer, select_example_arguments
@@ -66,7 +66,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_task,
+    correct=correct_task,
     writes=True,
     destructive=True,
 )

@@ -14,7 +14,7 @@ from tools.arguments import (
     resolve_target,
     select_requested_fields,
 )
-from tools.examples import with_document
+from tools.examples import correct_document
 from tools.next_steps import suggest_list_call
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
@@ -97,7 +97,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_document,
+    correct=correct_document,
     writes=True,
     destructive=True,
 )

@@ -1,8 +1,8 @@
 """The rule for a failure after a commit: the call succeeds, and its response lists the failed steps.
 
 A client that receives an error repeats its call, and would write twice. So a publication records its commit
-in the record of its call. From then on `attempt` replaces a failed step by its default. Any other failure is
-returned to the client as a success with that commit.
+in the record of its call. From then on, `run_with_caveat` replaces the result of a failed step by a default.
+Any other failure is returned to the client as a success with that commit.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def has_committed() -> bool:
     return record is not None and record.commit is not None
 
 
-def attempt(step: Callable[[], T], default: T, caveat: str) -> T:
+def run_with_caveat(step: Callable[[], T], default: T, caveat: str) -> T:
     """Run a step; if it fails after a commit, log the failure, record `caveat`, and return `default`.
 
     Before a commit, the error of the step is raised.

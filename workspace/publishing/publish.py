@@ -31,7 +31,7 @@ from workspace.git.store import GitStore, sync_written_objects
 from workspace.git.trees import WholeEntry
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import refs
-from workspace.publishing.after_commit import attempt, note_commit
+from workspace.publishing.after_commit import note_commit, run_with_caveat
 from workspace.publishing.batch import Batch, FileChange, list_file_changes
 from workspace.publishing.batch_objects import BatchObjects, restore_pruned_tip
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
@@ -232,7 +232,7 @@ class Publication:
                     continue
                 if checkout is None and has_worktrees(store):
                     caveat = "a work tree that was switched to the branch meanwhile is not up to date"
-                    attempt(partial(self._update_late_checkout, journal, changes), None, caveat)
+                    run_with_caveat(partial(self._update_late_checkout, journal, changes), None, caveat)
                 return objects.commit
         raise WorktreeBusy("another program rewrites its index repeatedly", fix="Try again in a moment.")
 
@@ -261,11 +261,13 @@ class Publication:
         note_commit(journal.commit)
         # The commit exists now. Recovery repeats failed steps before the next publication.
         author, caveat = batch.author, "its objects are not protected from a git gc that runs"
-        are_objects_protected = attempt(partial(_protect_objects, objects), False, caveat)
-        attempt(partial(objects.preserve_copy, staging_folder), None, "no copy of its objects was saved")
+        are_objects_protected = run_with_caveat(partial(_protect_objects, objects), False, caveat)
+        run_with_caveat(
+            partial(objects.preserve_copy, staging_folder), None, "no copy of its objects was saved"
+        )
         append_move = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, author, batch.message)
-        is_reflog_complete = attempt(append_move, False, "the reflog is not complete")
-        is_checkout_finished = attempt(
+        is_reflog_complete = run_with_caveat(append_move, False, "the reflog is not complete")
+        is_checkout_finished = run_with_caveat(
             partial(_finish_checkout, checkout, journal), False, "temporary files were left"
         )
         self._is_cleanup_safe = is_checkout_finished and is_reflog_complete and are_objects_protected

@@ -16,7 +16,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore, require_writable
 from workspace.git.worktrees import find_unfinished_operation
 from workspace.proposal_ids import parse_branch_id
-from workspace.publishing.after_commit import attempt
+from workspace.publishing.after_commit import run_with_caveat
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy
 from workspace.publishing.publish import publish_with_retry
@@ -149,7 +149,9 @@ class WriteRequest:
         if commit is None:
             return result
         result.plan.overlay.cache_documents()
-        attempt(partial(self._record_written_texts, result), None, "the text that you wrote counts as unread")
+        run_with_caveat(
+            partial(self._record_written_texts, result), None, "the text that you wrote counts as unread"
+        )
         return WriteResult(commit, True, result.plan)
 
     def _record_written_texts(self, result: WriteResult) -> None:

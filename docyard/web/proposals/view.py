@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.forges.relay import find_pull_request_url
+from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text

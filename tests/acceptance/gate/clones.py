@@ -1,7 +1,7 @@
 """Three clones of one remote: agents write, people review, and all synchronize, in random order.
 
-Every write has a unique word. A person who approves a proposal sees the words of the documents that it
-changes. The model checks, independently of the implementation: no protected path of any clone's
+Every write has a unique word. A person who approves a proposal sees the words of the documents that
+the proposal changes. The model checks, independently of the implementation: no protected path of any clone's
 branch, or of the remote's, has a word that no person has seen.
 """
 
@@ -110,13 +110,13 @@ class Clones:
     def check(self) -> None:
         """Raise AssertionError if a protected document contains a word that no person has seen."""
         for clone in self.clones:
-            self._check(clone.workspace.snapshot())
+            self._check_snapshot(clone.workspace.snapshot())
         tip = self.remote.git("rev-parse", "main").strip()
         clone_with_tip = next((clone for clone in self.clones if clone.workspace.git.has_object(tip)), None)
         assert clone_with_tip is not None
-        self._check(clone_with_tip.workspace.snapshot(tip))
+        self._check_snapshot(clone_with_tip.workspace.snapshot(tip))
 
-    def _check(self, snapshot: Snapshot) -> None:
+    def _check_snapshot(self, snapshot: Snapshot) -> None:
         assert snapshot.commit is not None
         if snapshot.commit in self._checked_commits:
             return

@@ -50,11 +50,11 @@ class Model:
             "main was rewritten"
         )
         for commit in commits:
-            self._check(commit)
+            self._check_commit(commit)
         self.checked_commit = self.repo.git("rev-parse", "main").strip()
         self.merge_attempts.clear()
 
-    def _check(self, commit: str) -> None:
+    def _check_commit(self, commit: str) -> None:
         parent, *merged_parents = self.repo.git("rev-list", "--parents", "-n1", commit).split()[1:]
         requirements = list(self._list_requirements(parent, commit))
         if not requirements:

@@ -26,7 +26,7 @@ from workspace.proposals.events import Author, IdentitySource, Opened, ReviewDec
 from workspace.workspace import Workspace
 
 ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]
-COMMANDS = (("fix",), ("fix", "--anchors"), ("fix", "-m", "Mend"), ("init",), ("sync",), ("index", "rebuild"))
+COMMANDS = (("fix",), ("fix", "--anchors"), ("fix", "-m", "Fix"), ("init",), ("sync",), ("index", "rebuild"))
 SLUGS = ("calls", "begin", "tasks", "_preamble", "more")
 AGENT = Author(NAME, "ada@example.org", IdentitySource.CLIENT, "an agent")
 

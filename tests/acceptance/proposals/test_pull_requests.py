@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from docyard.forges.relay import format_forge_name
+from docyard.forges.event_conversion import format_forge_name
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import PASSWORD

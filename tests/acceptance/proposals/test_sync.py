@@ -58,12 +58,12 @@ def test_sync_transfers_commits_between_clones(clone: Repo, remote: Repo, tmp_pa
     assert "Pushed 1 commit to origin, a folder." in process.stdout
     assert f"main is up to date with origin at {local_commit[:12]}." in process.stdout
 
-    other = Repo(tmp_path / "other")
-    data = run_json(other)
+    other_clone = Repo(tmp_path / "other")
+    data = run_json(other_clone)
     assert (data["state"], data["commit"], data["remote_commit"]) == ("level", local_commit, local_commit)
     assert (data["followed"], data["pushed"], data["unpushed"]) == (True, 0, None)
-    assert (other.path / "a.md").read_text() == "# A\n"
-    assert other.status() == ""
+    assert (other_clone.path / "a.md").read_text() == "# A\n"
+    assert other_clone.status() == ""
 
 
 def test_fetch_only_reports_unpushed_commits(clone: Repo) -> None:
@@ -79,11 +79,11 @@ def test_fetch_only_reports_unpushed_commits(clone: Repo) -> None:
 def conflicting_clone(clone: Repo, remote: Repo, tmp_path: Path) -> Repo:
     """Return a clone whose commit conflicts with a commit of the remote, and changes another file."""
     remote.git("clone", "-q", str(remote.path), str(tmp_path / "other"))
-    other = Repo(tmp_path / "other")
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    other.commit({"README.md": "# Example\n\nTheirs.\n", "b.md": "# B\n"})
-    other.git("push", "-q")
+    other_clone = Repo(tmp_path / "other")
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    other_clone.commit({"README.md": "# Example\n\nTheirs.\n", "b.md": "# B\n"})
+    other_clone.git("push", "-q")
     clone.commit({"README.md": "# Example\n\nOurs.\n", "a.md": "# A\n"})
     return clone
 
@@ -135,11 +135,11 @@ def test_new_content_in_resolution_is_checked_by_policy(clone: Repo, remote: Rep
     clone.commit({"docyard.toml": '[[protect]]\npaths = ["README.md"]\n'})
     run_sync(clone)
     remote.git("clone", "-q", str(remote.path), str(tmp_path / "other"))
-    other = Repo(tmp_path / "other")
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    other.commit({"README.md": "# Example\n\nTheirs.\n"})
-    other.git("push", "-q")
+    other_clone = Repo(tmp_path / "other")
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    other_clone.commit({"README.md": "# Example\n\nTheirs.\n"})
+    other_clone.git("push", "-q")
     local_commit = clone.commit({"README.md": "# Example\n\nOurs.\n"})
     data = run_json(clone)
     data["conflicts"][0] |= {"choice": "content", "content": "An unreviewed text.\n"}
@@ -189,11 +189,11 @@ def test_credential_file_readable_by_others_is_refused(clone: Repo, tmp_path: Pa
 def push_from_other_clone(remote: Repo, folder: Path, files: dict[str, str]) -> str:
     """Push a commit from another clone, and return its id."""
     remote.git("clone", "-q", str(remote.path), str(folder))
-    other = Repo(folder)
-    other.git("config", "user.name", "Bo")
-    other.git("config", "user.email", "bo@example.org")
-    commit = other.commit(files)
-    other.git("push", "-q")
+    other_clone = Repo(folder)
+    other_clone.git("config", "user.name", "Bo")
+    other_clone.git("config", "user.email", "bo@example.org")
+    commit = other_clone.commit(files)
+    other_clone.git("push", "-q")
     return commit
 
 

@@ -1,29 +1,29 @@
-"""The JSON schemas of the reading tools, which the contract promises to clients."""
+"""JSON schemas of the inputs and answers of the reading tools, which clients may rely on."""
 
 from __future__ import annotations
 
 from typing import Any
 
-Schema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
-TEXT: Schema = {"type": "string"}
-INTEGER: Schema = {"type": "integer"}
-NUMBER: Schema = {"type": "number"}
-OBJECT: Schema = {"type": "object"}
-TEXTS: Schema = {"type": "array", "items": TEXT}
+TEXT: JsonSchema = {"type": "string"}
+INTEGER: JsonSchema = {"type": "integer"}
+NUMBER: JsonSchema = {"type": "number"}
+OBJECT: JsonSchema = {"type": "object"}
+TEXT_LIST: JsonSchema = {"type": "array", "items": TEXT}
 
 
-def _enum(*names: str) -> Schema:
+def _make_enum_schema(*names: str) -> JsonSchema:
     return {"type": "string", "enum": list(names)}
 
 
-def _object(required: str, **properties: Schema) -> Schema:
+def _make_object_schema(required: str, **properties: JsonSchema) -> JsonSchema:
     """Return the schema of an object; `required` contains names of properties, separated by spaces."""
     return {"type": "object", "properties": properties, "required": required.split()}
 
 
-INPUTS: dict[str, Schema] = {
-    "smart_read": _object(
+INPUT_SCHEMAS: dict[str, JsonSchema] = {
+    "smart_read": _make_object_schema(
         "file_path",
         file_path={"type": "string", "description": "Path to file to read"},
         mode={
@@ -35,7 +35,7 @@ INPUTS: dict[str, Schema] = {
         },
         summary_style={"type": "string", "default": "structured"},
     ),
-    "read_section": _object(
+    "read_section": _make_object_schema(
         "file_path section_heading",
         file_path={"type": "string", "description": "Path to file"},
         section_heading={
@@ -43,51 +43,62 @@ INPUTS: dict[str, Schema] = {
             "description": "Heading to search for (e.g., '3.1', 'Methods', 'Introduction')",
         },
     ),
-    "list_sections": _object("file_path", file_path={"type": "string", "description": "Path to file"}),
+    "list_sections": _make_object_schema(
+        "file_path", file_path={"type": "string", "description": "Path to file"}
+    ),
 }
 
-DESCRIPTIONS = {
+DESCRIPTION_STARTS = {
     "smart_read": "Smart file reader with automatic summarization for large files",
     "read_section": "Extract specific section from document without loading entire file into context",
     "list_sections": "Get table of contents for document",
 }
 
-SUMMARY = _object(
+SUMMARY_ANSWER = _make_object_schema(
     "_preamble content type",
     _preamble=TEXT,
     content=TEXT,
-    type=_enum("summary"),
+    type=_make_enum_schema("summary"),
     style=TEXT,
     original_tokens=INTEGER,
     summary_tokens=INTEGER,
     reduction_factor=NUMBER,
-    sections=_object("", count=INTEGER, headers=TEXTS, note=TEXT),
-    coverage=_object("", included=OBJECT, excluded=OBJECT, completeness_score=NUMBER),
-    original=_object("", path=TEXT, filename=TEXT, size_bytes=INTEGER, size_tokens=INTEGER),
-    confidence=_object("", completeness=NUMBER, recommended_for=TEXTS, not_recommended_for=TEXTS),
+    sections=_make_object_schema("", count=INTEGER, headers=TEXT_LIST, note=TEXT),
+    coverage=_make_object_schema("", included=OBJECT, excluded=OBJECT, completeness_score=NUMBER),
+    original=_make_object_schema("", path=TEXT, filename=TEXT, size_bytes=INTEGER, size_tokens=INTEGER),
+    confidence=_make_object_schema(
+        "", completeness=NUMBER, recommended_for=TEXT_LIST, not_recommended_for=TEXT_LIST
+    ),
 )
-FULL = _object("content type tokens path", content=TEXT, type=_enum("full"), tokens=INTEGER, path=TEXT)
-SECTION = _object(
+FULL_TEXT_ANSWER = _make_object_schema(
+    "content type tokens path", content=TEXT, type=_make_enum_schema("full"), tokens=INTEGER, path=TEXT
+)
+SECTION_ANSWER = _make_object_schema(
     "content type section",
     content=TEXT,
-    type=_enum("section"),
+    type=_make_enum_schema("section"),
     section=TEXT,
     heading_level={"type": "integer", "minimum": 1, "maximum": 6},
     tokens=INTEGER,
     start_line=INTEGER,
     end_line=INTEGER,
 )
-CONTENTS = _object(
-    "sections count type path", sections=TEXTS, count=INTEGER, type=_enum("toc"), path=TEXT, note=TEXT
+TABLE_OF_CONTENTS_ANSWER = _make_object_schema(
+    "sections count type path",
+    sections=TEXT_LIST,
+    count=INTEGER,
+    type=_make_enum_schema("toc"),
+    path=TEXT,
+    note=TEXT,
 )
-ERROR = _object("error type", error=TEXT, type=_enum("error"))
-SECTION_ERROR = _object(
-    "content type section error", content=TEXT, type=_enum("error"), section=TEXT, error=TEXT
+ERROR_ANSWER = _make_object_schema("error type", error=TEXT, type=_make_enum_schema("error"))
+SECTION_ERROR_ANSWER = _make_object_schema(
+    "content type section error", content=TEXT, type=_make_enum_schema("error"), section=TEXT, error=TEXT
 )
 
 
-def require_every_field(schema: Schema) -> Schema:
-    """Return the schema with every field required."""
+def require_every_field(schema: JsonSchema) -> JsonSchema:
+    """Return a copy of a schema in which every field is required, also in nested objects."""
     properties = schema.get("properties")
     if not properties:
         return schema

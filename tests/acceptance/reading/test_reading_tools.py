@@ -1,4 +1,4 @@
-"""The reading tools through a client: every promised field, and errors for unreadable files."""
+"""The reading tools through a client: every specified field, and errors for unreadable files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tests.acceptance.reading.reading_contract import (
-    CONTENTS,
-    DESCRIPTIONS,
-    ERROR,
-    FULL,
-    INPUTS,
-    SECTION,
-    SECTION_ERROR,
-    SUMMARY,
-    Schema,
+    DESCRIPTION_STARTS,
+    ERROR_ANSWER,
+    FULL_TEXT_ANSWER,
+    INPUT_SCHEMAS,
+    SECTION_ANSWER,
+    SECTION_ERROR_ANSWER,
+    SUMMARY_ANSWER,
+    TABLE_OF_CONTENTS_ANSWER,
+    JsonSchema,
     require_every_field,
 )
 from tests.acceptance.server import Server, ToolResponse, serve_repository
@@ -46,7 +46,7 @@ FILES: dict[str, str | bytes] = {
     "longer.md": LONG * 4,
     "guide.rst": "Guide\n=====\n\nText.\n\nSetup\n-----\n\nSteps.\n",
     "app.py": "class App:\n    def run(self):\n        return 1\n",
-    "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR failed\n",
+    "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR_ANSWER failed\n",
     "bare.md": "Words without any heading.\n",
     "ten-thousand.md": "# Many\n\n" + "".join(f"## Heading {number}\n\n" for number in range(10_000)),
     "logo.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
@@ -81,7 +81,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         assert not server.call("list_sections", file_path="short.md").is_error
 
 
-def check_fields(response: ToolResponse, schema: Schema, repo: Repo) -> dict[str, Any]:
+def check_fields(response: ToolResponse, schema: JsonSchema, repo: Repo) -> dict[str, Any]:
     """Check that the data of a response contain every field of a schema; return the data."""
     Draft202012Validator(require_every_field(schema)).validate(response.data)
     assert json.loads(response.text) == response.data
@@ -98,13 +98,13 @@ def make_suggested_call(server: Server, response: ToolResponse) -> ToolResponse:
 
 def test_input_schemas_match_contract(server: Server) -> None:
     tools = server.tools()
-    for name, schema in INPUTS.items():
+    for name, schema in INPUT_SCHEMAS.items():
         offered_schema = tools[name]["inputSchema"]
         assert offered_schema["type"] == "object"
         assert set(offered_schema["required"]) == set(schema["required"])
-        for field, promised_field in schema["properties"].items():
-            assert promised_field.items() <= offered_schema["properties"][field].items(), (name, field)
-        assert tools[name]["description"].startswith(DESCRIPTIONS[name])
+        for field, specified_field in schema["properties"].items():
+            assert specified_field.items() <= offered_schema["properties"][field].items(), (name, field)
+        assert tools[name]["description"].startswith(DESCRIPTION_STARTS[name])
         assert tools[name]["annotations"]["readOnlyHint"] is True
 
 
@@ -114,7 +114,7 @@ def test_short_file_is_returned_in_full(
     server: Server, repo: Repo, file: str, fields: dict[str, Any]
 ) -> None:
     response = server.call("smart_read", file_path=file, **fields)
-    data = check_fields(response, FULL, repo)
+    data = check_fields(response, FULL_TEXT_ANSWER, repo)
     content = FILES[file]
     assert data["content"] == content
     assert (data["path"], data["type"]) == (file, "full")
@@ -132,7 +132,7 @@ def test_short_file_is_returned_in_full(
 )
 def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, Any]) -> None:
     response = server.call("smart_read", file_path="long.md", **fields)
-    data = check_fields(response, SUMMARY, repo)
+    data = check_fields(response, SUMMARY_ANSWER, repo)
     assert data["style"] == fields.get("summary_style", "structured")
     assert data["original_tokens"] == data["original"]["size_tokens"] > 10_000
     assert data["summary_tokens"] < data["original_tokens"]
@@ -156,10 +156,10 @@ def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, A
 
 def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
     response = server.call("smart_read", file_path="longer.md", mode="full")
-    parts = [check_fields(response, FULL, repo)["content"]]
+    parts = [check_fields(response, FULL_TEXT_ANSWER, repo)["content"]]
     while response.data.get("truncated"):
         response = make_suggested_call(server, response)
-        parts.append(check_fields(response, FULL, repo)["content"])
+        parts.append(check_fields(response, FULL_TEXT_ANSWER, repo)["content"])
     assert len(parts) > 1
     assert "next_step" not in response.data
     assert "".join(parts) == LONG * 4
@@ -181,7 +181,7 @@ def test_section_is_returned(
     server: Server, repo: Repo, file: str, section_heading: str, section: str, lines: tuple[int, int] | None
 ) -> None:
     response = server.call("read_section", file_path=file, section_heading=section_heading)
-    data = check_fields(response, SECTION, repo)
+    data = check_fields(response, SECTION_ANSWER, repo)
     source = FILES[file]
     assert isinstance(source, str)
     assert data["section"].endswith(section)
@@ -195,12 +195,12 @@ def test_section_is_returned(
 @loop_over("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
 def test_sections_are_listed_in_order(server: Server, repo: Repo, file: str) -> None:
     response = server.call("list_sections", file_path=file)
-    data = check_fields(response, CONTENTS, repo)
+    data = check_fields(response, TABLE_OF_CONTENTS_ANSWER, repo)
     assert data["count"] == len(data["sections"]) == len(data["outline"])
     assert data["sections"] == [entry["address"] for entry in data["outline"]]
     for address in (data["sections"][0], data["sections"][-1]):
         section = server.call("read_section", file_path=file, section_heading=address)
-        assert check_fields(section, SECTION, repo)["section"] == address
+        assert check_fields(section, SECTION_ANSWER, repo)["section"] == address
     assert "next_step" not in response.data
 
 
@@ -241,8 +241,8 @@ def test_unreadable_file_returns_error(
 
 
 def check_error(server: Server, repo: Repo, tool: str, response: ToolResponse) -> None:
-    """Check that an error contains the promised fields, no local path, and a valid example."""
-    schema = SECTION_ERROR if tool == "read_section" else ERROR
+    """Check that an error contains the specified fields, no local path, and a valid example."""
+    schema = SECTION_ERROR_ANSWER if tool == "read_section" else ERROR_ANSWER
     data = check_fields(response, schema, repo)
     assert response.is_error
     assert data["fix"]

@@ -109,8 +109,8 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
     tmp_path: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
     files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
-    parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
-    repo = create_repository(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
+    section_texts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
+    repo = create_repository(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{section_texts}"})
     async with connect_to_server(home, protocol, build_options(repo)) as client:
         first_page = await client.list_resources()
         second_page = await client.list_resources(cursor=first_page.next_cursor)
@@ -121,12 +121,12 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
         assert second_page.next_cursor is None
         source, note = (await client.read_resource("doc:///long.md")).contents
         text, meta = get_text_and_meta(source)
-        assert f"# Long\n\n{parts}".startswith(text)
+        assert f"# Long\n\n{section_texts}".startswith(text)
         assert meta["truncated"] is True
         assert meta["rest"][0] in get_text_and_meta(note)[0]
         assert note.mime_type == "text/plain"
         [next_part] = (await client.read_resource(meta["rest"][0])).contents
-        assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text_and_meta(next_part)[0])
+        assert f"# Long\n\n{section_texts}"[len(text) :].startswith(get_text_and_meta(next_part)[0])
         repo.commit({"more.md": "# More\n"})
         with pytest.raises(MCPError, match="have changed since the cursor") as error_info:
             await client.list_resources(cursor=first_page.next_cursor)

@@ -27,10 +27,10 @@ CommitAll = Callable[..., str]
 
 
 class History(NamedTuple):
-    """A repository to copy, and its commits that changed documents, oldest first."""
+    """A repository folder, and the ids of the commits that changed documents, oldest first."""
 
     folder: Path
-    commits: list[str]
+    commit_ids: list[str]
 
 
 def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <ann@example.com>") -> str:
@@ -57,7 +57,7 @@ def commit(repo: Path) -> CommitAll:
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Return a history: a document is changed, retitled and moved; another document is added and removed."""
+    """Create a repository in which a document is edited and moved, and another is added and removed."""
     folder = tmp_path_factory.mktemp("history")
     subprocess.run(("git", "init", "--quiet", "--initial-branch=main"), cwd=folder, check=True)
     guide = folder / "guide.md"
@@ -86,10 +86,10 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture
 def commit_ids(repo: Path, history: History) -> list[str]:
-    """Copy `history` to the repository, and return its commits."""
+    """Replace the repository by a copy of `history`; return the ids of the commits that changed documents."""
     shutil.rmtree(repo)
     shutil.copytree(history.folder, repo)
-    return history.commits
+    return history.commit_ids
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Fixtures: for each kind of forge, a local forge with a bare repository, and its adapter."""
+"""Fixtures: for each kind of forge, a local forge with a bare repository, and its client."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ SHORT_LIMITS = LONG_LIMITS._replace(connect_s=1, read_s=0.2, total_s=0.5)
 
 
 @dataclass
-class AdapterSetup:
-    """A local forge, its bare repository, and its adapter `forge`."""
+class ForgeClientSetup:
+    """A local forge, its bare repository, and its client `forge`."""
 
     local: LocalForge
     bare: repositories.Repo
     forge: Forge
     branch_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def create_adapter(self, token: str = PASSWORD, limits: TransportLimits = LONG_LIMITS) -> Forge:
-        """Create another adapter for the same repository."""
+    def create_client(self, token: str = PASSWORD, limits: TransportLimits = LONG_LIMITS) -> Forge:
+        """Create another client of the same repository."""
         address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
         return create_forge(
             resolve_forge_repository(address, self.local.kind, ForgeAccess(self.local.url, token)), limits
@@ -72,17 +72,17 @@ class AdapterSetup:
 @pytest.fixture(scope="module", params=KINDS)
 def shared_forge_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[AdapterSetup]:
+) -> Iterator[ForgeClientSetup]:
     bare = repositories.create_bare_repository(tmp_path_factory.mktemp(request.param) / "docs.git")
     with start_local_forge(request.param, bare.path) as local:
-        forge_setup = AdapterSetup(local, bare, None)  # type: ignore[arg-type]
-        forge_setup.forge = forge_setup.create_adapter()
+        forge_setup = ForgeClientSetup(local, bare, None)  # type: ignore[arg-type]
+        forge_setup.forge = forge_setup.create_client()
         yield forge_setup
         forge_setup.forge.close_connections()
 
 
 @pytest.fixture
-def forge_setup(shared_forge_setup: AdapterSetup) -> AdapterSetup:
+def forge_setup(shared_forge_setup: ForgeClientSetup) -> ForgeClientSetup:
     """Return the setup after removing the pull requests and recorded requests of earlier tests."""
     local = shared_forge_setup.local
     local.state.pull_requests.clear()

@@ -10,7 +10,7 @@ from pathlib import Path
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.open_forge import open_forge
 from docyard.forges.port import Forge, NewPullRequest
-from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter, PullRequestOutcome
+from docyard.forges.pull_request_sync import ForgeCheckResult, PullRequestImporter, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
 from docyard.forges.transport import TransportLimits
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
@@ -25,7 +25,7 @@ _PAGE_COUNT = 40
 
 
 class ForgeSetup(ProposalSetup):
-    """A proposal setup whose remote is on a local forge; each proposal changes another page."""
+    """A proposal setup whose remote is on a local forge. Each submitted proposal changes a different page."""
 
     def __init__(self, path: Path, local: LocalForge, remote: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
@@ -45,7 +45,7 @@ class ForgeSetup(ProposalSetup):
 
     @property
     def forge(self) -> Forge:
-        """Return the adapter of the forge, which is created at the first use."""
+        """Return the client of the forge, which is created at the first use."""
         if self._forge is None:
             self._forge = open_forge(self.workspace, self.access(), LONG_LIMITS)
         assert self._forge is not None
@@ -83,12 +83,12 @@ class ForgeSetup(ProposalSetup):
 
     def check_pull_request(self, proposal: Proposal, *, was_pushed: bool = False) -> PullRequestOutcome:
         """Import the changes of one proposal's pull request, and return the outcome."""
-        report = self.run_round(branches=[proposal.content.branch], was_pushed=was_pushed)
-        assert report.error is None, report.error
-        (pull_request,) = report.pull_requests
-        return pull_request
+        check_result = self.check_forge(branches=[proposal.content.branch], was_pushed=was_pushed)
+        assert check_result.error is None, check_result.error
+        (outcome,) = check_result.pull_requests
+        return outcome
 
-    def run_round(self, **options: object) -> ForgeRound:
+    def check_forge(self, **options: object) -> ForgeCheckResult:
         return self.importer.import_changes(self.forge, "origin", **options)  # type: ignore[arg-type]
 
     def add_commit(self, proposal: Proposal, text: str = "Other text.") -> None:

@@ -1,4 +1,4 @@
-"""The adapter for each kind of forge, called against a local forge with a real repository."""
+"""The client for each kind of forge, called against a local forge with a real repository."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from docyard.forges.errors import (
     ForgeRefused,
 )
 from docyard.forges.port import NewPullRequest
-from tests.docyard.forges.conftest import AdapterSetup
+from tests.docyard.forges.conftest import ForgeClientSetup
 from tests.docyard.forges.local_forge import BOT
 
 
-def test_opened_pull_request_is_found_by_branch(forge_setup: AdapterSetup) -> None:
+def test_opened_pull_request_is_found_by_branch(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
     assert forge_setup.forge.find(branch, "main") is None
     new = forge_setup.open_pull_request(branch)
@@ -34,13 +34,13 @@ def test_opened_pull_request_is_found_by_branch(forge_setup: AdapterSetup) -> No
     assert forge_setup.forge.find(branch, "other") is None
 
 
-def test_open_pull_request_beyond_first_page_is_found(forge_setup: AdapterSetup) -> None:
+def test_open_pull_request_beyond_first_page_is_found(forge_setup: ForgeClientSetup) -> None:
     branches = [forge_setup.create_branch() for _ in range(5)]
     numbers = [forge_setup.open_pull_request(branch).number for branch in branches]
     assert forge_setup.forge.find(branches[0], "main").number == numbers[0]  # type: ignore[union-attr]
 
 
-def test_last_closed_pull_request_is_found(forge_setup: AdapterSetup) -> None:
+def test_last_closed_pull_request_is_found(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
     first = forge_setup.open_pull_request(branch)
     forge_setup.forge.close(first.number)
@@ -51,7 +51,7 @@ def test_last_closed_pull_request_is_found(forge_setup: AdapterSetup) -> None:
     assert (pull_request.number, pull_request.state) == (second.number, "closed")
 
 
-def test_open_pull_request_precedes_newer_closed_one(forge_setup: AdapterSetup) -> None:
+def test_open_pull_request_precedes_newer_closed_one(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
     first = forge_setup.open_pull_request(branch)
     forge_setup.forge.close(first.number)
@@ -60,15 +60,15 @@ def test_open_pull_request_precedes_newer_closed_one(forge_setup: AdapterSetup) 
     assert forge_setup.forge.find(branch, "main").number == second.number  # type: ignore[union-attr]
 
 
-def test_second_pull_request_of_a_branch_is_a_conflict(forge_setup: AdapterSetup) -> None:
+def test_second_pull_request_of_a_branch_is_a_conflict(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     with pytest.raises((ForgeConflict, ForgeRefused)):
         forge_setup.open_pull_request(pull_request.head_branch)
 
 
-def test_concurrent_opens_create_one_pull_request(forge_setup: AdapterSetup) -> None:
+def test_concurrent_opens_create_one_pull_request(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
-    adapters = [forge_setup.create_adapter() for _ in range(4)]
+    clients = [forge_setup.create_client() for _ in range(4)]
 
     def open_concurrently(forge: object) -> str:
         try:
@@ -78,25 +78,25 @@ def test_concurrent_opens_create_one_pull_request(forge_setup: AdapterSetup) -> 
         return "opened"
 
     with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(open_concurrently, adapters)) == ["conflict"] * 3 + ["opened"]
-    for adapter in adapters:
-        adapter.close_connections()
+        assert sorted(pool.map(open_concurrently, clients)) == ["conflict"] * 3 + ["opened"]
+    for client in clients:
+        client.close_connections()
 
 
-def test_branch_without_commits_is_refused_with_reason(forge_setup: AdapterSetup) -> None:
+def test_branch_without_commits_is_refused_with_reason(forge_setup: ForgeClientSetup) -> None:
     forge_setup.bare.git("branch", "-f", "empty", "main")
     with pytest.raises(ForgeRefused, match="No commits between main and empty"):
         forge_setup.open_pull_request("empty")
 
 
-def test_title_and_body_are_updated_separately(forge_setup: AdapterSetup) -> None:
+def test_title_and_body_are_updated_separately(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     assert forge_setup.forge.update(pull_request.number, title="Another").body == pull_request.body
     changed = forge_setup.forge.update(pull_request.number, body="Other text.")
     assert (changed.title, changed.body) == ("Another", "Other text.")
 
 
-def test_close_and_reopen_are_idempotent(forge_setup: AdapterSetup) -> None:
+def test_close_and_reopen_are_idempotent(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     assert forge_setup.forge.close(pull_request.number).state == "closed"
     assert forge_setup.forge.close(pull_request.number).state == "closed"
@@ -104,7 +104,7 @@ def test_close_and_reopen_are_idempotent(forge_setup: AdapterSetup) -> None:
     assert forge_setup.forge.update(pull_request.number, state="open").state == "open"
 
 
-def test_pull_request_of_deleted_branch_is_found_but_not_reopened(forge_setup: AdapterSetup) -> None:
+def test_pull_request_of_deleted_branch_is_found_but_not_reopened(forge_setup: ForgeClientSetup) -> None:
     result = forge_setup.open_pull_request()
     forge_setup.forge.close(result.number)
     forge_setup.local.state.delete_branch(result.head_branch)
@@ -115,12 +115,12 @@ def test_pull_request_of_deleted_branch_is_found_but_not_reopened(forge_setup: A
         forge_setup.forge.update(result.number, state="open")
 
 
-def test_unknown_number_raises_not_found(forge_setup: AdapterSetup) -> None:
+def test_unknown_number_raises_not_found(forge_setup: ForgeClientSetup) -> None:
     with pytest.raises(ForgeNotFound):
         forge_setup.forge.get(404)
 
 
-def test_merged_pull_request_has_its_merge_commit(forge_setup: AdapterSetup) -> None:
+def test_merged_pull_request_has_its_merge_commit(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="merged.md"))
     commit = forge_setup.local.state.merge(pull_request.number, None, "Merge it", "ana")
     merged = forge_setup.forge.get(pull_request.number)
@@ -129,7 +129,7 @@ def test_merged_pull_request_has_its_merge_commit(forge_setup: AdapterSetup) -> 
     assert forge_setup.forge.find(pull_request.head_branch, "main") == merged
 
 
-def test_open_pull_requests_are_listed_last_changed_first(forge_setup: AdapterSetup) -> None:
+def test_open_pull_requests_are_listed_last_changed_first(forge_setup: ForgeClientSetup) -> None:
     first, second, closed = (forge_setup.open_pull_request(forge_setup.create_branch()) for _ in range(3))
     forge_setup.forge.close(closed.number)
     forge_setup.local.state.comment(first.number, "bea", "A comment.")
@@ -140,14 +140,14 @@ def test_open_pull_requests_are_listed_last_changed_first(forge_setup: AdapterSe
     assert forge_setup.forge.list_open("other") == ()
 
 
-def test_conflicting_pull_request_is_not_mergeable(forge_setup: AdapterSetup) -> None:
+def test_conflicting_pull_request_is_not_mergeable(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch("# Example\n\nTheir text.\n"))
     assert forge_setup.forge.get(pull_request.number).mergeable is True
     forge_setup.commit("main", "# Example\n\nOur text.\n")
     assert forge_setup.forge.get(pull_request.number).mergeable is False
 
 
-def test_merge_pushed_to_target_is_detected(forge_setup: AdapterSetup) -> None:
+def test_merge_pushed_to_target_is_detected(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="pushed.md"))
     forge_setup.bare.git(
         "update-ref", "refs/heads/main", _create_merge(forge_setup, pull_request.head_branch)
@@ -155,7 +155,7 @@ def test_merge_pushed_to_target_is_detected(forge_setup: AdapterSetup) -> None:
     assert forge_setup.forge.get(pull_request.number).state == "merged"
 
 
-def test_reviews_are_listed_oldest_first(forge_setup: AdapterSetup) -> None:
+def test_reviews_are_listed_oldest_first(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     state = forge_setup.local.state
     state.review(pull_request.number, "bea", "changes_requested", "Shorter, please.")
@@ -176,7 +176,7 @@ def test_reviews_are_listed_oldest_first(forge_setup: AdapterSetup) -> None:
         assert {review.commit for review in reviews} == {pull_request.head_sha}
 
 
-def test_withdrawn_approval_is_not_listed_as_approval(forge_setup: AdapterSetup) -> None:
+def test_withdrawn_approval_is_not_listed_as_approval(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     forge_setup.local.state.review(pull_request.number, "bea", "approved")
     if forge_setup.local.kind == "gitlab":
@@ -189,7 +189,7 @@ def test_withdrawn_approval_is_not_listed_as_approval(forge_setup: AdapterSetup)
         ]
 
 
-def test_only_general_comments_are_listed(forge_setup: AdapterSetup) -> None:
+def test_only_general_comments_are_listed(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     forge_setup.forge.comment(pull_request.number, "From docyard.")
     state = forge_setup.local.state
@@ -207,9 +207,9 @@ def test_only_general_comments_are_listed(forge_setup: AdapterSetup) -> None:
     assert len({comment.id for comment in comments}) == 3
 
 
-def test_read_only_token_is_denied_with_fix(forge_setup: AdapterSetup) -> None:
+def test_read_only_token_is_denied_with_fix(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
-    reader = forge_setup.create_adapter(forge_setup.local.read_only_token)
+    reader = forge_setup.create_client(forge_setup.local.read_only_token)
     assert reader.get(pull_request.number).number == pull_request.number
     with pytest.raises(ForgeDenied, match=r"did not permit the request \(status 403\): Resource") as error:
         reader.comment(pull_request.number, "May I?")
@@ -217,16 +217,16 @@ def test_read_only_token_is_denied_with_fix(forge_setup: AdapterSetup) -> None:
     reader.close_connections()
 
 
-def test_invalid_token_is_denied_and_not_shown(forge_setup: AdapterSetup) -> None:
-    adapter = forge_setup.create_adapter("expired-9f31ab77")
+def test_invalid_token_is_denied_and_not_shown(forge_setup: ForgeClientSetup) -> None:
+    client = forge_setup.create_client("expired-9f31ab77")
     with pytest.raises(ForgeDenied, match="rejected the token") as error:
-        adapter.find("docyard/any", "main")
+        client.find("docyard/any", "main")
     assert error.value.details["status"] == 401
     assert "expired-9f31ab77" not in f"{error.value!r} {error.value.fix} {error.value.details}"
-    adapter.close_connections()
+    client.close_connections()
 
 
-def test_every_error_has_a_fix(forge_setup: AdapterSetup) -> None:
+def test_every_error_has_a_fix(forge_setup: ForgeClientSetup) -> None:
     with pytest.raises(ForgeError) as missing_error:
         forge_setup.forge.get(404)
     with pytest.raises(ForgeError) as refused_error:
@@ -235,14 +235,14 @@ def test_every_error_has_a_fix(forge_setup: AdapterSetup) -> None:
     assert refused_error.value.fix
 
 
-def _create_merge(forge_setup: AdapterSetup, branch: str) -> str:
+def _create_merge(forge_setup: ForgeClientSetup, branch: str) -> str:
     git = forge_setup.bare.git
     tree = git("merge-tree", "--write-tree", "main", branch).strip()
     return git("commit-tree", tree, "-p", "main", "-p", branch, "-m", "Merged elsewhere").strip()
 
 
 @pytest.mark.parametrize("shared_forge_setup", ["gitea"], indirect=True)
-def test_open_pull_request_is_found_by_one_call(forge_setup: AdapterSetup) -> None:
+def test_open_pull_request_is_found_by_one_call(forge_setup: ForgeClientSetup) -> None:
     branches = [forge_setup.create_branch() for _ in range(4)]
     for branch in branches:
         forge_setup.open_pull_request(branch)
@@ -252,7 +252,7 @@ def test_open_pull_request_is_found_by_one_call(forge_setup: AdapterSetup) -> No
 
 
 @pytest.mark.parametrize("branch", ["docyard/héron-#1", "docyard/a&b=c+d", "docyard/50%25"])
-def test_branch_with_special_characters_is_found(forge_setup: AdapterSetup, branch: str) -> None:
+def test_branch_with_special_characters_is_found(forge_setup: ForgeClientSetup, branch: str) -> None:
     forge_setup.commit(branch, "Text.\n", parent="main")
     number = forge_setup.open_pull_request(branch).number
     pull_request = forge_setup.forge.find(branch, "main")

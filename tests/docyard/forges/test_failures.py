@@ -26,7 +26,7 @@ from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repositor
 from docyard.forges.open_forge import create_forge
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import TransportLimits, _describe_error
-from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, AdapterSetup
+from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, ForgeClientSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from workspace.git.remotes.url import parse_remote_url
 
@@ -50,7 +50,9 @@ NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
         (503, ForgeFailed),
     ],
 )
-def test_each_status_raises_its_error(forge_setup: AdapterSetup, status: int, kind: type[ForgeError]) -> None:
+def test_error_status_raises_matching_error(
+    forge_setup: ForgeClientSetup, status: int, kind: type[ForgeError]
+) -> None:
     body = {
         "message": f"The token \x1b[1m{PASSWORD} is invalid",
         "errors": [{"field": "head", "code": "odd"}],
@@ -69,14 +71,14 @@ def test_each_status_raises_its_error(forge_setup: AdapterSetup, status: int, ki
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_temporary_failure_is_retried(forge_setup: AdapterSetup, status: int) -> None:
+def test_temporary_failure_is_retried(forge_setup: ForgeClientSetup, status: int) -> None:
     pull_request = forge_setup.open_pull_request()
     forge_setup.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
     assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
 
 @pytest.mark.parametrize("status", [429, 502, 503])
-def test_failed_post_is_not_retried(forge_setup: AdapterSetup, status: int) -> None:
+def test_failed_post_is_not_retried(forge_setup: ForgeClientSetup, status: int) -> None:
     forge_setup.local.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
         forge_setup.forge.open(NEW_PULL_REQUEST)
@@ -89,7 +91,7 @@ def test_failed_post_is_not_retried(forge_setup: AdapterSetup, status: int) -> N
     ids=["429", "403-secondary", "403-primary", "429-reset"],
 )
 def test_long_rate_limit_is_reported_at_once(
-    forge_setup: AdapterSetup, status: int, headers: dict[str, str]
+    forge_setup: ForgeClientSetup, status: int, headers: dict[str, str]
 ) -> None:
     forge_setup.local.faults.append(Fault(status=status, headers=headers, times=1))
     with pytest.raises(ForgeLimited) as error:
@@ -101,14 +103,14 @@ def test_long_rate_limit_is_reported_at_once(
 
 
 @pytest.mark.parametrize("text", ["soon", "Thu, 01 Jan 2099 00:00:00 GMT", "-5", "9" * 40])
-def test_any_retry_after_value_is_accepted(forge_setup: AdapterSetup, text: str) -> None:
+def test_any_retry_after_value_is_accepted(forge_setup: ForgeClientSetup, text: str) -> None:
     forge_setup.local.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
     with pytest.raises(ForgeLimited):
         forge_setup.forge.get(1)
 
 
 @pytest.mark.parametrize("kind", ["incomplete", "not_json", "wrong_fields", "redirect"])
-def test_unusable_response_raises_unreachable(forge_setup: AdapterSetup, kind: str) -> None:
+def test_unusable_response_raises_unreachable(forge_setup: ForgeClientSetup, kind: str) -> None:
     forge_setup.local.faults.append(Fault(kind=kind, times=5))
     with pytest.raises(ForgeUnreachable) as error:
         forge_setup.forge.get(1)
@@ -121,9 +123,9 @@ def test_unusable_response_raises_unreachable(forge_setup: AdapterSetup, kind: s
 # These tests are slow. All kinds of forges use the same transport, so one kind is enough.
 @pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
 @pytest.mark.parametrize("kind", ["silent", "slow", "huge"])
-def test_slow_or_large_response_raises_unreachable(forge_setup: AdapterSetup, kind: str) -> None:
+def test_slow_or_large_response_raises_unreachable(forge_setup: ForgeClientSetup, kind: str) -> None:
     forge_setup.local.faults.append(Fault(kind=kind, times=9))
-    forge = forge_setup.create_adapter(limits=SHORT_LIMITS)
+    forge = forge_setup.create_client(limits=SHORT_LIMITS)
     with pytest.raises(ForgeUnreachable):
         forge.get(1)
     forge_setup.local.faults.clear()
@@ -131,24 +133,24 @@ def test_slow_or_large_response_raises_unreachable(forge_setup: AdapterSetup, ki
 
 
 @pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
-def test_list_stops_at_the_page_limit(forge_setup: AdapterSetup) -> None:
+def test_list_stops_at_the_page_limit(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     for number in range(5):
         forge_setup.local.state.comment(pull_request.number, "bea", f"{number}")
     forge_setup.local.page_size = 1
-    forge = forge_setup.create_adapter(limits=LONG_LIMITS._replace(pages=3))
+    forge = forge_setup.create_client(limits=LONG_LIMITS._replace(pages=3))
     assert [comment.text for comment in forge.list_comments(pull_request.number)] == ["0", "1", "2"]
     forge.close_connections()
 
 
-def test_next_page_on_another_host_is_not_requested(forge_setup: AdapterSetup) -> None:
+def test_next_page_on_another_host_is_not_requested(forge_setup: ForgeClientSetup) -> None:
     link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
     forge_setup.local.faults.append(Fault(status=200, body=[], headers=link))
     with pytest.raises(ForgeUnreachable, match="another host, which may not receive the token"):
         forge_setup.forge.list_comments(1)
 
 
-def test_pull_request_opened_before_lost_response_is_found(forge_setup: AdapterSetup) -> None:
+def test_pull_request_opened_before_lost_response_is_found(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
     forge_setup.local.faults.append(Fault(kind="after_request", status=500, method="POST"))
     with pytest.raises(ForgeFailed):
@@ -161,14 +163,14 @@ def test_closed_port_raises_unreachable() -> None:
         # A socket that binds but does not listen reserves the port.
         probe.bind(("127.0.0.1", 0))
         with pytest.raises(ForgeUnreachable, match="no connection"):
-            _create_adapter(probe.getsockname()[1]).get(1)
+            _create_client(probe.getsockname()[1]).get(1)
 
 
 def test_slow_headers_end_at_the_total_timeout() -> None:
     # Only the total time is short, because a byte may be late on a busy machine.
     limits = LONG_LIMITS._replace(total_s=0.5)
     with serve_slow_headers() as port, pytest.raises(ForgeUnreachable, match=r"more than 0\.5 seconds"):
-        _create_adapter(port, limits).get(1)
+        _create_client(port, limits).get(1)
 
 
 def test_invalid_certificate_is_reported_as_reason() -> None:
@@ -190,7 +192,7 @@ def test_server_without_tls_raises_unreachable() -> None:
             create_forge(repository, SHORT_LIMITS).get(1)
 
 
-def _create_adapter(port: int, limits: TransportLimits = SHORT_LIMITS) -> Forge:
+def _create_client(port: int, limits: TransportLimits = SHORT_LIMITS) -> Forge:
     address = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
     return create_forge(
         resolve_forge_repository(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)),

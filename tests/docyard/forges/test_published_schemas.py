@@ -1,4 +1,4 @@
-"""Requests of the adapters and responses of the local forge match the published API schemas.
+"""Requests of the clients and responses of the local forge match the published API schemas.
 
 GitHub's description comes from npm's `@octokit/openapi`. Gitea's and Forgejo's come from npm's `gitea-js`
 1.23.0 and PyPI's `pyforgejo` 2.0.7, which are generated from them. Both describe the state of a review only
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from tests.docyard.forges.conftest import AdapterSetup
+from tests.docyard.forges.conftest import ForgeClientSetup
 from tests.docyard.forges.local_forge import gitea_api, github_api
 from tests.docyard.forges.local_forge.published_api import load_published
 from tests.docyard.forges.local_forge.server import ReceivedRequest
@@ -31,7 +31,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("shared_forge_setup", PUBLISHED, indirect=True)
-def test_requests_and_responses_match_published_schemas(forge_setup: AdapterSetup) -> None:
+def test_requests_and_responses_match_published_schemas(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="published.md"))
     state = forge_setup.local.state
     for verdict in ("approved", "changes_requested", "commented", "dismissed"):

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import pytest
 
-from docyard.forges import pull_request_sync, relay
+from docyard.forges import event_conversion, pull_request_sync
 from docyard.forges.errors import ForgeLimited
+from docyard.forges.event_conversion import build_actor
+from docyard.forges.forge_checker import ForgeChecker
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.port import ForgeReview
-from docyard.forges.pull_request_sync import PullRequestOutcome, format_round, round_to_data
+from docyard.forges.pull_request_sync import PullRequestOutcome, check_result_to_data, format_check_result
 from docyard.forges.pull_requests import format_marker
-from docyard.forges.relay import build_actor
-from docyard.forges.rounds import ForgeRounds
 from docyard.sync import Synchronizer
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import Fault, github_api
@@ -53,10 +53,10 @@ def setup(shared_setup: ForgeSetup) -> ForgeSetup:
     return shared_setup
 
 
-# Tests of rounds over all proposals come first, while there are few proposals.
+# Tests that check all proposals come first, because they must run while there are few proposals.
 @pytest.mark.process
-def test_server_imports_after_fetch_and_reports_failure(setup: ForgeSetup) -> None:
-    synchronizer = Synchronizer(setup.workspace, Access, ForgeRounds(setup.workspace, setup.access))
+def test_server_imports_reviews_after_fetch_and_reports_failure(setup: ForgeSetup) -> None:
+    synchronizer = Synchronizer(setup.workspace, Access, ForgeChecker(setup.workspace, setup.access))
     proposal, number = setup.create_pull_request()
     setup.local.state.review(number, "ana", "changes_requested", "Say why.")
     settings = RemoteSettings(every=3600)
@@ -70,15 +70,17 @@ def test_server_imports_after_fetch_and_reports_failure(setup: ForgeSetup) -> No
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
 
 
-def test_round_with_unchanged_pull_request_needs_one_call(setup: ForgeSetup) -> None:
+def test_check_of_unchanged_pull_request_sends_one_request(setup: ForgeSetup) -> None:
     proposal, _ = setup.create_pull_request()
     draft = setup.open()
-    setup.run_round()
+    setup.check_forge()
     setup.local.requests.clear()
-    report = setup.run_round()
-    outcomes = [pull_request for pull_request in report.pull_requests if pull_request.proposal == proposal.id]
+    check_result = setup.check_forge()
+    outcomes = [
+        pull_request for pull_request in check_result.pull_requests if pull_request.proposal == proposal.id
+    ]
     assert [pull_request.wrote_events for pull_request in outcomes] == [False]
-    assert draft.id not in {pull_request.proposal for pull_request in report.pull_requests}
+    assert draft.id not in {pull_request.proposal for pull_request in check_result.pull_requests}
     assert all(request.path.endswith("/pulls") for request in setup.local.requests)
     assert (
         len([request for request in setup.local.requests if proposal.content.branch in str(request.query)])
@@ -93,26 +95,26 @@ def test_many_pull_requests_are_listed_by_one_call(
     first, number = setup.create_pull_request()
     second, second_number = setup.create_pull_request()
     unopened = setup.submit_proposal("More.", setup.choose_page())
-    setup.run_round()
+    setup.check_forge()
 
     def list_calls() -> list[str]:
         return [
             request.query.get("head", request.path.partition("/docs/")[2]) for request in setup.local.requests
         ]
 
-    def run_round_for(proposal: Proposal) -> PullRequestOutcome:
+    def check_all_and_select(proposal: Proposal) -> PullRequestOutcome:
         return next(
             pull_request
-            for pull_request in setup.run_round().pull_requests
+            for pull_request in setup.check_forge().pull_requests
             if pull_request.proposal == proposal.id
         )
 
     setup.local.requests.clear()
-    assert run_round_for(first).wrote_events is False
+    assert check_all_and_select(first).wrote_events is False
     assert list_calls() == ["pulls"]  # also for the proposal without a pull request
     setup.local.state.review(number, "ana", "approved")
     setup.local.requests.clear()
-    assert run_round_for(first).reviews == 1
+    assert check_all_and_select(first).review_count == 1
     assert list_calls() == [
         "pulls",
         f"pulls/{number}",
@@ -120,19 +122,24 @@ def test_many_pull_requests_are_listed_by_one_call(
         f"issues/{number}/comments",
     ]
     setup.forge.close(second_number)
-    assert run_round_for(second).done == ("closed",)
+    assert check_all_and_select(second).state_changes == ("closed",)
     setup.forge.update(second_number, state="open")
-    assert run_round_for(second).done == ("reopened",)
+    assert check_all_and_select(second).state_changes == ("reopened",)
     setup.forge.close(second_number)
-    assert run_round_for(second).done == ("closed",)
+    assert check_all_and_select(second).state_changes == ("closed",)
     assert setup.reload(unopened).is_open
 
 
 def test_forge_approval_is_shown_but_satisfies_no_rule(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.review(number, "ana", "approved", "Good.")
-    report = setup.check_pull_request(proposal)
-    assert (report.reviews, report.comments, report.done, report.waits) == (1, 0, (), None)
+    outcome = setup.check_pull_request(proposal)
+    assert (outcome.review_count, outcome.comment_count, outcome.state_changes, outcome.pending_reason) == (
+        1,
+        0,
+        (),
+        None,
+    )
     reloaded_proposal = setup.reload(proposal)
     (bound_review,) = reloaded_proposal.reviews
     author = bound_review.review.author
@@ -157,7 +164,7 @@ def test_forge_approval_is_shown_but_satisfies_no_rule(setup: ForgeSetup) -> Non
 def test_change_request_remains_until_its_author_approves(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.review(number, "ana", "changes_requested", "Say why.")
-    assert setup.check_pull_request(proposal).reviews == 1
+    assert setup.check_pull_request(proposal).review_count == 1
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
     setup.local.state.review(number, "ben", "approved")
     setup.check_pull_request(proposal)
@@ -172,13 +179,15 @@ def test_reviews_and_comments_are_imported_once(setup: ForgeSetup) -> None:
     setup.local.state.review(number, "ana", "changes_requested", "Say why.")
     setup.local.state.comment(number, "ben", "And *when*?\n\nSoon.")
     first = setup.check_pull_request(proposal)
-    assert (first.reviews, first.comments) == (1, 1)
+    assert (first.review_count, first.comment_count) == (1, 1)
     assert first.wrote_events
     for importer in (setup.importer, type(setup.importer)(setup.workspace)):
         outcomes = importer.import_changes(
             setup.forge, "origin", branches=[proposal.content.branch]
         ).pull_requests
-        assert [(item.reviews, item.comments, item.wrote_events) for item in outcomes] == [(0, 0, False)]
+        assert [(item.review_count, item.comment_count, item.wrote_events) for item in outcomes] == [
+            (0, 0, False)
+        ]
     (thread,) = setup.reload(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
     assert thread.comment.author.name == "ben"
@@ -190,7 +199,7 @@ def test_answered_change_request_is_imported_as_comment(setup: ForgeSetup) -> No
     setup.add_commit(proposal)
     setup.proposal_actions.submit(proposal.id, AGENT)
     setup.push(proposal)
-    assert setup.check_pull_request(proposal).reviews == 1
+    assert setup.check_pull_request(proposal).review_count == 1
     reloaded_proposal = setup.reload(proposal)
     assert reloaded_proposal.state is ProposalState.OPEN
     assert reloaded_proposal.content.reviews[0].verdict is ReviewDecision.COMMENT
@@ -225,11 +234,11 @@ def test_approval_of_older_commit_does_not_count(setup: ForgeSetup) -> None:
 def test_merge_on_forge_is_detected_from_commits(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.merge(number, None, "Merge it", "ana")
-    assert setup.check_pull_request(proposal).waits == "not_fetched"
+    assert setup.check_pull_request(proposal).pending_reason == "not_fetched"
     assert setup.reload(proposal).state is ProposalState.OPEN
     setup.pull()
-    report = setup.check_pull_request(proposal)
-    assert (report.state, report.done, report.waits) == ("merged", (), None)
+    outcome = setup.check_pull_request(proposal)
+    assert (outcome.state, outcome.state_changes, outcome.pending_reason) == ("merged", (), None)
     reloaded_proposal = setup.reload(proposal)
     assert reloaded_proposal.state is ProposalState.MERGED
     assert reloaded_proposal.content.closed_by is None
@@ -238,9 +247,9 @@ def test_merge_on_forge_is_detected_from_commits(setup: ForgeSetup) -> None:
 def test_squash_on_forge_closes_proposal_with_its_commit(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     commit = setup.local.state.merge(number, None, "Squash it", "ana", method="squash")
-    assert setup.check_pull_request(proposal).waits == "not_fetched"
+    assert setup.check_pull_request(proposal).pending_reason == "not_fetched"
     setup.pull()
-    assert setup.check_pull_request(proposal).done == ("closed",)
+    assert setup.check_pull_request(proposal).state_changes == ("closed",)
     reloaded_proposal = setup.reload(proposal)
     assert reloaded_proposal.state is ProposalState.CLOSED
     (closing,) = [
@@ -249,7 +258,7 @@ def test_squash_on_forge_closes_proposal_with_its_commit(setup: ForgeSetup) -> N
         if event.body.kind == "closed"
     ]
     assert f"Merged on GitHub as {commit[:12]}" in closing.body.text  # type: ignore[union-attr]
-    assert setup.check_pull_request(proposal).done == ()
+    assert setup.check_pull_request(proposal).state_changes == ()
 
 
 @pytest.mark.parametrize("method", ["merge", "squash"])
@@ -258,18 +267,18 @@ def test_merge_without_last_commits_leaves_proposal_open(setup: ForgeSetup, meth
     setup.local.state.merge(number, None, "Merge it", "ana", method=method)
     setup.add_commit(proposal)
     setup.pull()
-    report = setup.check_pull_request(proposal)
-    assert (report.done, report.waits) == ((), "gone_on")
+    outcome = setup.check_pull_request(proposal)
+    assert (outcome.state_changes, outcome.pending_reason) == ((), "gone_on")
     assert setup.reload(proposal).state is ProposalState.OPEN
 
 
 def test_close_and_reopen_on_forge_are_applied(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.forge.close(number)
-    assert setup.check_pull_request(proposal).done == ("closed",)
+    assert setup.check_pull_request(proposal).state_changes == ("closed",)
     assert setup.reload(proposal).state is ProposalState.CLOSED
     setup.forge.update(number, state="open")
-    assert setup.check_pull_request(proposal).done == ("reopened",)
+    assert setup.check_pull_request(proposal).state_changes == ("reopened",)
     assert setup.reload(proposal).state is ProposalState.OPEN
 
 
@@ -279,7 +288,7 @@ def test_reopened_proposal_is_not_closed_again(setup: ForgeSetup) -> None:
     setup.check_pull_request(proposal)
     setup.proposal_actions.reopen(proposal.id, ADA)
     for _ in range(2):
-        assert setup.check_pull_request(proposal).done == ()
+        assert setup.check_pull_request(proposal).state_changes == ()
     assert setup.reload(proposal).state is ProposalState.OPEN
 
 
@@ -290,7 +299,7 @@ def test_update_of_closed_pull_request_leaves_proposal_open(setup: ForgeSetup) -
     setup.proposal_actions.reopen(proposal.id, ADA)
     pull_request = setup.local.state.pull_requests[number - 1]
     pull_request.updated_at = datetime.now(UTC) + timedelta(hours=1)
-    assert setup.check_pull_request(proposal).done == ()
+    assert setup.check_pull_request(proposal).state_changes == ()
     assert setup.reload(proposal).state is ProposalState.OPEN
 
 
@@ -299,9 +308,9 @@ def test_token_that_cannot_close_pull_request_adds_no_comment(setup: ForgeSetup)
     setup.proposal_actions.close(proposal.id, ADA, "Not now.")
     setup.local.faults.append(Fault(status=403, method="PATCH", times=2))
     for _ in range(2):
-        assert setup.run_round(branches=[proposal.content.branch]).error is not None
+        assert setup.check_forge(branches=[proposal.content.branch]).error is not None
     assert setup.local.state.find_pull_request(number).comments == []
-    assert setup.check_pull_request(proposal).done == ("closed_there",)
+    assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
     assert len(setup.local.state.find_pull_request(number).comments) == 1
 
 
@@ -311,10 +320,10 @@ def test_failure_of_one_pull_request_does_not_affect_others(setup: ForgeSetup) -
     for number in (first_number, second_number):
         setup.local.state.review(number, "ana", "approved")
     setup.local.faults.append(Fault(status=403, path=f"/pulls/{second_number}/reviews"))
-    report = setup.run_round(branches=[first.content.branch, second.content.branch])
-    assert report.error is not None
-    assert report.error.code == "FORGE_DENIED"
-    assert [pull_request.proposal for pull_request in report.pull_requests] == [first.id]
+    check_result = setup.check_forge(branches=[first.content.branch, second.content.branch])
+    assert check_result.error is not None
+    assert check_result.error.code == "FORGE_DENIED"
+    assert [pull_request.proposal for pull_request in check_result.pull_requests] == [first.id]
     assert setup.reload(first).state is ProposalState.APPROVED
 
 
@@ -325,36 +334,41 @@ def test_response_for_another_pull_request_is_rejected(setup: ForgeSetup) -> Non
         setup.local, setup.local.state.find_pull_request(other_number), "pull-request"
     )
     setup.local.faults.append(Fault(status=200, body=body, path=f"/pulls/{number}$"))
-    report = setup.run_round(branches=[proposal.content.branch])
-    assert report.error is not None
-    assert "the response is for another pull request" in report.error.message
-    assert report.pull_requests == ()
+    check_result = setup.check_forge(branches=[proposal.content.branch])
+    assert check_result.error is not None
+    assert "the response is for another pull request" in check_result.error.message
+    assert check_result.pull_requests == ()
 
 
 def test_client_named_like_a_forge_is_not_trusted(setup: ForgeSetup) -> None:
     proposal, _ = setup.create_pull_request()
     author = Author("Ada", "ada@example.org", IdentitySource.CLIENT, "GitHub")
     setup.proposal_actions.close(proposal.id, Actor(author, "update_proposal", "GitHub"), "Not now.")
-    assert setup.check_pull_request(proposal).done == ("closed_there",)
+    assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
     text = f"Opened as pull request [1](https://evil.example/{proposal.id})."
     setup.proposal_actions.comment(proposal.id, Actor(author, "update_proposal", "GitHub"), text)
-    assert relay.find_pull_request_url(setup.proposal_actions.list_events(proposal)) is None
+    assert event_conversion.find_pull_request_url(setup.proposal_actions.list_events(proposal)) is None
 
 
 def test_pull_request_url_is_read_from_event_field_or_old_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     request = setup.forge.get(number)
-    setup.proposal_actions.relay(proposal.id, [relay.build_opened_event("github", request, proposal)])
+    setup.proposal_actions.relay(
+        proposal.id, [event_conversion.build_opened_event("github", request, proposal)]
+    )
     opened_event, link = setup.proposal_actions.list_events(proposal)[-1], request.url
     assert isinstance(opened_event.body, Commented)
     assert opened_event.body.pull_request == link
-    assert relay.find_pull_request_url([opened_event]) == link
+    assert event_conversion.find_pull_request_url([opened_event]) == link
     old_body = replace(opened_event.body, pull_request=None)
-    assert relay.find_pull_request_url([opened_event._replace(body=old_body)]) == link
+    assert event_conversion.find_pull_request_url([opened_event._replace(body=old_body)]) == link
     reworded_body = replace(opened_event.body, text="It was opened.")
-    assert relay.find_pull_request_url([opened_event._replace(body=reworded_body)]) == link
+    assert event_conversion.find_pull_request_url([opened_event._replace(body=reworded_body)]) == link
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
-        assert relay.find_pull_request_url([opened_event._replace(body=replace(old_body, text=text))]) is None
+        assert (
+            event_conversion.find_pull_request_url([opened_event._replace(body=replace(old_body, text=text))])
+            is None
+        )
     with pytest.raises(UnreadableEvent):
         encode_event(
             proposal.id,
@@ -364,16 +378,18 @@ def test_pull_request_url_is_read_from_event_field_or_old_comment(setup: ForgeSe
         )
     for body in (old_body, opened_event.body):
         file, data = encode_event(proposal.id, body, opened_event.author, opened_event.time)
-        assert relay.find_pull_request_url([decode_event(proposal.id, file, data)]) == link
+        assert event_conversion.find_pull_request_url([decode_event(proposal.id, file, data)]) == link
 
 
 def test_caller_cannot_use_idempotency_key_of_forge_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
-    (events,) = relay.comments_to_events("github", setup.forge.list_comments(number), proposal)
+    (comment_event,) = event_conversion.comments_to_events(
+        "github", setup.forge.list_comments(number), proposal
+    )
     with pytest.raises(InvalidKey):
-        setup.proposal_actions.comment(proposal.id, AGENT, "First.", key=events.key)
-    assert setup.check_pull_request(proposal).comments == 1
+        setup.proposal_actions.comment(proposal.id, AGENT, "First.", key=comment_event.key)
+    assert setup.check_pull_request(proposal).comment_count == 1
 
 
 def test_review_without_commit_applies_to_last_submission(setup: ForgeSetup) -> None:
@@ -385,18 +401,20 @@ def test_review_without_commit_applies_to_last_submission(setup: ForgeSetup) -> 
     request = setup.forge.get(number)
     for time, commit in ((between, proposal.tip), (after, resubmitted_proposal.tip)):
         review = ForgeReview("1", "ana", "approved", "", None, time, "")
-        (outcome,) = relay.reviews_to_events("gitlab", [review], request, resubmitted_proposal, events)
-        assert outcome.body.commit == commit  # type: ignore[union-attr]
+        (event,) = event_conversion.reviews_to_events(
+            "gitlab", [review], request, resubmitted_proposal, events
+        )
+        assert event.body.commit == commit  # type: ignore[union-attr]
 
 
 def test_closed_proposal_closes_pull_request_with_one_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.proposal_actions.close(proposal.id, ADA, "Not now.")
-    assert setup.check_pull_request(proposal).done == ("closed_there",)
+    assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
     pull_request = setup.local.state.find_pull_request(number)
     assert pull_request.state == "closed"
     assert "The proposal was closed in Docyard." in pull_request.comments[-1].text
-    assert setup.check_pull_request(proposal).comments == 0
+    assert setup.check_pull_request(proposal).comment_count == 0
     assert setup.reload(proposal).content.threads == ()
 
 
@@ -404,7 +422,7 @@ def test_merged_proposal_closes_pull_request_after_push(setup: ForgeSetup) -> No
     proposal, number = setup.create_pull_request()
     setup.proposal_actions.review(proposal.id, setup.person("bea"), ReviewDecision.APPROVE)
     merged = setup.proposal_actions.merge(proposal.id, setup.person("cleo"))
-    assert setup.check_pull_request(proposal).done == ()
+    assert setup.check_pull_request(proposal).state_changes == ()
     assert setup.local.state.find_pull_request(number).state == "open"
     # This forge does not detect the pushed merge, so docyard closes the pull request later.
     pull_request = setup.local.state.pull_requests[number - 1]
@@ -414,8 +432,8 @@ def test_merged_proposal_closes_pull_request_after_push(setup: ForgeSetup) -> No
     state = setup.local.state
     state._contains = lambda tip, commit: False  # type: ignore[method-assign]
     try:
-        assert setup.check_pull_request(proposal, was_pushed=True).done == ()
-        assert setup.check_pull_request(proposal).done == ("closed_there",)
+        assert setup.check_pull_request(proposal, was_pushed=True).state_changes == ()
+        assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
     finally:
         del state._contains
     assert f"Docyard merged the proposal as {merged.commit}." in pull_request.comments[-1].text
@@ -426,24 +444,24 @@ def test_conflict_on_forge_is_reported(setup: ForgeSetup) -> None:
     page = setup.find_page(proposal)
     setup.repo.commit({page: "# Page\n\n## Use\n\nNever.\n"})
     setup.repo.git("push", "-q", "origin", "main")
-    report = setup.check_pull_request(proposal)
-    assert report.waits == "conflict"
-    lines = format_round(setup.run_round(branches=[proposal.content.branch]))
+    outcome = setup.check_pull_request(proposal)
+    assert outcome.pending_reason == "conflict"
+    lines = format_check_result(setup.check_forge(branches=[proposal.content.branch]))
     assert lines == [
         f"Proposal {proposal.id} has conflicts with its target on GitHub.",
         f"  next: docyard proposals refresh {proposal.id}",
     ]
 
 
-def test_round_for_numbers_checks_only_their_proposals(setup: ForgeSetup) -> None:
+def test_check_with_numbers_checks_only_their_proposals(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    report = setup.run_round(numbers=[number, 999_999])
-    assert [pull_request.proposal for pull_request in report.pull_requests] == [proposal.id]
-    assert setup.run_round(numbers=[999_999]).pull_requests == ()
+    check_result = setup.check_forge(numbers=[number, 999_999])
+    assert [pull_request.proposal for pull_request in check_result.pull_requests] == [proposal.id]
+    assert setup.check_forge(numbers=[999_999]).pull_requests == ()
 
 
 class Exchange(NamedTuple):
-    """The fields of an exchange with the remote that a round reads."""
+    """The fields of an exchange with the remote that `ForgeChecker` reads."""
 
     remote: str = "origin"
     pushed_count: int = 0
@@ -471,16 +489,16 @@ def test_forge_failure_is_reported_and_changes_nothing(setup: ForgeSetup, failur
     setup.local.state.review(number, "ana", "approved")
     forge_fault = Fault(status=failure.status, headers=failure.headers, times=3, path="reviews")
     setup.local.faults.append(forge_fault)
-    report = setup.run_round(branches=[proposal.content.branch])
-    assert report.error is not None
-    assert report.error.code == failure.code
+    check_result = setup.check_forge(branches=[proposal.content.branch])
+    assert check_result.error is not None
+    assert check_result.error.code == failure.code
     assert setup.reload(proposal).content.reviews == ()
-    data = round_to_data(report)
+    data = check_result_to_data(check_result)
     assert data is not None
     assert data["error"]["code"] == failure.code  # type: ignore[index]
-    assert "was not checked completely" in format_round(report)[0]
+    assert "was not checked completely" in format_check_result(check_result)[0]
     setup.local.faults.clear()
-    assert setup.check_pull_request(proposal).reviews == 1
+    assert setup.check_pull_request(proposal).review_count == 1
 
 
 def test_forge_user_names_are_valid_for_git() -> None:
@@ -495,26 +513,26 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
     setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock_time = [0.0]
-    rounds = ForgeRounds(setup.workspace, setup.access, clock=lambda: clock_time[0])
+    forge_checker = ForgeChecker(setup.workspace, setup.access, clock=lambda: clock_time[0])
 
-    def run_round(**options: object) -> object:
-        return rounds.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
+    def check_branch(**options: object) -> object:
+        return forge_checker.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
 
     setup.local.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
-    first = rounds.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
+    first = forge_checker.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
     assert first is not None
     assert isinstance(first.error, ForgeLimited)
     setup.local.requests.clear()
     clock_time[0] = 89.0
-    assert run_round() == first
+    assert check_branch() == first
     assert setup.local.requests == []
     clock_time[0] = 91.0
-    second = run_round()
+    second = check_branch()
     assert second != first
     assert second.error is None  # type: ignore[attr-defined]
 
 
-def test_round_without_forge_does_nothing(tmp_path: Path) -> None:
+def test_check_without_forge_settings_returns_none(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "docs")
-    rounds = ForgeRounds(setup.workspace, ForgeAccess)
-    assert rounds.import_changes(Exchange()) is None  # type: ignore[arg-type]
+    forge_checker = ForgeChecker(setup.workspace, ForgeAccess)
+    assert forge_checker.import_changes(Exchange()) is None  # type: ignore[arg-type]

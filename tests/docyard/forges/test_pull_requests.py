@@ -15,7 +15,7 @@ from docyard.forges.pull_request_report import build_announcer
 from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
-from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, AdapterSetup
+from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, ForgeClientSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
@@ -39,7 +39,7 @@ ON_GITHUB_AND_SLOW_KINDS = pytest.mark.parametrize("shared_forge_setup", GITHUB_
 
 
 @pytest.fixture(scope="module")
-def shared_clone(shared_forge_setup: AdapterSetup, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+def shared_clone(shared_forge_setup: ForgeClientSetup, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """Return a clone whose remote URL is that of the forge; `insteadOf` maps it to the bare repository."""
     path = tmp_path_factory.mktemp("clone") / "docs"
     shared_forge_setup.bare.git("clone", "-q", ".", str(path))
@@ -55,7 +55,7 @@ def shared_clone(shared_forge_setup: AdapterSetup, tmp_path_factory: pytest.Temp
 
 
 @pytest.fixture
-def clone(forge_setup: AdapterSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
+def clone(forge_setup: ForgeClientSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
     monkeypatch.setenv("DOCYARD_FORGE_URL", forge_setup.local.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
@@ -85,13 +85,15 @@ def create_proposal(clone: Clone, workspace: Workspace, title: str = "Rewrite th
     return workspace.proposal_actions().submit(proposal.id, ACTOR).proposal
 
 
-def submit_to_forge(forge_setup: AdapterSetup, workspace: Workspace, proposal: Proposal) -> OpenedPullRequest:
+def submit_to_forge(
+    forge_setup: ForgeClientSetup, workspace: Workspace, proposal: Proposal
+) -> OpenedPullRequest:
     return open_pull_request(workspace, proposal, forge_setup.forge, Access())
 
 
 @ON_GITHUB
 def test_submission_pushes_branch_and_opens_pull_request(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     remote_main = forge_setup.bare.git("rev-parse", "main")
@@ -116,7 +118,7 @@ def test_submission_pushes_branch_and_opens_pull_request(
 
 @ON_GITHUB_AND_SLOW_KINDS
 def test_second_submission_updates_only_changed_fields(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     number = submit_to_forge(forge_setup, workspace, proposal).pull_request.number
@@ -137,7 +139,7 @@ def test_second_submission_updates_only_changed_fields(
 
 @ON_GITHUB
 def test_submission_of_older_state_does_not_overwrite_newer_text(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     """Submit an older state of a proposal after another caller submitted a newer one."""
     older_proposal = create_proposal(clone, workspace)
@@ -152,7 +154,7 @@ def test_submission_of_older_state_does_not_overwrite_newer_text(
 
 @ON_GITHUB_AND_SLOW_KINDS
 def test_submission_reopens_closed_pull_request(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     number = submit_to_forge(forge_setup, workspace, proposal).pull_request.number
@@ -168,7 +170,7 @@ def test_submission_reopens_closed_pull_request(
 @ON_GITHUB
 @pytest.mark.slow
 def test_submission_restores_branch_deleted_on_forge(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     submit_to_forge(forge_setup, workspace, proposal)
@@ -179,7 +181,7 @@ def test_submission_restores_branch_deleted_on_forge(
 @ON_GITHUB
 @pytest.mark.slow
 def test_remote_discussion_is_merged_before_push(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, tmp_path: Path
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace, tmp_path: Path
 ) -> None:
     submit_to_forge(forge_setup, workspace, create_proposal(clone, workspace))
     forge_setup.bare.git("clone", "-q", ".", str(tmp_path / "other"))
@@ -200,7 +202,7 @@ def test_remote_discussion_is_merged_before_push(
 
 @ON_GITHUB
 def test_remote_commits_of_others_are_not_overwritten(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     submit_to_forge(forge_setup, workspace, proposal)
@@ -220,7 +222,7 @@ def test_remote_commits_of_others_are_not_overwritten(
 
 @ON_GITHUB
 def test_missing_link_is_added_by_next_submission(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     push_proposal(workspace, Access(), proposal.content.branch)
@@ -237,7 +239,7 @@ def test_missing_link_is_added_by_next_submission(
 
 @ON_GITHUB
 def test_concurrent_submissions_open_one_pull_request(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     with ThreadPoolExecutor(2) as pool:
@@ -249,7 +251,7 @@ def test_concurrent_submissions_open_one_pull_request(
 @ON_GITHUB
 @pytest.mark.parametrize("kind", ["after_request", pytest.param("incomplete", marks=pytest.mark.slow)])
 def test_lost_response_opens_no_second_pull_request(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, kind: str
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace, kind: str
 ) -> None:
     proposal = create_proposal(clone, workspace)
     forge_setup.local.faults.append(Fault(kind=kind, status=409, method="POST"))
@@ -262,20 +264,20 @@ def test_lost_response_opens_no_second_pull_request(
 
 
 @ON_GITHUB
-def test_read_only_token_is_denied(forge_setup: AdapterSetup, clone: Clone, workspace: Workspace) -> None:
-    reader = forge_setup.create_adapter(forge_setup.local.read_only_token)
+def test_read_only_token_is_denied(forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace) -> None:
+    reader = forge_setup.create_client(forge_setup.local.read_only_token)
     with pytest.raises(ForgeDenied):
         open_pull_request(workspace, create_proposal(clone, workspace), reader, Access())
     reader.close_connections()
 
 
-def make_access(forge_setup: AdapterSetup, token: str | None = PASSWORD) -> ForgeAccess:
+def make_access(forge_setup: ForgeClientSetup, token: str | None = PASSWORD) -> ForgeAccess:
     return ForgeAccess(forge_setup.local.url, token)
 
 
 @ON_GITHUB_AND_SLOW_KINDS
 def test_command_opens_and_prints_pull_request(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, capsys: Capture
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path)]) == 0
@@ -287,7 +289,7 @@ def test_command_opens_and_prints_pull_request(
 
 @ON_GITHUB
 def test_command_with_no_forge_option_opens_no_pull_request(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace, capsys: Capture
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--no-forge", "--json"]) == 0
@@ -310,7 +312,7 @@ def test_command_with_no_forge_option_opens_no_pull_request(
     ids=["401", "403", "404", "422", "429", "500", "not_json"],
 )
 def test_forge_failure_leaves_proposal_submitted(
-    forge_setup: AdapterSetup,
+    forge_setup: ForgeClientSetup,
     clone: Clone,
     submitted_proposal: Proposal,
     capsys: Capture,
@@ -328,7 +330,7 @@ def test_forge_failure_leaves_proposal_submitted(
 
 @ON_GITHUB
 def test_tool_opens_pull_request_or_reports_failure(
-    forge_setup: AdapterSetup, clone: Clone, workspace: Workspace
+    forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup), Access)
     dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)

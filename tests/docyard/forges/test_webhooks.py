@@ -23,9 +23,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from docyard.forges.exchange_queue import ExchangeQueue, ExchangeResult
+from docyard.forges.forge_checker import ForgeChecker
 from docyard.forges.forge_repository import ForgeAccess
-from docyard.forges.pull_request_sync import ForgeRound
-from docyard.forges.rounds import ForgeRounds
+from docyard.forges.pull_request_sync import ForgeCheckResult
 from docyard.forges.webhook_events import EventScope, parse_event
 from docyard.forges.webhooks import (
     MAX_BODY_BYTES,
@@ -331,9 +331,9 @@ def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges:
 def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local.state.review(number, "ana", "changes_requested", "Say why.")
-    rounds = ForgeRounds(setup.workspace, setup.access)
+    forge_checker = ForgeChecker(setup.workspace, setup.access)
     writes: list[bool] = []
-    exchanges = ExchangeQueue(setup.workspace, Access, rounds, lambda: writes.append(True))
+    exchanges = ExchangeQueue(setup.workspace, Access, forge_checker, lambda: writes.append(True))
     with (hooks := WebhookClient(setup, exchanges)).client:
         response = hooks.send_event(
             "pull_request", build_payload(hooks.kind, proposal.content.branch, number)
@@ -353,11 +353,11 @@ def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
 
 
 @ON_GITHUB
-def test_failed_round_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
+def test_failed_forge_check_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
     from docyard.forges.errors import ForgeLimited
 
     stub_exchanges.result = ExchangeResult(
-        build_sync_result(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0))
+        build_sync_result(), ForgeCheckResult("github", (), ForgeLimited("GitHub", 429, 90.0))
     )
     with (hooks := WebhookClient(setup, stub_exchanges)).client:
         response = hooks.send_event("pull_request", build_payload(hooks.kind, "b"))

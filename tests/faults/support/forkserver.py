@@ -1,7 +1,7 @@
-"""A process that has imported all modules, and forks a child for each order in a few milliseconds.
+"""A process that has imported all modules, and forks a child for each request in a few milliseconds.
 
-`python -m tests.faults.support.forkserver`, with the shim loaded, reads orders from its standard input and
-writes one line of JSON for each order. `ForkServer` is its client.
+`python -m tests.faults.support.forkserver`, with the shim loaded, reads requests from its standard input and
+writes one line of JSON for each request. `ForkServer` is its client.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ActionRequest:
     """The action of a child, its repository, and the fault to inject at the call with the number `point`."""
 
     action: str
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ChildResult:
-    """The result of a child: was it killed, the response of its action, and its state-changing calls."""
+    """The result of a child: True if killed, the response of the action, and the state-changing calls."""
 
     was_killed: bool
     response: Mapping[str, Any]
@@ -101,7 +101,7 @@ class ForkServer:
     ) -> None:
         """Start an action. Only calls on paths below `root` (default: the repository) are counted."""
         self._log.unlink(missing_ok=True)
-        order = Order(
+        request = ActionRequest(
             action,
             str(repository),
             options,
@@ -114,7 +114,7 @@ class ForkServer:
             str(resume_pipe or os.devnull),
         )
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asdict(order)).encode() + b"\n")
+        self._process.stdin.write(json.dumps(asdict(request)).encode() + b"\n")
         self._process.stdin.flush()
 
     def finish(self) -> ChildResult:
@@ -124,16 +124,16 @@ class ForkServer:
         if report["signal"] not in (0, signal.SIGKILL):
             raise AssertionError(f"the child ended with signal {report['signal']} after {calls[-3:]}")
         response = report["response"]
-        if "bug" in response:
-            raise AssertionError(response["bug"])
+        if "unexpected_error" in response:
+            raise AssertionError(response["unexpected_error"])
         return ChildResult(report["signal"] == signal.SIGKILL, response, calls)
 
     def run_stopped(
-        self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
+        self, action: str, repository: Path, point: int, while_stopped: Callable[[], None], **options: Any
     ) -> ChildResult:
-        """Run an action that stops before the call `point`; run `meanwhile`; then let the action continue.
+        """Run an action that stops before the call `point`; call `while_stopped`; then continue the action.
 
-        If the action ends before that call, `meanwhile` is not called.
+        If the action ends before that call, `while_stopped` is not called.
         """
         stopped_pipe, resume_pipe = self._folder / "stopped", self._folder / "resume"
         for path in (stopped_pipe, resume_pipe):
@@ -155,7 +155,7 @@ class ForkServer:
         ):
             if stopped_stream.read(1):
                 try:
-                    meanwhile()
+                    while_stopped()
                 finally:
                     resume_stream.write(b".")
         return self.finish()
@@ -177,17 +177,17 @@ class ForkServer:
 
 
 def main() -> None:
-    """Run the orders of the standard input until it ends."""
+    """Run the requests of the standard input until its end."""
     with tempfile.TemporaryDirectory() as folder:
         actions.run_all_actions(Path(folder))
     gc.collect()
     gc.freeze()
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(_run_order(Order(**json.loads(line)))), flush=True)
+        print(json.dumps(_run_request(ActionRequest(**json.loads(line)))), flush=True)
 
 
-def _run_order(order: Order) -> dict[str, Any]:
+def _run_request(request: ActionRequest) -> dict[str, Any]:
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -195,7 +195,7 @@ def _run_order(order: Order) -> dict[str, Any]:
         # The alarm kills a child that does not end.
         signal.alarm(_TIMEOUT_S)
         with os.fdopen(write_end, "wb") as stream:
-            stream.write(json.dumps(_run_action(order)).encode())
+            stream.write(json.dumps(_run_action(request)).encode())
         os._exit(0)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as stream:
@@ -207,21 +207,23 @@ def _run_order(order: Order) -> dict[str, Any]:
     }
 
 
-def _run_action(order: Order) -> Mapping[str, object]:
-    log = os.open(order.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def _run_action(request: ActionRequest) -> Mapping[str, object]:
+    log = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     stopped_pipe, resume_pipe = (
-        os.open(order.stopped_pipe, os.O_WRONLY),
-        os.open(order.resume_pipe, os.O_RDONLY),
+        os.open(request.stopped_pipe, os.O_WRONLY),
+        os.open(request.resume_pipe, os.O_RDONLY),
     )
 
     def arm() -> None:
-        shim.arm(order.root, order.point, Fault(order.fault), order.error, log, stopped_pipe, resume_pipe)
+        shim.arm(
+            request.root, request.point, Fault(request.fault), request.error, log, stopped_pipe, resume_pipe
+        )
 
     start = time.perf_counter()
     try:
-        response = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
+        response = actions.ACTIONS[request.action](Path(request.repository), arm, **request.options)
     except Exception:
-        return {"bug": traceback.format_exc()}
+        return {"unexpected_error": traceback.format_exc()}
     finally:
         shim.disarm()
     return {**response, "seconds": time.perf_counter() - start}

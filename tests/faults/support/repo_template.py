@@ -31,8 +31,8 @@ class RepoTemplate:
     folder: Path
     bare: bool
     base: str
-    old: Mapping[str, bytes]
-    new: Mapping[str, bytes]
+    old_files: Mapping[str, bytes]
+    new_files: Mapping[str, bytes]
     new_tree: str
 
     @property
@@ -48,14 +48,14 @@ class RepoTemplate:
         return Repo(to)
 
     def check(self, repo: Repo, *, expect_reflog: bool = True, expect_no_empty_folders: bool = True) -> bool:
-        """Return True if the batch is committed. Raises WrongState if it is only partly written.
+        """Return True if the batch is committed. Raises WrongState if the batch is only partly written.
 
         With `expect_reflog`, the reflogs must end at the tip. With `expect_no_empty_folders`, no folder of
         the work tree may be empty.
         """
         tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
         is_committed = tip != self.base
-        expected = self.new if is_committed else self.old
+        expected = self.new_files if is_committed else self.old_files
         if is_committed and (tree, parents) != (self.new_tree, [self.base]):
             raise WrongState("the branch is neither at the old commit nor at the commit of the batch")
         self.check_environment(repo)
@@ -97,20 +97,22 @@ def build_template(folder: Path, server: ForkServer, *, bare: bool) -> RepoTempl
     git_dir = repo_folder if bare else repo_folder / ".git"
     shutil.rmtree(git_dir / "hooks", ignore_errors=True)
     base = Repo(repo_folder).head()
-    old = read_committed_files(Repo(repo_folder))
-    template = RepoTemplate(repo_folder, bare, base, old, {}, "")
+    old_files = read_committed_files(Repo(repo_folder))
+    template = RepoTemplate(repo_folder, bare, base, old_files, {}, "")
     copy = template.copy(folder / "complete")
     write_result = server.run("write", copy.path)
     assert write_result.is_committed, write_result.response
-    new = read_committed_files(copy)
+    new_files = read_committed_files(copy)
     section = FILES["guides/nested/setup.md"].replace(OLD_WORDS, NEW_WORDS).encode()
-    assert new == {
-        **{path: data for path, data in old.items() if path != "attic/old/gone.md"},
+    assert new_files == {
+        **{path: data for path, data in old_files.items() if path != "attic/old/gone.md"},
         "guides/nested/setup.md": section,
-        CREATED_PATH: new[CREATED_PATH],
+        CREATED_PATH: new_files[CREATED_PATH],
     }
-    assert b"Fresh words." in new[CREATED_PATH]
-    return RepoTemplate(repo_folder, bare, base, old, new, copy.git("rev-parse", "HEAD^{tree}").strip())
+    assert b"Fresh words." in new_files[CREATED_PATH]
+    return RepoTemplate(
+        repo_folder, bare, base, old_files, new_files, copy.git("rev-parse", "HEAD^{tree}").strip()
+    )
 
 
 def read_committed_files(repo: Repo) -> dict[str, bytes]:
@@ -144,7 +146,7 @@ def find_work_folders(repo: Repo) -> set[str]:
 def check_no_leftovers(git_dir: Path) -> None:
     """Raise WrongState if a lock of Git or a pending folder of a publication remains."""
     locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")}
-    # These files are for system locks of writers, synchronizations and the index, and always remain.
+    # Writers, synchronizations and the index lock these files, which are never removed.
     permanent_locks = {"docyard/write.lock", "docyard/sync.lock"}
     leftovers = {path for path in locks - permanent_locks if not path.startswith("docyard/index/")}
     _check_equal("the locks", leftovers, set())

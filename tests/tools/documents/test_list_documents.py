@@ -55,7 +55,7 @@ def list_names(call_tool: CallTool, **fields: object) -> list[str]:
 # Fields
 
 
-def test_list_without_fields_has_all_but_open_tasks(call_tool: CallTool, repo: Repo) -> None:
+def test_list_without_fields_has_every_field_except_open_tasks(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"api.md": (repo.path / "api.md").read_text().replace("---\n", "---\ntags: [web]\n", 1)})
     assert list_documents(call_tool) == [
         {
@@ -197,7 +197,9 @@ def test_folder_of_alike_documents_is_one_row(call_tool: CallTool, folded_commit
 
 
 @pytest.mark.parametrize("count", [MIN_ALIKE_DOCUMENTS - 1, MIN_ALIKE_DOCUMENTS])
-def test_least_number_of_alike_documents_is_folded(call_tool: CallTool, repo: Repo, count: int) -> None:
+def test_minimum_number_of_alike_documents_is_listed_as_one_row(
+    call_tool: CallTool, repo: Repo, count: int
+) -> None:
     repo.commit({path: DECISION.format(0) for path in DECISIONS[:count]})
     is_folded = count == MIN_ALIKE_DOCUMENTS
     assert list_names(call_tool) == [
@@ -270,13 +272,15 @@ def test_expand_of_folder_without_row_changes_no_row(
     assert answer.data == call_tool("list_documents").data
 
 
-def test_expand_that_is_no_text_is_refused(call_tool: CallTool, folded_commit: str) -> None:
+def test_expand_with_list_value_is_refused(call_tool: CallTool, folded_commit: str) -> None:
     answer = call_tool("list_documents", expand=["decisions"])
     assert (answer.data["code"], answer.data["field"]) == ("INVALID_ARGUMENTS", "expand")
     assert not call_tool("list_documents", **answer.data["example"]).is_error
 
 
-def test_unlike_documents_of_folder_are_listed_alone(call_tool: CallTool, repo: Repo) -> None:
+def test_documents_that_differ_in_type_or_sections_are_listed_individually(
+    call_tool: CallTool, repo: Repo
+) -> None:
     unlike_texts = {
         "decisions/00-index.md": "# Index\n\n## All of them\n\nA list.\n",
         "decisions/05-other-type.md": DECISION.replace("decision\n", "idea\n"),
@@ -293,7 +297,7 @@ def test_unlike_documents_of_folder_are_listed_alone(call_tool: CallTool, repo: 
     assert ROW in list_documents(call_tool)
 
 
-def test_folder_of_two_forms_has_two_rows(call_tool: CallTool, repo: Repo) -> None:
+def test_folder_with_two_groups_of_alike_documents_has_two_rows(call_tool: CallTool, repo: Repo) -> None:
     meeting = "# Meeting\n\n## Agenda\n\nNothing.\n"
     repo.commit({f"log/{number:02}.md": (DECISION, meeting)[number % 2] for number in range(20)})
     rows = list_documents(call_tool, path="log", fields=[])
@@ -367,7 +371,7 @@ def test_list_at_ref_folds_documents_of_that_commit(
     assert not call_tool("list_documents", **answer.data["example"]).is_error
 
 
-def test_unreadable_document_of_folder_is_listed_alone(call_tool: CallTool, repo: Repo) -> None:
+def test_unreadable_document_of_folder_is_listed_individually(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({path: DECISION.format(path) for path in DECISIONS})
     repo.commit({"decisions/99.md": "# Large\n\n" + "A line of a large text.\n" * 380_000})
     entries = list_documents(call_tool)
@@ -376,7 +380,7 @@ def test_unreadable_document_of_folder_is_listed_alone(call_tool: CallTool, repo
     assert entries[2]["hints"]
 
 
-def test_row_has_type_that_folder_manifest_gives(call_tool: CallTool, repo: Repo) -> None:
+def test_row_has_type_from_folder_manifest(call_tool: CallTool, repo: Repo) -> None:
     text = "# Decision\n\n## Context\n\nIt is late.\n"
     repo.commit(dict.fromkeys(DECISIONS, text))
     repo.commit({"decisions/.taxonomy.toml": "[metadata]\ntype = 'decision'\n"})

@@ -109,7 +109,7 @@ def test_removed_section_is_named_by_its_old_address(call_tool: CallTool, repo: 
     assert data["diff"] == "@@ a.md#old\n-## Old\n-\n-Text.\n-\n"
 
 
-def test_unrelated_removal_and_creation_are_no_rename(call_tool: CallTool, repo: Repo) -> None:
+def test_unrelated_removal_and_creation_are_not_shown_as_rename(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"owl.md": "---\ntype: document\n---\n\n# Owl\n\nAbout owls.\n"})
     call_tool("view_document", file="owl.md", slug="_preamble")
     operations = [

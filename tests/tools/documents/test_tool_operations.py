@@ -24,12 +24,12 @@ pytestmark = pytest.mark.smoke
 TOOL_OPERATIONS = [name for name in SPECIFICATIONS if load_writing_tool(name)]
 
 
-def test_every_operation_is_of_edit_document_or_of_another_tool() -> None:
+def test_operation_without_class_is_operation_of_another_tool() -> None:
     assert [name for name in SPECIFICATIONS if name not in load_operation_classes()] == TOOL_OPERATIONS
 
 
 @loop_over("name", TOOL_OPERATIONS)
-def test_fields_are_those_of_the_other_tool(name: str) -> None:
+def test_tool_operation_has_fields_of_its_tool(name: str) -> None:
     writing_tool = load_writing_tool(name)
     assert writing_tool
     fields = set(list_field_names(writing_tool.tool.arguments)) - set(list_field_names(WriteFields))
@@ -78,7 +78,7 @@ def test_fields_imply_the_operation(fields: dict[str, object], operation: str) -
     assert resolve_operation(fields) == operation
 
 
-def test_removal_and_completion_are_not_implied(call_tool: CallTool, repo: Repo) -> None:
+def test_removal_or_completion_without_operation_name_is_refused(call_tool: CallTool, repo: Repo) -> None:
     for fields in ({"path": "api.md"}, {"file": "api.md", "slug": "tasks[0]"}):
         assert call_tool("edit_document", **fields).data["code"] == "INVALID_ARGUMENTS"
     assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
@@ -116,21 +116,21 @@ def test_next_step_after_removal_lists_the_remaining_documents(call_tool: CallTo
     assert answer.data["next_step"] == "See the remaining documents with list_documents {}"
 
 
-def test_example_of_failed_operation_can_be_put_into_a_batch(call_tool: CallTool, repo: Repo) -> None:
+def test_example_of_failed_operation_is_valid_in_a_batch(call_tool: CallTool, repo: Repo) -> None:
     operations = [{"operation": "remove_document", "path": "plain.md"}]
     [failure] = call_tool("edit_document", operations=operations).data["batch_results"]
     [result] = call_tool("edit_document", operations=[failure["example"]]).data["batch_results"]
     assert result.get("code") in (None, "READ_FIRST")
 
 
-def test_batch_of_another_writer_accepts_its_own_name_as_operation(call_tool: CallTool) -> None:
+def test_complete_task_batch_accepts_own_name_as_operation(call_tool: CallTool) -> None:
     operations = [{"operation": "complete_task", "file": "api.md", "slug": "tasks[1]"}]
     [result] = call_tool("complete_task", operations=operations).data["batch_results"]
     assert result["completed"] is True
 
 
 @loop_over("name", ["delete_document", "delete_file", "remove_section"])
-def test_deletion_by_another_name_suggests_remove_document(call_tool: CallTool, name: str) -> None:
+def test_wrong_name_of_removal_suggests_remove_document(call_tool: CallTool, name: str) -> None:
     answer = call_tool("edit_document", operation=name, path="api.md")
     assert answer.data["fix"] == "Did you mean 'remove_document'?"
     assert answer.data["example"]["operation"] == "remove_document"

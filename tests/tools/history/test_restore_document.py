@@ -74,7 +74,7 @@ def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first_commi
     assert repo.git("log", "-1", "--format=%s").strip() == "Back to the first"
 
 
-def test_commit_is_reverted_without_reading_it(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
+def test_commit_with_unread_text_is_reverted(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     changing_commit = repo.head()
     result = call_tool("restore_document", undo=changing_commit, idempotency_key="once")
     assert not result.is_error, result.data

@@ -11,7 +11,7 @@ from tools.toolsets import all_tools
 from tools.writer import WriteFields
 
 TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Measure"}
-NEW = {"title": "Measure latency", "description": "Clients ask."}
+NEW_PROPOSAL = {"title": "Measure latency", "description": "Clients ask."}
 
 
 def count_proposals(call_tool: CallTool) -> int:
@@ -29,16 +29,20 @@ def test_write_opens_a_proposal_with_title_and_description(
     call_tool: CallTool, repo: Repo, submit: bool, state: str
 ) -> None:
     tip = repo.head()
-    data = call_tool("edit_document", **TASK, new_proposal={**NEW, "submit": submit}).data
+    data = call_tool("edit_document", **TASK, new_proposal={**NEW_PROPOSAL, "submit": submit}).data
     assert (data["state"], repo.head()) == (state, tip)
     view = call_tool("view_proposal", proposal=data["proposal"]).data
-    assert (view["title"], view["description"], view["state"]) == (NEW["title"], NEW["description"], state)
+    assert (view["title"], view["description"], view["state"]) == (
+        NEW_PROPOSAL["title"],
+        NEW_PROPOSAL["description"],
+        state,
+    )
     assert "Measure" in repo.git("show", f"{data['branch']}:api.md")
 
 
-def test_batch_of_one_failure_opens_the_proposal_with_the_others(call_tool: CallTool) -> None:
+def test_batch_with_one_failure_opens_proposal_with_other_operations(call_tool: CallTool) -> None:
     operations = [TASK, {**TASK, "slug": "missing"}, {**TASK, "title": "Other"}]
-    data = call_tool("edit_document", operations=operations, new_proposal=NEW).data
+    data = call_tool("edit_document", operations=operations, new_proposal=NEW_PROPOSAL).data
     assert [entry["success"] for entry in data["batch_results"]] == [True, False, True]
     assert data["proposal"]
 
@@ -47,13 +51,13 @@ def test_batch_of_one_failure_opens_the_proposal_with_the_others(call_tool: Call
 def test_failed_write_opens_no_proposal(
     call_tool: CallTool, repo: Repo, operation: dict[str, object]
 ) -> None:
-    assert call_tool("edit_document", **operation, new_proposal=NEW).is_error
+    assert call_tool("edit_document", **operation, new_proposal=NEW_PROPOSAL).is_error
     assert count_proposals(call_tool) == 0
     assert repo.git("for-each-ref", "refs/heads/proposals").strip() == ""
 
 
 def test_dry_run_opens_no_proposal_and_has_a_note(call_tool: CallTool) -> None:
-    data = call_tool("edit_document", **TASK, new_proposal=NEW, dry_run=True).data
+    data = call_tool("edit_document", **TASK, new_proposal=NEW_PROPOSAL, dry_run=True).data
     assert data["note"] == "without dry_run, this opens the proposal"
     assert count_proposals(call_tool) == 0
 
@@ -64,7 +68,10 @@ def test_dry_run_opens_no_proposal_and_has_a_note(call_tool: CallTool) -> None:
         ({"new_proposal": {"titel": "A"}}, "in 'new_proposal': unknown field 'titel'"),
         ({"new_proposal": {}}, "in 'new_proposal': 'title' is missing"),
         ({"new_proposal": {"title": " "}}, "in 'new_proposal': the title is empty"),
-        ({"new_proposal": NEW, "proposal": "k7777777"}, "both 'proposal' (an open one) and 'new_proposal'"),
+        (
+            {"new_proposal": NEW_PROPOSAL, "proposal": "k7777777"},
+            "both 'proposal' (an open one) and 'new_proposal'",
+        ),
         ({"new_proposal": "yes"}, "'new_proposal': input should be a valid dictionary"),
     ],
 )
@@ -79,7 +86,7 @@ def test_invalid_new_proposal_is_refused(
 
 
 def test_retry_with_the_same_key_opens_one_proposal(call_tool: CallTool) -> None:
-    call = {**TASK, "new_proposal": {**NEW, "submit": True}, "idempotency_key": "key"}
+    call = {**TASK, "new_proposal": {**NEW_PROPOSAL, "submit": True}, "idempotency_key": "key"}
     first_answer, retry = call_tool("edit_document", **call), call_tool("edit_document", **call)
     assert retry.data["repeated"] is True
     assert retry.data["proposal"] == first_answer.data["proposal"]
@@ -89,10 +96,10 @@ def test_retry_with_the_same_key_opens_one_proposal(call_tool: CallTool) -> None
 @loop_over(
     "fields",
     [
-        {"new_proposal": {**NEW, "title": ""}},
+        {"new_proposal": {**NEW_PROPOSAL, "title": ""}},
         {"new_proposal": "x"},
-        {"new_proposal": NEW, "slug": "missing"},
-        {"new_proposal": NEW, "file": "missing.md"},
+        {"new_proposal": NEW_PROPOSAL, "slug": "missing"},
+        {"new_proposal": NEW_PROPOSAL, "file": "missing.md"},
     ],
 )
 def test_example_after_an_error_opens_a_proposal_too(

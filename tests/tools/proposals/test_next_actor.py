@@ -17,7 +17,7 @@ TAG = {"file": "api.md", "tags": ["x"]}
 
 
 def view(call_tool: CallTool, proposal: str) -> dict[str, Any]:
-    """Return the view of a proposal, whose next step must not tell the author to merge."""
+    """Return the view of a proposal, and check that its next step is not a merge."""
     data = check_success(call_tool("view_proposal", proposal=proposal))
     assert '"action": "merge"' not in data["next_step"]
     return data

@@ -30,7 +30,7 @@ def test_searchable_write_is_not_reported_pending_after_other_commits(
     assert "not searchable yet" in check_success(call_tool("edit_document", **WRITE))["hints"][0]
 
 
-def test_comment_id_is_own_despite_equal_parallel_comment(
+def test_answer_has_id_of_own_comment_despite_equal_parallel_comment(
     call_tool: CallTool, dispatcher: ToolDispatcher, proposal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     comment = {"proposal": proposal, "action": "comment", "text": "Good."}
@@ -61,7 +61,7 @@ def test_retry_returns_result_if_proposal_ends_meanwhile(
     assert (retry["repeated"], retry["commit"]) == (True, first_result["commit"])
 
 
-def test_direct_write_to_proposal_closed_at_once_is_reported(
+def test_redirected_write_to_immediately_closed_proposal_is_reported(
     call_tool: CallTool, dispatcher: ToolDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other_client = make_client(dispatcher)

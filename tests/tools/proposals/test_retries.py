@@ -128,7 +128,7 @@ def test_answers_have_commit_after_branch_deletion(call_tool: CallTool, repo: Re
         assert check_success(answer)["commit"] == repo.head()
 
 
-def test_merged_proposal_without_branch_is_at_its_merge(
+def test_merged_proposal_without_branch_is_read_at_merge_commit(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
     check_success(call_tool("edit_document", **WRITE, proposal=proposal))

@@ -142,7 +142,7 @@ def test_absolute_paths_and_paths_with_number_sign_are_read(call_tool: CallTool,
     assert (answer["code"], answer["example"]["file_path"]) == ("INVALID_ARGUMENTS", "c#.md")
 
 
-def test_section_at_ref_is_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
+def test_section_at_ref_has_text_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
     old_commit = repo.head()
     repo.commit({"paper.md": PAPER.replace("Numbers.", "Other numbers.")})
     answer = read_section(call_tool, "2.1", ref=old_commit[:10])

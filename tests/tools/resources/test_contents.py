@@ -14,7 +14,7 @@ from tests.repositories import Repo, create_repository
 from tests.tools.conftest import API
 from tests.tools.resources.test_list import open_context
 from tools.dispatcher import ToolDispatcher
-from tools.resources.contents import read_resource, write_uri
+from tools.resources.contents import format_uri, read_resource
 from workspace.config.config import Limits
 from workspace.errors import WorkspaceError
 from workspace.texts.tokens import count_tokens
@@ -32,7 +32,7 @@ def test_section_resource_includes_subsections(dispatcher: ToolDispatcher) -> No
     context = dispatcher.context()
     document = context.snapshot().document("api.md")
     for section in document.sections:
-        source = read_resource(context, write_uri("api.md", section.key))
+        source = read_resource(context, format_uri("api.md", section.key))
         end = section.end if section.is_preamble else section.tree_end
         assert source.text.encode() == document.data[section.start : end]
         assert source.location.address == f"api.md#{section.key}"
@@ -46,7 +46,7 @@ def test_resource_at_ref_has_text_of_that_commit(dispatcher: ToolDispatcher, rep
     context = dispatcher.context()
     assert read_resource(context, "doc:///api.md").text == "# Other\n"
     for ref in (first_commit, first_commit[:10], "main~1"):
-        source = read_resource(context, write_uri("api.md", "endpoints/search", ref))
+        source = read_resource(context, format_uri("api.md", "endpoints/search", ref))
         assert source.text == "### Search\n\nFinds things.\n\n"
         assert source.location.snapshot.commit == first_commit
 

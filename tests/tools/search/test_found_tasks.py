@@ -55,7 +55,7 @@ def test_hits_name_tasks_by_address(call_tool: CallTool, repo: Repo, tool: str) 
             assert f"[x] {title}" in repo.git("show", f"HEAD:{path}")
 
 
-def test_tasks_at_ref_are_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
+def test_tasks_at_ref_have_titles_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
     old_commit = repo.commit({"a.md": "# A\n\n- [ ] Find a heron\n"})
     repo.commit({"a.md": "# A\n\n- [x] Find a heron\n"})
     for ref, is_done in ((None, True), (old_commit, False)):

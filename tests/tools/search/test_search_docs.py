@@ -37,7 +37,7 @@ def test_blobs_of_page_are_those_of_its_hits(call_tool: CallTool, repo: Repo) ->
     assert sorted(found) == paths
 
 
-def test_blobs_at_ref_are_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
+def test_blobs_at_ref_belong_to_that_commit(call_tool: CallTool, repo: Repo) -> None:
     old_commit = repo.head()
     repo.commit({"api.md": "# API\n\nFinds other things.\n"})
     for ref in (None, old_commit):

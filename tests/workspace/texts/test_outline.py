@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.checks import reading_tools
-from benchmarks.checks.reading_tools import find_disagreements
+from benchmarks.checks.reading_tools import find_differences
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.documents import document_sources
@@ -135,7 +135,7 @@ def test_sections_are_the_bytes_between_headings_of_markdown_it(
     blocks: list[str], end: str, front_matter: str
 ) -> None:
     data = (front_matter + "\n\n".join(blocks)).replace("\n", end).encode()
-    assert list(find_disagreements("doc.md", data)) == []
+    assert list(find_differences("doc.md", data)) == []
 
 
 def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatc
         )
 
     monkeypatch.setattr(reading_tools, "read_outline", read_shifted_outline)
-    assert list(find_disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
+    assert list(find_differences("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 
 @settings(max_examples=scale_examples(50))

@@ -30,7 +30,7 @@ from workspace.proposals.actions.repository import (
     resolve_target_tip,
 )
 from workspace.proposals.events import IdentitySource, Refreshed
-from workspace.publishing.after_commit import attempt, ignore_preliminary_commits
+from workspace.publishing.after_commit import ignore_preliminary_commits, run_with_caveat
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import Busy
 from workspace.publishing.publish import publish
@@ -169,7 +169,9 @@ def refresh(
             with ignore_preliminary_commits():  # the commit of this call is that of the merge
                 repository.append(proposal.id, [Refreshed(merge_result.commit, theirs, digest)], actor, key)
 
-        attempt(append_event, None, "the discussion does not mention the refresh; refresh again to add it")
+        run_with_caveat(
+            append_event, None, "the discussion does not mention the refresh; refresh again to add it"
+        )
     return ActionResult(
         repository.read_latest(proposal), merge_result.commit, merge_result.is_new, merge_result.merge
     )

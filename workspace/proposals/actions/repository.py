@@ -15,7 +15,7 @@ from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, pa
 from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
 from workspace.proposals.events import Author, IdentitySource
 from workspace.proposals.proposal import Proposal, Proposals, ProposalState
-from workspace.publishing.after_commit import attempt, ignore_preliminary_commits, note_commit
+from workspace.publishing.after_commit import ignore_preliminary_commits, note_commit, run_with_caveat
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import Publication, publish
 from workspace.publishing.refs import BranchMoved
@@ -90,7 +90,9 @@ class ProposalRepository:
 
     def read_latest(self, proposal: Proposal) -> Proposal:
         """Return the current proposal, or `proposal` if it cannot be read again after a commit."""
-        return attempt(partial(self.find, proposal.id), proposal, "the answer shows the proposal as it was")
+        return run_with_caveat(
+            partial(self.find, proposal.id), proposal, "the answer shows the proposal as it was"
+        )
 
     def find_events_by_key(self, id: str, key: str | None) -> AppendResult | None:
         """Return the events of a proposal with a key, if there are any."""

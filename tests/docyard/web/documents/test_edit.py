@@ -238,7 +238,7 @@ def test_form_text_round_trips_unchanged(pages: DocumentPages) -> None:
     ],
     ids=["document", "section", "folder", "no document", "ambiguous", "proposal"],
 )
-def test_missing_edit_target_is_an_error_page(pages: DocumentPages, url: str, status: int) -> None:
+def test_missing_edit_target_returns_error_page(pages: DocumentPages, url: str, status: int) -> None:
     assert "<h1>" in pages.get(url, status)
 
 

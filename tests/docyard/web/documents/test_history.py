@@ -68,7 +68,7 @@ def test_history_position_must_be_a_commit(pages: DocumentPages) -> None:
     assert "but must be a commit" in pages.get(f"/history/count.md?at={blob}", 400)
 
 
-def test_section_history_lists_only_its_commits(pages: DocumentPages) -> None:
+def test_section_history_lists_only_commits_of_section(pages: DocumentPages) -> None:
     assert list_subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
     assert len(list_subjects(pages.get("/history/count.md?section=a"))) == 30
 

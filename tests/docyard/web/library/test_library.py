@@ -149,7 +149,7 @@ def test_library_at_a_ref_links_to_the_ref(server: PageServer) -> None:
     assert "data-version" not in page  # a past state has no live updates
 
 
-def test_missing_ref_is_an_error_page(server: PageServer) -> None:
+def test_missing_ref_returns_error_page(server: PageServer) -> None:
     page = server.get("/?ref=nowhere", 404)
     assert "nowhere" in page
     assert "<h1>" in page

@@ -53,7 +53,7 @@ def server(repo: Repo) -> Iterator[PageServer]:
         yield server
 
 
-def test_hit_links_to_its_section_and_marks_terms(server: PageServer, repo: Repo) -> None:
+def test_hit_links_to_section_and_marks_terms(server: PageServer, repo: Repo) -> None:
     page = server.get("/search?q=RateLimitError")
     assert 'href="/doc/guides/retries.md#backoff-strategy">Backoff strategy</a>' in page
     assert "<code><mark>RateLimitError</mark></code>" in page

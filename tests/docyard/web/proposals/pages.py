@@ -1,4 +1,4 @@
-"""The pages of proposals of a repository, for callers with and without a person's token."""
+"""Test client of the proposal pages, for callers with and without a person's token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ _KEY_PATTERN = re.compile(r'name="key" value="([0-9a-f]{32})"')
 
 
 class ProposalPages:
-    """The pages of a setup. `as_person` is the person who sends requests, or None for the server's token."""
+    """A client of the proposal pages of one repository.
+
+    `sender_name` is the name of the person whose token each request has. With None, each request has the
+    server's token.
+    """
 
     def __init__(self, setup: ProposalSetup, *, read_only: bool = False) -> None:
         self.setup = setup
@@ -36,12 +40,12 @@ class ProposalPages:
         )
         self.write_count = 0
         self.site = Site(lambda: SearchIndex(workspace), read_only, notify_write=self._count_write)
-        self.as_person: str | None = "bea"
+        self.sender_name: str | None = "bea"
         self._may_write = not read_only
         pages = Starlette(routes=build_routes(self.site))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            person = setup.person(self.as_person).person if self.as_person else None
+            person = setup.person(self.sender_name).person if self.sender_name else None
             scope.setdefault("state", {})["caller"] = Caller(person, CSRF, self._may_write, is_session=True)
             await pages(scope, receive, send)
 
@@ -51,17 +55,17 @@ class ProposalPages:
         self.write_count += 1
 
     def get(self, url: str, status: int = 200) -> str:
-        """Return a page after checking its HTML."""
+        """Get a page, check its status and its HTML, and return the HTML."""
         response = self.client.get(url)
         assert response.status_code == status, (url, response.status_code, response.text[:2000])
-        return check_html(response)
+        return get_checked_html(response)
 
-    def show(self, proposal: Proposal, part: str = "", status: int = 200) -> str:
-        """Return a page of a proposal, such as `changes?view=inline`."""
+    def get_proposal_page(self, proposal: Proposal, part: str = "", status: int = 200) -> str:
+        """Return the page of a proposal, or its subpage `part`, such as `changes?view=inline`."""
         return self.get(f"/proposals/{proposal.id}" + (f"/{part}" if part else ""), status)
 
     def post(self, proposal: Proposal, action: str, *, key: str = "", **fields: str) -> Response:
-        """Send a form of the page, with a new key if `key` is empty."""
+        """Post the form `action` of a proposal. If `key` is empty, use the idempotency key on its page."""
         if not key:
             key = _KEY_PATTERN.findall(self.client.get(f"/proposals/{proposal.id}").text)[0]
         return self.client.post(
@@ -69,16 +73,16 @@ class ProposalPages:
         )
 
     def send_form(self, proposal: Proposal, action: str, **fields: str) -> str:
-        """Send a form that must succeed; return the target of the redirect."""
+        """Post a form, check that it is accepted, and return the URL of the redirect."""
         response = self.post(proposal, action, **fields)
         assert response.status_code == 303, (response.status_code, extract_text(response.text))
         return str(response.headers["location"])
 
     def send_refused_form(self, proposal: Proposal, action: str, status: int, **fields: str) -> str:
-        """Send a form that must be refused; return the page."""
+        """Post a form, check that it is refused with `status`, and return the HTML of the response."""
         response = self.post(proposal, action, **fields)
         assert response.status_code == status, (response.status_code, extract_text(response.text))
-        return check_html(response)
+        return get_checked_html(response)
 
     def reload(self, proposal: Proposal) -> Proposal:
         """Return the current state of a proposal."""
@@ -86,12 +90,16 @@ class ProposalPages:
 
 
 def create_pages(path: Path, settings: str = "", *, read_only: bool = False) -> ProposalPages:
-    """Return the pages of a new setup."""
+    """Return a client of the pages of a new repository with these settings."""
     return ProposalPages(ProposalSetup(path / "repo", settings), read_only=read_only)
 
 
-def check_html(response: Response) -> str:
-    """Return the HTML of a response after checking its nesting, its h1, its ids and its inline code."""
+def get_checked_html(response: Response) -> str:
+    """Check the HTML of a response, and return the HTML.
+
+    Elements must be nested correctly. Ids must be unique. There must be one h1, and no attribute with inline
+    CSS or an event handler.
+    """
     html = response.text
     page = ParsedPage(html)
     assert page.nesting_errors == []
@@ -105,6 +113,6 @@ def check_html(response: Response) -> str:
 
 
 def extract_text(html: str) -> str:
-    """Return the text of a page in one line."""
+    """Return the text of the main element of a page on one line."""
     main = html.partition("<main")[2] or html
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())

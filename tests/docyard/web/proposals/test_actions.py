@@ -28,9 +28,9 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: ProposalPages) 
     setup = protected_pages.setup
     proposal = setup.open("Say more of calls")
     setup.append(proposal.id, "One.", "specs/api.md", "calls")
-    assert "is a draft" in extract_text(protected_pages.show(proposal))
+    assert "is a draft" in extract_text(protected_pages.get_proposal_page(proposal))
     protected_pages.send_form(proposal, "submit")
-    text = extract_text(protected_pages.show(proposal))
+    text = extract_text(protected_pages.get_proposal_page(proposal))
     assert "specs/api.md needs 1 approval of the proposal as it is now, and has 0" in text
     tip = protected_pages.reload(proposal).tip or ""
     assert "may not be merged" in extract_text(
@@ -38,13 +38,15 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: ProposalPages) 
     )
     location = protected_pages.send_form(proposal, "approve", commit=tip, text="Good.")
     assert location.startswith(f"/proposals/{proposal.id}#said-")
-    assert f'id="{location.partition("#")[2]}"' in protected_pages.show(proposal)
-    assert "Ready to merge" in extract_text(protected_pages.show(proposal))
+    assert f'id="{location.partition("#")[2]}"' in protected_pages.get_proposal_page(proposal)
+    assert "Ready to merge" in extract_text(protected_pages.get_proposal_page(proposal))
     protected_pages.send_form(proposal, "merge", commit=tip)
     merged_proposal = protected_pages.reload(proposal)
     assert merged_proposal.state is ProposalState.MERGED
     assert setup.log("-1", "--format=%an %s") == [f"Bea Merge proposal {proposal.id}: Say more of calls"]
-    assert re.search(r"Merged as [0-9a-f]{8} by Bea,", extract_text(protected_pages.show(proposal)))
+    assert re.search(
+        r"Merged as [0-9a-f]{8} by Bea,", extract_text(protected_pages.get_proposal_page(proposal))
+    )
     assert protected_pages.write_count == 4
 
 
@@ -114,13 +116,13 @@ def test_section_comment_and_its_reply_are_shown(open_pages: ProposalPages) -> N
     target = {"file": "guide.md", "slug": "use", "quote": "Use it."}
     location = open_pages.send_form(proposal, "comment", text="Why *so*?", view="inline", **target)
     assert location.startswith(f"/proposals/{proposal.id}/changes?view=inline#change-")
-    changes = open_pages.show(proposal, "changes?view=inline")
+    changes = open_pages.get_proposal_page(proposal, "changes?view=inline")
     assert f'id="{location.partition("#")[2]}"' in changes
     assert "Why <em>so</em>?" in changes
     [thread] = open_pages.reload(proposal).content.threads
     comment_id = thread.comment.id
     reply_location = open_pages.send_form(proposal, "comment", text="Because.", reply_to=comment_id)
-    html = open_pages.show(proposal)
+    html = open_pages.get_proposal_page(proposal)
     assert f'id="{reply_location.partition("#")[2]}"' in html
     assert "On guide.md#use Use it. Bea" in extract_text(html)
 
@@ -167,7 +169,7 @@ def test_unknown_commit_is_refused(open_pages: ProposalPages, commit: str) -> No
 
 def test_approval_without_a_person_is_refused(protected_pages: ProposalPages) -> None:
     proposal = protected_pages.setup.submit_proposal(file="specs/api.md", slug="calls")
-    protected_pages.as_person = None
+    protected_pages.sender_name = None
     html = protected_pages.send_refused_form(
         proposal, "approve", 403, commit=proposal.tip or "", text="Fine by me"
     )
@@ -175,17 +177,17 @@ def test_approval_without_a_person_is_refused(protected_pages: ProposalPages) ->
     assert f"/login?after=/proposals/{proposal.id}#[approve]" in unquote(html)
     assert "Fine by me" in html
     assert "docyard proposals approve" not in html
-    assert "/login?" in protected_pages.show(proposal)
+    assert "/login?" in protected_pages.get_proposal_page(proposal)
     protected_pages.setup.approve(proposal)
     html = protected_pages.send_refused_form(proposal, "merge", 403, commit=proposal.tip or "")
     assert "Sign in with your token" in extract_text(html)
-    assert "the merge needs a person's token" in extract_text(protected_pages.show(proposal))
+    assert "the merge needs a person's token" in extract_text(protected_pages.get_proposal_page(proposal))
 
 
 def test_approval_of_own_proposal_is_refused(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.proposal_actions.open("Mine", "", open_pages.setup.person())
     open_pages.setup.append(proposal.id, "One.")
-    assert "This is your own proposal" in extract_text(open_pages.show(proposal))
+    assert "This is your own proposal" in extract_text(open_pages.get_proposal_page(proposal))
     html = open_pages.send_refused_form(proposal, "approve", 403, text="I like it.")
     assert "The author of a proposal cannot approve it" in extract_text(html)
     assert f'action="/proposals/{proposal.id}/comment"' in html
@@ -195,13 +197,13 @@ def test_approval_of_own_proposal_is_refused(open_pages: ProposalPages) -> None:
 def test_change_request_is_answered_and_approved(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.send_form(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
-    html = open_pages.show(proposal)
+    html = open_pages.get_proposal_page(proposal)
     assert "Bea requested changes" in extract_text(html)
     assert "<strong>who</strong>" in html
     assert "bea requested changes, which are not made yet" in extract_text(html)
     open_pages.setup.append(proposal.id, "You.")
     open_pages.setup.proposal_actions.submit(proposal.id, AGENT)
-    assert "answered" in extract_text(open_pages.show(proposal))
+    assert "answered" in extract_text(open_pages.get_proposal_page(proposal))
     open_pages.send_form(proposal, "approve")
     assert open_pages.reload(proposal).state is ProposalState.APPROVED
 
@@ -209,7 +211,7 @@ def test_change_request_is_answered_and_approved(open_pages: ProposalPages) -> N
 def test_proposal_is_closed_and_reopened(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.send_form(proposal, "close", text="Not now.")
-    text = extract_text(open_pages.show(proposal))
+    text = extract_text(open_pages.get_proposal_page(proposal))
     assert "closed this" in text
     assert "Not now." in text
     assert "was closed" in extract_text(open_pages.send_refused_form(proposal, "approve", 409))
@@ -220,7 +222,7 @@ def test_proposal_is_closed_and_reopened(open_pages: ProposalPages) -> None:
 def test_title_and_description_are_edited(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.send_form(proposal, "edit", title="A better title", description="- one\n- two")
-    page = open_pages.show(proposal)
+    page = open_pages.get_proposal_page(proposal)
     assert "<h1>A better title</h1>" in page
     assert "one two" in extract_text(page)
     html = open_pages.send_refused_form(proposal, "edit", 400, title=" ", description="Kept words")
@@ -230,10 +232,10 @@ def test_title_and_description_are_edited(open_pages: ProposalPages) -> None:
 def test_refresh_merges_the_target(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.setup.write("Meanwhile.")
-    assert "main has 1 newer commit" in extract_text(open_pages.show(proposal))
+    assert "main has 1 newer commit" in extract_text(open_pages.get_proposal_page(proposal))
     open_pages.send_form(proposal, "refresh")
-    assert "merged its target at" in extract_text(open_pages.show(proposal))
-    assert "newer commit" not in extract_text(open_pages.show(proposal))
+    assert "merged its target at" in extract_text(open_pages.get_proposal_page(proposal))
+    assert "newer commit" not in extract_text(open_pages.get_proposal_page(proposal))
 
 
 @pytest.mark.parametrize("state", ["merged", "gone"])
@@ -246,9 +248,9 @@ def test_ended_proposal_accepts_only_comments(open_pages: ProposalPages, state: 
     for action in ("approve", "request-changes", "refresh"):
         open_pages.send_refused_form(proposal, action, 409, text="Late", commit=proposal.tip or "")
     for part in ("", "changes", "conflicts"):
-        open_pages.show(proposal, part)
+        open_pages.get_proposal_page(proposal, part)
     open_pages.send_form(proposal, "comment", text="Thank you.")
-    assert "Thank you." in open_pages.show(proposal)
+    assert "Thank you." in open_pages.get_proposal_page(proposal)
 
 
 def test_rewritten_branch_is_reported(open_pages: ProposalPages) -> None:
@@ -264,7 +266,7 @@ def test_rewritten_branch_is_reported(open_pages: ProposalPages) -> None:
         f"refs/heads/{proposal.content.branch}",
         setup.proposal_actions.find(other_proposal.id).tip or "",
     )
-    text = extract_text(open_pages.show(proposal))
+    text = extract_text(open_pages.get_proposal_page(proposal))
     assert "Its branch was rewritten" in text
     assert "· void, since" in text
     assert "its text has changed since" in text
@@ -289,7 +291,7 @@ def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
     proposal = writer.setup.submit_proposal()
     reader = ProposalPages(writer.setup, read_only=True)
     for part in ("", "changes", "conflicts"):
-        html = reader.show(proposal, part)
+        html = reader.get_proposal_page(proposal, part)
         assert f'action="/proposals/{proposal.id}' not in html
     response = reader.client.post(f"/proposals/{proposal.id}/merge", data={"csrf": "a value of this session"})
     assert response.status_code == 403
@@ -315,7 +317,7 @@ def test_review_of_unknown_commit_cannot_be_repeated(open_pages: ProposalPages) 
 
 def test_concurrent_description_edits_lose_no_text(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
-    match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
+    match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.get_proposal_page(proposal))
     assert match is not None
     seen_value = match[1]
     open_pages.send_form(
@@ -343,4 +345,4 @@ def test_links_of_merged_proposal_point_to_the_merge(open_pages: ProposalPages) 
     setup.repo.git("switch", "-q", proposal.content.branch)
     setup.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
     setup.repo.git("switch", "-q", "main")
-    assert f"/doc/guide.md?ref={merge_commit}" in open_pages.show(proposal, "changes")
+    assert f"/doc/guide.md?ref={merge_commit}" in open_pages.get_proposal_page(proposal, "changes")

@@ -25,7 +25,7 @@ def test_concurrent_description_is_not_overwritten(
     open_pages: ProposalPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()
-    match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
+    match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.get_proposal_page(proposal))
     assert match is not None
     other_actions = Workspace.open(setup.repo.path, durable=False).proposal_actions()
     # This function is the last call before the event is appended under a lock.
@@ -44,7 +44,7 @@ def test_concurrent_description_is_not_overwritten(
 
 
 @pytest.mark.parametrize("action", ["comment", "approve"])
-def test_form_redirects_to_its_own_event(
+def test_form_redirects_to_event_of_its_sender(
     open_pages: ProposalPages, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
     setup, proposal = open_pages.setup, open_pages.setup.submit_proposal()

@@ -48,7 +48,7 @@ def commit_file_to_branch(
 
 def read_conflict_form(pages: ProposalPages, proposal: Proposal) -> tuple[Form, list[str]]:
     """Return the hidden fields of the form, and the ids of its conflicts."""
-    html = pages.show(proposal, "conflicts")
+    html = pages.get_proposal_page(proposal, "conflicts")
     form_html = html.partition('class="conflicts"')[2]
     return dict(_HIDDEN_FIELD.findall(form_html)), _CONFLICT_ID.findall(form_html)
 
@@ -73,13 +73,13 @@ def test_resolution_is_written_to_the_proposal(
     pages: ProposalPages, choice: str, content: str, expected: str | None
 ) -> None:
     proposal = create_conflict(pages)
-    assert "Resolve 1 conflict" in extract_text(pages.show(proposal))
+    assert "Resolve 1 conflict" in extract_text(pages.get_proposal_page(proposal))
     fields, [id] = read_conflict_form(pages, proposal)
     status, _ = send_resolution(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
     text = pages.setup.show("guide.md", proposal.content.branch)
     assert f"## Install\n\n{expected}\n\n## Use" in text if expected else "Run" not in text
-    assert "There are no conflicts" in extract_text(pages.show(proposal, "conflicts"))
+    assert "There are no conflicts" in extract_text(pages.get_proposal_page(proposal, "conflicts"))
     # A second submission, as by a double click, changes nothing.
     tip = pages.reload(proposal).tip
     assert (
@@ -89,13 +89,13 @@ def test_resolution_is_written_to_the_proposal(
     assert pages.reload(proposal).tip == tip
 
 
-def test_conflicts_page_has_its_version(pages: ProposalPages) -> None:
-    html = pages.show(create_conflict(pages), "conflicts")
+def test_conflicts_page_has_version_of_shown_state(pages: ProposalPages) -> None:
+    html = pages.get_proposal_page(create_conflict(pages), "conflicts")
     assert re.search(r'<html [^>]*data-version="[0-9a-f]{20}"', html)
 
 
 def test_both_versions_are_shown(pages: ProposalPages) -> None:
-    html = pages.show(create_conflict(pages), "conflicts")
+    html = pages.get_proposal_page(create_conflict(pages), "conflicts")
     text = extract_text(html)
     assert "install Text" in text
     assert "<del>it</del><ins>ours</ins>" in html
@@ -109,7 +109,7 @@ def test_second_resolution_is_refused_and_preserved(pages: ProposalPages) -> Non
     second_form, _ = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
     tip = pages.reload(proposal).tip
-    pages.as_person = "carl"
+    pages.sender_name = "carl"
     status, html = send_resolution(
         pages, proposal, second_form | {f"choice-{id}": "content", f"content-{id}": "Carl's words."}
     )
@@ -123,7 +123,7 @@ def test_second_resolution_is_refused_and_preserved(pages: ProposalPages) -> Non
 
 def test_read_only_conflicts_page_has_no_form(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
-    html = ProposalPages(pages.setup, read_only=True).show(proposal, "conflicts")
+    html = ProposalPages(pages.setup, read_only=True).get_proposal_page(proposal, "conflicts")
     assert re.search(r"ours.*theirs", extract_text(html))
     assert not re.search(r"<(form|input|textarea|button)", html.partition("<main")[2].partition("</main>")[0])
 
@@ -194,7 +194,7 @@ def test_document_removed_on_one_side_is_resolved(pages: ProposalPages, choice: 
     proposal = pages.setup.open("Drop the guide")
     commit_file_to_branch(pages, proposal.content.branch, None)
     commit_file_to_branch(pages, "main", GUIDE.replace("Run it.", "Run theirs."))
-    text = extract_text(pages.show(proposal, "conflicts"))
+    text = extract_text(pages.get_proposal_page(proposal, "conflicts"))
     assert "The whole file" in text
     assert "This side does not have this part" in text
     fields, [id] = read_conflict_form(pages, proposal)
@@ -224,7 +224,7 @@ def test_metadata_and_task_conflicts_are_resolved(
     proposal = pages.setup.open("Change it")
     commit_file_to_branch(pages, proposal.content.branch, build_text(ours), "notes.md")
     commit_file_to_branch(pages, "main", build_text(theirs), "notes.md")
-    assert kind in extract_text(pages.show(proposal, "conflicts"))
+    assert kind in extract_text(pages.get_proposal_page(proposal, "conflicts"))
     fields, [id, *_] = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
@@ -237,14 +237,14 @@ def test_binary_conflict_has_no_text_field(pages: ProposalPages) -> None:
     repo.commit({"logo.png": b"\x89PNG\0ours"})
     repo.git("switch", "-q", "main")
     repo.commit({"logo.png": b"\x89PNG\0theirs"})
-    html = pages.show(proposal, "conflicts")
+    html = pages.get_proposal_page(proposal, "conflicts")
     assert "bytes of binary data" in extract_text(html)
     assert '<textarea name="content-' not in html
     fields, [id] = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
-def test_merge_with_conflicts_redirects_to_them(pages: ProposalPages) -> None:
+def test_merge_with_conflicts_redirects_to_conflicts_page(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
     for action in ("refresh", "merge"):
         assert (

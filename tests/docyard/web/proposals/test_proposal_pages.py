@@ -98,7 +98,7 @@ def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[ProposalPag
 )
 def test_user_text_is_escaped(hostile_pages: tuple[ProposalPages, Proposal], part: str) -> None:
     pages, proposal = hostile_pages
-    html = pages.show(proposal, part)
+    html = pages.get_proposal_page(proposal, part)
     main = html.partition("<main")[2]
     assert "<script" not in main
     assert "onerror=" not in main.replace("&lt;img src=x onerror=alert(1)&gt;", "")
@@ -136,12 +136,12 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     setup.proposal_actions.comment(proposal.id, setup.person(), "On another.", file="notes.md")
     setup.proposal_actions.comment(proposal.id, setup.person(), "On all.")
     for view in ("side", "inline"):
-        text = extract_text(pages.show(proposal, f"changes?view={view}"))
+        text = extract_text(pages.get_proposal_page(proposal, f"changes?view={view}"))
         assert "On the section." in text
         assert "On the document." in text
         assert "2 comments elsewhere" in text
         assert "On another." not in text
-    conversation_text = extract_text(pages.show(proposal))
+    conversation_text = extract_text(pages.get_proposal_page(proposal))
     for comment in ("On the section.", "On the document.", "On another.", "On all."):
         assert comment in conversation_text
     assert "On notes.md Bea" in conversation_text
@@ -150,7 +150,7 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
 def test_any_query_of_changes_renders(pages_of_many_proposals: ProposalPages, query: str) -> None:
     proposal = pages_of_many_proposals.setup.submit_proposal("Queried.")
-    pages_of_many_proposals.show(proposal, f"changes{query}")
+    pages_of_many_proposals.get_proposal_page(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     proposal = pages.setup.submit_proposal()
     for number in range(10):
         pages.setup.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
-    last_page_text = extract_text(pages.show(proposal))
+    last_page_text = extract_text(pages.get_proposal_page(proposal))
     assert "3 earlier entries" in last_page_text
     assert "Word 9." in last_page_text
     assert "Word 1." not in last_page_text
@@ -172,7 +172,7 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
-    page = pages.show(pages.setup.submit_proposal("A very new text."))
+    page = pages.get_proposal_page(pages.setup.submit_proposal("A very new text."))
     assert page.index("new text") < page.index('id="conversation"')
     assert "/changes" in page
 
@@ -181,7 +181,7 @@ def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
     proposal = pages.setup.submit_proposal("One. See [it](missing.md).")
     other_proposal = pages.setup.submit_proposal("Other.")
-    text = extract_text(pages.show(proposal))
+    text = extract_text(pages.get_proposal_page(proposal))
     assert "Overlaps" in text
-    assert f"/proposals/{other_proposal.id}" in pages.show(proposal)
+    assert f"/proposals/{other_proposal.id}" in pages.get_proposal_page(proposal)
     assert "Links: 1 problem" in text

@@ -12,7 +12,7 @@ from docyard.forges.pull_request_report import build_announcer
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.page_server import CSRF
-from tests.docyard.web.proposals.pages import ProposalPages, check_html, extract_text
+from tests.docyard.web.proposals.pages import ProposalPages, extract_text, get_checked_html
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import ProposalState
 
@@ -43,14 +43,14 @@ def test_submission_shows_pull_request_or_error(forge_setup: ForgeSetup, forge_p
     assert PASSWORD not in refusal
     assert "<b>is bad" not in refusal
     assert forge_pages.reload(proposal).state is ProposalState.OPEN
-    assert "Pull request" not in forge_pages.show(proposal)
+    assert "Pull request" not in forge_pages.get_proposal_page(proposal)
     forge_pages.send_form(proposal, "submit")
     (pull_request,) = [
         pull_request
         for pull_request in forge_setup.local.state.pull_requests
         if pull_request.head == proposal.content.branch
     ]
-    html = forge_pages.show(proposal)
+    html = forge_pages.get_proposal_page(proposal)
     assert (
         f'<a href="{forge_setup.local.build_url(pull_request)}" rel="noopener noreferrer">Pull request</a>'
         in html
@@ -75,6 +75,6 @@ def test_proposed_edit_opens_a_pull_request(
         assert response.status_code == 303
         return
     assert response.status_code == 502
-    text = extract_text(check_html(response))
+    text = extract_text(get_checked_html(response))
     assert "The proposal was submitted, but its pull request was not opened" in text
     assert "Your text" not in text

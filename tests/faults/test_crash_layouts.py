@@ -22,7 +22,7 @@ from tests.repositories import Repo
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RepositoryLayout:
     """A repository, the branch that a batch changes, and the common Git directory."""
 
     repo: Repo
@@ -49,31 +49,35 @@ class Shape:
         return True
 
 
-def make_linked_work_tree(copy_path: Path) -> Shape:
+def make_linked_work_tree(copy_path: Path) -> RepositoryLayout:
     main = repositories.create_repository(copy_path / "main", FILES)
-    return Shape(repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path / ".git")
+    return RepositoryLayout(
+        repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path / ".git"
+    )
 
 
-def make_linked_work_tree_of_bare_repository(copy_path: Path) -> Shape:
+def make_linked_work_tree_of_bare_repository(copy_path: Path) -> RepositoryLayout:
     main = repositories.create_bare_repository(copy_path / "main", FILES)
-    return Shape(repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path)
+    return RepositoryLayout(
+        repositories.add_work_tree(main, copy_path / "linked", "topic"), "topic", main.path
+    )
 
 
-def make_unborn_branch(copy_path: Path) -> Shape:
+def make_unborn_branch(copy_path: Path) -> RepositoryLayout:
     repo = repositories.create_empty_repository(copy_path / "repo")
-    return Shape(repo, "main", repo.path / ".git")
+    return RepositoryLayout(repo, "main", repo.path / ".git")
 
 
-def make_branch_without_checkout(copy_path: Path) -> Shape:
+def make_branch_without_checkout(copy_path: Path) -> RepositoryLayout:
     repo = repositories.create_repository(copy_path / "repo", FILES)
     repo.git("branch", "topics/one")
-    return Shape(repo, "topics/one", repo.path / ".git")
+    return RepositoryLayout(repo, "topics/one", repo.path / ".git")
 
 
-def make_packed_repository(copy_path: Path) -> Shape:
+def make_packed_repository(copy_path: Path) -> RepositoryLayout:
     repo = repositories.create_repository(copy_path / "repo", FILES)
     repo.git("gc", "-q")
-    return Shape(repo, "main", repo.path / ".git")
+    return RepositoryLayout(repo, "main", repo.path / ".git")
 
 
 @parametrize_step(40, 3)
@@ -88,31 +92,35 @@ def make_packed_repository(copy_path: Path) -> Shape:
     ],
     ids=lambda build: build.__name__,
 )
-def test_repository_of_any_shape_is_old_or_new_after_a_kill(
-    server: ForkServer, copy_path: Path, report_line: ReportLine, build: Callable[[Path], Shape], step: int
+def test_repository_of_any_layout_is_old_or_new_after_a_kill(
+    server: ForkServer,
+    copy_path: Path,
+    report_line: ReportLine,
+    build: Callable[[Path], RepositoryLayout],
+    step: int,
 ) -> None:
-    def make_fresh_shape() -> tuple[Shape, dict[str, object]]:
+    def make_fresh_layout() -> tuple[RepositoryLayout, dict[str, object]]:
         if copy_path.exists():
             shutil.rmtree(copy_path)
-        shape = build(copy_path)
+        layout = build(copy_path)
         # HEAD names the unborn branch.
-        branch = shape.branch if shape.tip() else None
-        return shape, {"root": copy_path, "durable": True, "branch": branch, "base": shape.tip() or None}
+        branch = layout.branch if layout.tip() else None
+        return layout, {"root": copy_path, "durable": True, "branch": branch, "base": layout.tip() or None}
 
-    shape, options = make_fresh_shape()
-    base = shape.tip()
-    calls = server.run("write", shape.repo.path, **options).calls
-    assert shape.check(base)
+    layout, options = make_fresh_layout()
+    base = layout.tip()
+    calls = server.run("write", layout.repo.path, **options).calls
+    assert layout.check(base)
     points, failures = [*range(1, len(calls) - 4, 2 * step), len(calls) - 4], []
     for point in points:
-        shape, options = make_fresh_shape()
-        base = shape.tip()
+        layout, options = make_fresh_layout()
+        base = layout.tip()
         try:
-            assert server.run("write", shape.repo.path, point=point, fault=Fault.KILL, **options).was_killed
-            server.run("recover", shape.repo.path)
-            is_committed = shape.check(base)
-            assert server.run("write", shape.repo.path, **options).is_committed != is_committed
-            assert shape.check(base)
+            assert server.run("write", layout.repo.path, point=point, fault=Fault.KILL, **options).was_killed
+            server.run("recover", layout.repo.path)
+            is_committed = layout.check(base)
+            assert server.run("write", layout.repo.path, **options).is_committed != is_committed
+            assert layout.check(base)
         except AssertionError as error:
             failures.append(f"{calls[point - 1]}\n    {error}")
     report_points(report_line, f"kill, {build.__name__}", len(points), failures)

@@ -1,4 +1,4 @@
-"""The limits of figures depend on the size of the corpus, and are scaled by the speed of the machine."""
+"""The limits of report rows depend on the size of the corpus, and are scaled by the speed of the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.reports.figures import Figure, compute_figures, describe_run, select_measured_figures
 from benchmarks.reports.reference_measurements import (
     LARGE,
     ReferenceMeasurement,
@@ -14,19 +13,20 @@ from benchmarks.reports.reference_measurements import (
     find_comparable_class_name,
     find_corpus_class,
 )
-from benchmarks.reports.report import format_figures_table
+from benchmarks.reports.report import format_report_table
+from benchmarks.reports.report_rows import ReportRow, compute_report_rows, describe_run, select_measured_rows
 from tests.benchmarks.results import make_complete_results
 
 
-def find_figure(results: dict[str, Any], name: str) -> Figure:
-    (figure,) = [
-        row for rows in compute_figures(results).values() for row in rows if row.name.strip() == name
+def find_row(results: dict[str, Any], name: str) -> ReportRow:
+    (found_row,) = [
+        row for rows in compute_report_rows(results).values() for row in rows if row.name.strip() == name
     ]
-    return figure
+    return found_row
 
 
 def test_every_row_of_a_complete_run_has_a_value_within_limit() -> None:
-    rows = [row for group in compute_figures(make_complete_results()).values() for row in group]
+    rows = [row for group in compute_report_rows(make_complete_results()).values() for row in group]
     assert [row.name for row in rows if row.value is None] == []
     assert [row.name for row in rows if row.is_met is False] == []
     assert sum(row.is_met is True for row in rows) >= 19
@@ -35,26 +35,26 @@ def test_every_row_of_a_complete_run_has_a_value_within_limit() -> None:
 def test_value_at_limit_is_met_and_above_is_missed() -> None:
     results = make_complete_results()
     results["edits"]["segments"] = 8
-    assert find_figure(results, "segments after 300 commits").is_met is True
+    assert find_row(results, "segments after 300 commits").is_met is True
     results["edits"]["segments"] = 9
-    assert find_figure(results, "segments after 300 commits").is_met is False
+    assert find_row(results, "segments after 300 commits").is_met is False
 
 
 def test_95_of_100_identifiers_meet_the_limit_and_94_miss_it() -> None:
     results = make_complete_results()
     for first_count, is_met in ((95, True), (94, False)):
-        results["known"]["identifiers"]["first"] = first_count
-        assert find_figure(results, "identifiers not found first, of 100").is_met is is_met
+        results["known_items"]["identifiers"]["first"] = first_count
+        assert find_row(results, "identifiers not found first, of 100").is_met is is_met
 
 
-def test_unmeasured_figure_neither_meets_nor_misses_its_limit() -> None:
+def test_unmeasured_row_neither_meets_nor_misses_its_limit() -> None:
     results = make_complete_results()
     del results["tantivy"], results["index"]
-    row = find_figure(results, "query p50 relative to tantivy, five fields")
+    row = find_row(results, "query p50 relative to tantivy, five fields")
     assert (row.value, row.is_met, row.limit) == (None, None, 1.0)
-    assert "not measured" in format_figures_table(compute_figures(results))
-    assert "Building" not in select_measured_figures(compute_figures(results))
-    assert "tantivy" not in find_figure(results, "ten best hits of an OR query, warm, p50").others
+    assert "not measured" in format_report_table(compute_report_rows(results))
+    assert "Building" not in select_measured_rows(compute_report_rows(results))
+    assert "tantivy" not in find_row(results, "ten best hits of an OR query, warm, p50").comparison_values
 
 
 def test_only_time_limits_grow_on_a_slower_machine() -> None:
@@ -69,11 +69,11 @@ def test_only_time_limits_grow_on_a_slower_machine() -> None:
             ReferenceMeasurement.CALL: 1,
         }
     )
-    assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == pytest.approx(0.3)
-    assert find_figure(results, "full index from a commit, 1 process").limit == pytest.approx(4.8)
-    assert find_figure(results, "peak memory of the build").limit == 120
-    assert find_figure(results, "query p50 relative to FTS5").limit == 0.05
-    assert find_figure(results, "search_docs over stdio, first run, p50").limit == 2.5
+    assert find_row(results, "ten best hits of an OR query, warm, p50").limit == pytest.approx(0.3)
+    assert find_row(results, "full index from a commit, 1 process").limit == pytest.approx(4.8)
+    assert find_row(results, "peak memory of the build").limit == 120
+    assert find_row(results, "query p50 relative to FTS5").limit == 0.05
+    assert find_row(results, "search_docs over stdio, first run, p50").limit == 2.5
     assert "query p50 of FTS5 2.00x" in describe_run(results)[-1]
 
 
@@ -81,7 +81,7 @@ def test_limits_do_not_shrink_on_a_faster_machine() -> None:
     results = make_complete_results()
     results["fts5"] |= {"seconds": 0.1, "query": {"p50_ms": 1.0, "p95_ms": 2.0}}
     assert set(compute_limit_factors(results).values()) == {1.0}
-    assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == 0.15
+    assert find_row(results, "ten best hits of an OR query, warm, p50").limit == 0.15
 
 
 def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
@@ -90,25 +90,25 @@ def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
     results["fts5"]["seconds"] = 10.0
     assert find_comparable_class_name(results) is None
     assert compute_limit_factors(results) == {ReferenceMeasurement.PING: 1.0, ReferenceMeasurement.CALL: 1.0}
-    results["first_queries"]["bare"]["first"]["p50_ms"] = 1.4
-    assert find_figure(results, "search_docs over stdio, first run, p50").limit == 5
+    results["first_queries"]["minimal_server"]["first"]["p50_ms"] = 1.4
+    assert find_row(results, "search_docs over stdio, first run, p50").limit == 5
 
 
 def test_corpus_has_limits_of_smallest_fitting_class() -> None:
     results = make_complete_results()
     results["corpus"]["bytes"] = 7_000_001
     assert find_corpus_class(results) is LARGE
-    assert find_figure(results, "peak memory of the build").limit == 400
+    assert find_row(results, "peak memory of the build").limit == 400
     results["corpus"]["bytes"] = 100_000_000
     assert find_corpus_class(results) is None
-    assert find_figure(results, "peak memory of the build").limit is None
+    assert find_row(results, "peak memory of the build").limit is None
 
 
-def test_table_shows_scaled_limit_target_and_missed_figures() -> None:
+def test_table_shows_scaled_limit_target_and_missed_rows() -> None:
     results = make_complete_results()
     results["fts5"]["query"] = {"p50_ms": 5.0, "p95_ms": 16.0}
-    results["queries"]["best"] = {"p50_ms": 0.4, "p95_ms": 0.5}
-    table = format_figures_table(compute_figures(results))
+    results["queries"]["top_ten"] = {"p50_ms": 0.4, "p95_ms": 0.5}
+    table = format_report_table(compute_report_rows(results))
     (line,) = [line for line in table.splitlines() if "ten best hits of an OR query, warm, p50" in line]
     assert line.split()[-5:] == ["≤", "0.3", "ms", "(0.15)", "MISSED"]
     assert "5 (0.08x)" in line

@@ -17,17 +17,17 @@ from benchmarks.reports.reference_measurements import (
     compute_reference_ratios,
     find_corpus_class,
 )
-from benchmarks.reports.rows import GROUPS, Results, Row, ValueReader
+from benchmarks.reports.row_definitions import GROUPS, Results, RowDefinition, ValueReader
 
 _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A measured value, the values of other engines, and its limit.
+class ReportRow:
+    """A measured value, the values of other engines or of a minimal server, and the limit.
 
-    `value` is None if it was not measured. `limit` is the target, multiplied by the factor of its reference
-    measurement.
+    `value` is None if it was not measured. `limit` is the target, multiplied by the factor of the
+    reference measurement.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Figure:
     value: float | None
     target: float | None = None
     limit: float | None = None
-    others: dict[str, float] = field(default_factory=dict)
+    comparison_values: dict[str, float] = field(default_factory=dict)
 
     @property
     def is_met(self) -> bool | None:
@@ -43,22 +43,25 @@ class Figure:
         return None if self.limit is None or self.value is None else self.value <= self.limit
 
     def as_data(self) -> dict[str, Any]:
-        """Return the figure as JSON data."""
+        """Return the row as JSON data."""
         return {**asdict(self), "met": self.is_met}
 
 
-def compute_figures(results: Results) -> dict[str, list[Figure]]:
-    """Return the figures of each group, in order, including those without a value."""
+def compute_report_rows(results: Results) -> dict[str, list[ReportRow]]:
+    """Return the rows of each group, in order, including those without a value."""
     factors = compute_limit_factors(results)
-    return {group: [_to_figure(row, results, factors) for row in rows] for group, rows in GROUPS.items()}
-
-
-def select_measured_figures(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
-    """Return the figures that have a value, and the groups that have such figures."""
-    measured_groups = {
-        group: [figure for figure in figures if figure.value is not None] for group, figures in groups.items()
+    return {
+        group: [_compute_row(definition, results, factors) for definition in definitions]
+        for group, definitions in GROUPS.items()
     }
-    return {group: figures for group, figures in measured_groups.items() if figures}
+
+
+def select_measured_rows(groups: Mapping[str, list[ReportRow]]) -> dict[str, list[ReportRow]]:
+    """Return the rows that have a value, and the groups that have such rows."""
+    measured_groups = {
+        group: [row for row in rows if row.value is not None] for group, rows in groups.items()
+    }
+    return {group: rows for group, rows in measured_groups.items() if rows}
 
 
 def describe_run(results: Results) -> list[str]:
@@ -97,24 +100,30 @@ def _describe_speed(results: Results) -> str:
     return f"Times relative to the reference machine: {ratios}. Time limits are multiplied by ratios above 1."
 
 
-def _to_figure(row: Row, results: Results, factors: Mapping[ReferenceMeasurement, float]) -> Figure:
+def _compute_row(
+    definition: RowDefinition, results: Results, factors: Mapping[ReferenceMeasurement, float]
+) -> ReportRow:
     corpus_class = find_corpus_class(results)
-    target = row.limits[0 if corpus_class is SMALL else 1] if corpus_class else None
-    limit = target * factors.get(row.reference, 1.0) if target and row.reference else target
-    readers = {"FTS5": row.fts5, "tantivy": row.tantivy, "minimal server": row.minimal_server}
-    others = {name: _read_value(reader, results) for name, reader in readers.items() if reader}
-    return Figure(
-        name=row.name,
-        unit=row.unit,
-        value=_read_value(row.value, results),
+    target = definition.limits[0 if corpus_class is SMALL else 1] if corpus_class else None
+    limit = target * factors.get(definition.reference, 1.0) if target and definition.reference else target
+    readers = {
+        "FTS5": definition.read_fts5,
+        "tantivy": definition.read_tantivy,
+        "minimal server": definition.read_minimal_server,
+    }
+    comparison_values = {name: _read_value(reader, results) for name, reader in readers.items() if reader}
+    return ReportRow(
+        name=definition.name,
+        unit=definition.unit,
+        value=_read_value(definition.read_value, results),
         target=target,
         limit=limit,
-        others={name: value for name, value in others.items() if value is not None},
+        comparison_values={name: value for name, value in comparison_values.items() if value is not None},
     )
 
 
-def _read_value(get_value: ValueReader, results: Results) -> float | None:
+def _read_value(read_value: ValueReader, results: Results) -> float | None:
     try:
-        return get_value(results)
+        return read_value(results)
     except KeyError:
         return None

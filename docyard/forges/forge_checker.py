@@ -1,4 +1,4 @@
-"""The check of the forge after each exchange with the remote (a round); only one round runs at a time.
+"""The check of the pull requests on the forge after a fetch; only one check runs at a time.
 
 Modules are imported on demand, because only a workspace with `[forge]` in its settings needs them.
 """
@@ -14,15 +14,15 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.forge_repository import ForgeAccess
-    from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter
+    from docyard.forges.pull_request_sync import ForgeCheckResult, PullRequestImporter
     from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
 
-class ForgeRounds:
-    """The rounds of a served branch: checks of the pull requests on its forge. Thread-safe.
+class ForgeChecker:
+    """A checker of the pull requests of a served branch on its forge. Thread-safe.
 
-    `access` returns the forge settings of the environment; it is called again for each round.
+    `access` returns the forge settings of the environment; it is called again for each check.
     """
 
     def __init__(
@@ -36,7 +36,9 @@ class ForgeRounds:
         self._clock = clock
         self._lock = threading.Lock()
         self._importer: PullRequestImporter | None = None
-        self._limited_round: tuple[float, ForgeRound] | None = None  # its retry time, and the round
+        self._rate_limited_result: tuple[float, ForgeCheckResult] | None = (
+            None  # the retry time, and the result
+        )
 
     def import_changes(
         self,
@@ -44,11 +46,11 @@ class ForgeRounds:
         *,
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
-    ) -> ForgeRound | None:
+    ) -> ForgeCheckResult | None:
         """Import the changes on the forge after a fetch; return None if the settings have no forge.
 
-        After a rate limit the forge is not called until its retry time; the last round is returned. Errors of
-        the forge are not raised: the result contains the first error.
+        After a rate limit, the forge is not called until the retry time; the last result is returned.
+        Errors of the forge are not raised: the result contains the first error.
         """
         try:
             if self.workspace.snapshot().config.forge is None:
@@ -56,28 +58,28 @@ class ForgeRounds:
         except WorkspaceError:
             return None  # other calls report invalid settings
         with self._lock:
-            if self._limited_round is not None and self._clock() < self._limited_round[0]:
-                return self._limited_round[1]
-            return self._run_round(sync_result, branches, numbers)
+            if self._rate_limited_result is not None and self._clock() < self._rate_limited_result[0]:
+                return self._rate_limited_result[1]
+            return self._run_check(sync_result, branches, numbers)
 
-    def _run_round(
+    def _run_check(
         self, sync_result: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
-    ) -> ForgeRound | None:
+    ) -> ForgeCheckResult | None:
         from docyard.forges.errors import ForgeLimited
         from docyard.forges.open_forge import open_forge
-        from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter
+        from docyard.forges.pull_request_sync import ForgeCheckResult, PullRequestImporter
 
         try:
             forge = open_forge(self.workspace, self._access())
         except WorkspaceError as error:
             settings = self.workspace.snapshot().config.forge
-            return ForgeRound((settings.kind if settings else None) or "forge", (), error)
+            return ForgeCheckResult((settings.kind if settings else None) or "forge", (), error)
         if forge is None:
             return None
         if self._importer is None:
             self._importer = PullRequestImporter(self.workspace)
         try:
-            forge_round = self._importer.import_changes(
+            check_result = self._importer.import_changes(
                 forge,
                 sync_result.remote,
                 was_pushed=sync_result.pushed_count > 0,
@@ -86,8 +88,11 @@ class ForgeRounds:
             )
         finally:
             forge.close_connections()
-        self._limited_round = None
-        if isinstance(forge_round.error, ForgeLimited):
-            retry_after = forge_round.error.retry_after
-            self._limited_round = self._clock() + (60.0 if retry_after is None else retry_after), forge_round
-        return forge_round
+        self._rate_limited_result = None
+        if isinstance(check_result.error, ForgeLimited):
+            retry_after = check_result.error.retry_after
+            self._rate_limited_result = (
+                self._clock() + (60.0 if retry_after is None else retry_after),
+                check_result,
+            )
+        return check_result

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 TOOL = "forge"
 _SHA_CHARS = 40
 _OWN_MARKER = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
-"""The last line of a comment that Docyard wrote on a forge, which is not imported again."""
+"""The last line of each comment that Docyard wrote on a forge. Such comments are not imported."""
 
 _OLD_LINK_TEXT = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
-"""The link in the text of an old comment, from before the link was a separate field."""
+"""The text of a link comment of an older version; newer versions store the link in a separate field."""
 
 
 def format_forge_name(forge: str) -> str:
@@ -54,9 +54,9 @@ def build_actor(forge: str, login: str) -> Actor:
 
 
 def is_from_forge(forge: str, author: Author) -> bool:
-    """Return True if an event came from a forge.
+    """Return True if the author of an event is a user of a forge.
 
-    The email address decides, because a client may use any name.
+    The email address is compared, because a client may use any name.
     """
     return author.known_by is IdentitySource.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
@@ -90,8 +90,8 @@ def reviews_to_events(
 ) -> Iterator[RelayedEvent]:
     """Convert reviews to events, with the verdicts on the reviewed commits.
 
-    If the forge does not report the reviewed commit, it is the last commit that was submitted before the
-    review, according to `events`.
+    If the forge does not report the reviewed commit, the event names the last commit that was submitted
+    before the review, according to `events`.
     """
     for review in reviews:
         commit = review.commit or _find_last_submitted(events, review) or pull_request.head_sha
@@ -116,8 +116,8 @@ def comments_to_events(
 def build_closed_event(forge: str, pull_request: PullRequest, text: str, end_count: int) -> RelayedEvent:
     """Return the event that closes a proposal with its pull request.
 
-    `end_count` is the number of earlier closings. It is part of the event's idempotency key, so that a
-    proposal can be closed again.
+    `end_count` is the number of times that the proposal was closed before. The number is part of the event's
+    idempotency key, so that a proposal can be closed again.
     """
     key = f"{forge} pull request {pull_request.number} closed {end_count}"
     return RelayedEvent(Closed(text), build_actor(forge, format_forge_name(forge)), key)

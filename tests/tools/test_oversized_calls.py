@@ -48,7 +48,7 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
     repo.commit({})
     head_before = repo.head()
     process = subprocess.run(
-        [sys.executable, "-m", "tests.tools.bombs", str(repo.path), str(ADDRESS_SPACE_BYTES)],
+        [sys.executable, "-m", "tests.tools.oversized_calls", str(repo.path), str(ADDRESS_SPACE_BYTES)],
         cwd=Path(__file__).parents[2],
         env={
             **os.environ,

@@ -1,6 +1,7 @@
-"""Calls on a workspace of huge documents, in a process with a memory limit: `python -m tests.tools.bombs`.
+"""Oversized calls on a workspace of huge documents, in a process with a memory limit.
 
-The arguments are a repository and the limit of the address space in bytes; the output is one line of JSON.
+`python -m tests.tools.oversized_calls` makes the calls. Its arguments are a repository and the limit of the
+address space in bytes; its output is one line of JSON.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def call_tools(repository: Path) -> dict[str, Any]:
         results[f"size {path}"] = len(json.dumps(view))
         fields = {"operation": "append_content", "file": path, "slug": "_preamble", "content": "More."}
         call_tool(f"write {path}", "edit_document", **fields)
-    add = {"operation": "add_section", "file": "small.md", "title": "Bomb"}
+    add = {"operation": "add_section", "file": "small.md", "title": "Oversized"}
     call_tool("50 MB", "edit_document", **add, content="x" * 50_000_000)
     call_tool("11 MB", "edit_document", **add, content="some words\n\n" * 900 + "x" * 11_000_000)
     call_tool("headings", "edit_document", **add, content="### A\n" * 100_000)
