@@ -115,7 +115,8 @@ class Results:
 
     `has_more` is True if there are further results. `is_partial` is True if some sections were not checked
     for a phrase. `generation` identifies the state of the index that decides the results. `expanded_terms`
-    are the terms that the expansions of the query match.
+    are the terms that the expansions of the query match. `absent_terms` are the terms of the query that no
+    section contains.
     """
 
     hits: tuple[ScoredSection, ...]
@@ -124,6 +125,7 @@ class Results:
     state: State
     is_partial: bool = False
     expanded_terms: tuple[str, ...] = ()
+    absent_terms: frozenset[str] = frozenset()
 
 
 class DocumentSource(Protocol):

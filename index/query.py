@@ -14,12 +14,12 @@ The only errors are an empty query, a query over a limit and an excluded phrase.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from index.analysis.terms import expand, extract_name_parts, weigh_query_terms
-from index.analysis.words import STOP_WORDS, TOKEN, normalize, spaceless_pattern
+from index.analysis.words import STOP_WORDS, TOKEN, normalize, script_runs_pattern, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
 from index.phrases import can_be_scored, split_words
@@ -67,6 +67,33 @@ class _ParsedText:
     text: str
     phrases: tuple[tuple[str, ...], ...] = ()
     excluded: tuple[str, ...] = ()
+
+
+MAX_MISSING_WORDS = 20
+"""The largest number of missing words that a search reports."""
+
+_MAX_MISSING_WORD_LENGTH = 100
+
+
+def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -> tuple[str, ...]:
+    """Return the words of a query that occur in no section of the index, in the order of the text.
+
+    `absent_terms` are the terms of the query that no section contains. A word occurs if its stem does. A name
+    such as `RateLimitError` occurs if it or each of its parts does, and a run of a script without spaces if
+    two adjacent characters of it do. Stop words and excluded words are never missing.
+    """
+    if not absent_terms:
+        return ()
+    words: dict[str, None] = {}
+    for token in TOKEN.findall(normalize(text)):
+        for spaceless_run, other_run in script_runs_pattern().findall(token):
+            whole, *parts = expand(spaceless_run or other_run) or ("",)
+            if whole not in query.terms or whole not in absent_terms:
+                continue
+            has_absent_part = (all if spaceless_run else any)(part in absent_terms for part in parts)
+            if has_absent_part or not parts:
+                words.setdefault((spaceless_run or other_run)[:_MAX_MISSING_WORD_LENGTH])
+    return tuple(words)[:MAX_MISSING_WORDS]
 
 
 def parse_query(

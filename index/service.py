@@ -54,6 +54,7 @@ class SearchPage:
     the documents of the commit that were left out because Git could not read them. `is_partial` means that
     not every section with the words of a quoted phrase was checked for the phrase. `notes` report invalid
     operators of the query, which were searched as words. `terms` are the index terms of the search.
+    `missing_words` are the words of the query that no section contains; empty for a page after the first.
     """
 
     hits: tuple[Hit, ...]
@@ -65,6 +66,7 @@ class SearchPage:
     is_partial: bool = False
     notes: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
+    missing_words: tuple[str, ...] = ()
 
 
 class SearchIndex:
@@ -115,7 +117,7 @@ class SearchIndex:
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import Fields
-        from index.query import parse_query
+        from index.query import find_missing_words, parse_query
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
@@ -153,6 +155,7 @@ class SearchIndex:
             is_partial=results.is_partial,
             notes=parsed_query.notes,
             terms=terms,
+            missing_words=() if offset else find_missing_words(query, parsed_query, results.absent_terms),
         )
 
     def _has_dates(self, key: str, progress: Progress | None) -> bool:

@@ -77,13 +77,16 @@ _MAX_UNREADABLE_PATHS = 10
 
 
 def describe_search_caveats(page: SearchPage) -> Data:
-    """Return the fields that report an incomplete search; empty if it is complete.
+    """Return the fields that report an incomplete search or a gap in the documents; empty without these.
 
+    `missing_words`: words of the query that no section contains.
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the
     search for a quoted phrase stopped early. `query_notes`: parts of the query that are not valid operators.
     The answer's `commit` is that of the index.
     """
     data: Data = {}
+    if page.missing_words:
+        data["missing_words"] = list(page.missing_words)
     if page.is_stale:
         data["stale"] = True
     if page.unreadable:

@@ -75,6 +75,8 @@ def command(
         docyard search retries --index site-index
     """
     filters = _parse_filters((("type", doc_type), ("tags", tag)), other_filters)
+    from tools.errors import escape_invisible
+
     index = options.open_index(repo, branch, artifact, key)
     try:
         with console.show_progress("Indexing") as progress:
@@ -93,6 +95,7 @@ def command(
                 "unreadable": page.unreadable,
                 "partial": page.is_partial,
                 "query_notes": page.notes,
+                "missing_words": page.missing_words,
             }
         )
     elif page.hits:
@@ -101,12 +104,13 @@ def command(
         ]
         console.print_table(("address", "section", "text"), rows)
     else:
-        from tools.errors import escape_invisible
-
         for line in _format_hint(page.hint):
             click.echo(escape_invisible(line), err=True)
     for note in () if as_json else page.notes:
         click.echo(f"Note: {note}.", err=True)
+    if page.missing_words and page.hits and not as_json:
+        words = ", ".join(map(escape_invisible, page.missing_words))
+        click.echo(f"Note: no section contains these words of the query: {words}.", err=True)
     if not as_json and page.is_stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
     if not as_json and page.is_partial:

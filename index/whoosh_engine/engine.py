@@ -109,7 +109,15 @@ class Searcher:
         collector = SectionCollector(self._reader, self.statistics, offset, limit)
         self._whoosh.search_with_collector(SectionQuery(query, read), collector)
         hits, has_more, is_partial = collector.result_range
-        return Results(hits, has_more, self.generation_id, self.state, is_partial, collector.expanded_terms)
+        return Results(
+            hits,
+            has_more,
+            self.generation_id,
+            self.state,
+            is_partial,
+            collector.expanded_terms,
+            frozenset(term for term in query.terms if not self.statistics.term(term).df),
+        )
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""

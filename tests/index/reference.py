@@ -303,7 +303,15 @@ class ReferenceEngine:
         end = offset + limit
         results, is_partial = rank(self._entries(), query, max(50, end + 1))
         hits = tuple(ScoredSection(item.entry.record, item.score) for item in results[offset:end])
-        return Results(hits, len(results) > end, str(self._generation), self._state, is_partial)
+        absent_terms = query.terms.keys() - {term for entry in self._entries() for term in entry.terms}
+        return Results(
+            hits,
+            len(results) > end,
+            str(self._generation),
+            self._state,
+            is_partial,
+            absent_terms=frozenset(absent_terms),
+        )
 
     def values(self, key: str) -> Mapping[str, int]:
         return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis.terms import count_heading_terms, expand
-from index.analysis.words import STOP_WORDS, normalize
+from index.analysis.words import STOP_WORDS, TOKEN, normalize
 from index.conditions import (
     AllOf,
     AnyOf,
@@ -31,7 +31,15 @@ from index.conditions import (
 )
 from index.operators import MAX_DEPTH, MAX_PARTS, Fields
 from index.port import Query, QueryTooBroad
-from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, parse_query
+from index.query import (
+    MAX_CHARACTERS,
+    MAX_MISSING_WORDS,
+    MAX_PHRASES,
+    MAX_TERMS,
+    EmptyQuery,
+    find_missing_words,
+    parse_query,
+)
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.errors import WorkspaceError
@@ -361,3 +369,39 @@ def test_expressions_documented_as_equal_select_the_same(query: str, meaning: st
 def test_documented_notes_equal_those_of_the_parser(query: str, note: str) -> None:
     fields = Fields(lambda: ("type", "tags"), lambda key: key == "updated")
     assert parse_query(query, fields=fields).notes == (note,)
+
+
+@loop_over(
+    ("text", "present_words", "missing"),
+    [
+        ("retry limits", "retries limit", ()),
+        ("retry quorum", "retries", ("quorum",)),
+        ("the retry of it", "retry", ()),
+        ("RateLimitError", "rate limit errors", ()),
+        ("RateLimitError", "rate limits", ("RateLimitError",)),
+        ("RateLimitError", "RateLimitError", ()),
+        ("rate-limit", "rate limit", ()),
+        ("--dry-run", "run", ("--dry-run",)),
+        ("retry -quorum", "retry", ()),
+        ("quorum quorum Quorum", "retry", ("quorum", "Quorum")),
+        ("没有空格", "空格", ()),
+        ("没有空格 retry", "检索", ("没有空格", "retry")),
+        ("使用retry", "retry", ("使用",)),
+        ("title:retry quorum", "", ("quorum",)),
+        ("...", "", ()),
+        ("x" * 3_000, "", ("x" * 100,)),
+    ],
+)
+def test_missing_words_are_those_of_no_section(
+    text: str, present_words: str, missing: tuple[str, ...]
+) -> None:
+    query = parse_query(text)
+    present_terms = {term for token in TOKEN.findall(present_words) for term in expand(token)}
+    absent_terms = query.terms.keys() - present_terms
+    assert find_missing_words(text, query, absent_terms) == missing
+
+
+def test_number_of_missing_words_is_limited() -> None:
+    text = " ".join(f"word{number}" for number in range(MAX_MISSING_WORDS + 1))
+    query = parse_query(text)
+    assert len(find_missing_words(text, query, frozenset(query.terms))) == MAX_MISSING_WORDS

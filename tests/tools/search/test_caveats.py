@@ -81,3 +81,23 @@ def test_write_that_is_not_indexed_yet_is_reported(
 def test_partial_search_is_reported(is_partial: bool) -> None:
     page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, is_partial=is_partial)
     assert describe_search_caveats(page) == ({"partial": True} if is_partial else {})
+
+
+@pytest.mark.parametrize("tool", SEARCH_TOOLS)
+def test_words_in_no_section_are_listed(dispatcher: ToolDispatcher, repo: Repo, tool: str) -> None:
+    repo.commit({"limits.md": "# Rate limits\n\nAn error of the limit is retried.\n"})
+    query = "how does RateLimitError retry the Zookeeper quorums -zebra zookeeper"
+    data = dispatcher.call(tool, {"query": query}, client="tests").data
+    assert data["missing_words"] == ["Zookeeper", "quorums", "zookeeper"]
+    assert "missing_words" not in dispatcher.call(tool, {"query": "retries"}, client="tests").data
+    data = dispatcher.call(tool, {"query": "retries quorums", "ref": "HEAD~1"}, client="tests").data
+    assert data["missing_words"] == ["retries", "quorums"]
+
+
+def test_missing_words_are_listed_on_the_first_page_alone(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    repo.commit({f"{number}.md": "# Page\n\nRetry.\n" for number in range(3)})
+    query = {"query": "retry quorum", "limit": 2}
+    page = dispatcher.call("search_docs", query, client="tests").data
+    assert page["missing_words"] == ["quorum"]
+    page = dispatcher.call("search_docs", {**query, "cursor": page["next_cursor"]}, client="tests").data
+    assert "missing_words" not in page
