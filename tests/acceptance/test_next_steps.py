@@ -32,6 +32,7 @@ PATHS = (
     'a b/ü "q" {x}.md',
     "long.md",
     "many.md",
+    "table.md",
     "empty.md",
     "nul.txt",
     "zero.md",
@@ -51,6 +52,7 @@ FILES: dict[str, str | bytes] = {
     "long.md": "# Long\n\n" + "".join(f"## Part {part}\n\n{'many words ' * 3000}\n\n" for part in range(5)),
     "many.md": "# Many\n\n" + "".join(f"## Heading {number}\n\n" for number in range(600)),
     "empty.md": "",
+    "table.md": "# Table\n\n## Codes\n\n| Code |\n|------|\n| 429 |\n",
     "nul.txt": b"a\0b",
     "zero.md": b"# Zero\n\nWords around a\0b, as a crash leaves them.\n\n## Rest\n\nThe heron.\n",
     "latin.md": b"# Caf\xe9\n\n## M\xfcsli\n\nThe heron.\n",
@@ -62,11 +64,17 @@ READS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "smart_read": ({}, {"mode": "full"}, {"mode": "summary", "budget": 100}, {"summary_style": "none"}),
     "read_section": tuple({"section_heading": name} for name in ("_preamble", "1", "tasks", "x", "")),
     "list_sections": ({}, {"limit": 1}),
+    "search_table": ({}, {"query": "x"}),
     "view_document": ({}, {"slug": "_preamble"}, {"slug": "tasks[0]"}, {"slug": "x"}),
     "view_history": ({}, {"slug": "_preamble", "limit": 1}, {"blame": True}),
     "get_doc": ({},),
 }
-PATH_FIELDS = {"smart_read": "file_path", "read_section": "file_path", "list_sections": "file_path"}
+PATH_FIELDS = {
+    "smart_read": "file_path",
+    "read_section": "file_path",
+    "list_sections": "file_path",
+    "search_table": "address",
+}
 SEARCHES: tuple[Call, ...] = (
     ("list_documents", {}),
     ("list_documents", {"limit": 1}),

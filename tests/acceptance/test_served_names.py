@@ -62,6 +62,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("read_section", {"file_path": "api.md", "section_heading": "tasks"}),
     ("read_section", {"file_path": "long.md", "section_heading": "all"}),
     ("list_sections", {"file_path": "api.md"}),
+    ("search_table", {"address": "api.md", "query": "tasks"}),
     ("view_history", {}),
     ("view_history", {"file": "api.md"}),
     ("view_history", {"file": "api.md", "slug": "tasks", "blame": True}),

@@ -61,6 +61,7 @@ def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
         "smart_read",
         "read_section",
         "list_sections",
+        "search_table",
     ]
     assert list_offered_tools(repo, ("documents", "tasks"), True) == [
         "list_documents",

@@ -39,6 +39,7 @@ VALID_FIELDS: Mapping[str, dict[str, Any]] = {
     "smart_read": {"file_path": "api.md"},
     "read_section": {"file_path": "api.md", "section_heading": "endpoints"},
     "list_sections": {"file_path": "api.md"},
+    "search_table": {"address": "table.md"},
     "view_history": {"file": "api.md"},
     "restore_document": {"file": "api.md", "ref": "HEAD", "dry_run": True},
     # proposals/test_hostile.py tests calls that name a proposal.
@@ -65,7 +66,12 @@ VALUES: list[Any] = [
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return one repository for all tests: no call here may change it."""
-    files = {"api.md": API, "notes/plain.md": "# Plain\n", "docyard.toml": 'overwrite = "any"\n'}
+    files = {
+        "api.md": API,
+        "notes/plain.md": "# Plain\n",
+        "table.md": "# Table\n\n| A |\n|---|\n| 1 |\n",
+        "docyard.toml": 'overwrite = "any"\n',
+    }
     return create_repository(tmp_path_factory.mktemp("hostile") / "docs", files)
 
 

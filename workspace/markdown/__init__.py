@@ -11,4 +11,5 @@ outline.py          the headings and list items of a text
 parser.py           markdown-it-py's block parser, with limits on the number and the depth of blocks
 scanner.py          a fast scanner for headings and front matter
 slugs.py            slugs of headings and file names
+tables.py           the tables of a text
 """

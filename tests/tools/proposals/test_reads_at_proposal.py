@@ -19,7 +19,7 @@ SECTION = {
     "operation": "add_section",
     "file": "api.md",
     "title": "Quotas",
-    "content": "A leaky bucket of tokens.",
+    "content": "A leaky bucket of tokens.\n\n| Bucket |\n|--------|\n| small  |",
 }
 READ_CALLS: dict[str, dict[str, Any]] = {
     "list_documents": {"path": "api.md"},
@@ -30,6 +30,7 @@ READ_CALLS: dict[str, dict[str, Any]] = {
     "smart_read": {"file_path": "api.md"},
     "read_section": {"file_path": "api.md", "section_heading": "Quotas"},
     "list_sections": {"file_path": "api.md"},
+    "search_table": {"address": "api.md#quotas"},
     "view_history": {"file": "api.md", "slug": "quotas"},
 }
 
