@@ -54,7 +54,8 @@ class WriteTarget(NamedTuple):
         elif not answer.is_error:
             if overlaps := list_overlaps(self.call_context, self.proposal.id):
                 data["overlaps"] = overlaps
-            data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
+            if (next_step := data.get("next_step")) is not None:
+                data["next_step"] = next_step.for_proposal(self.proposal.id)
             if self.is_new:
                 data |= self._build_opening_fields(self.proposal)
             elif self.protected:

@@ -132,7 +132,7 @@ class Writer:
     tool: Callable[[], Tool]
     build: Callable[[Context, CallArguments], Operation]
     success_fields: Mapping[str, object]
-    next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep]
+    next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep | None]
     enrich: Callable[[WriteResult, PlanStep], Data] | None = None
 
     def run(self, context: Context, arguments: CallArguments) -> Answer:
@@ -252,12 +252,10 @@ class Writer:
         done_steps = [step for step in result.steps if step.status is StepStatus.DONE]
         if hints:
             data["hints"] = [*hints, *data.get("hints", ())]
-        if not is_error:
-            data["next_step"] = (
-                NextStep("Send the same call without dry_run: nothing was committed")
-                if options.dry_run
-                else self.next_step(context, result, done_steps)
-            )
+        if options.dry_run and not is_error:
+            data["next_step"] = NextStep("Send the same call without dry_run: nothing was committed")
+        elif not is_error and (next_step := self.next_step(context, result, done_steps)) is not None:
+            data["next_step"] = next_step
         return Answer(data, is_error=is_error)
 
     def _build_operation(

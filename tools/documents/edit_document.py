@@ -190,7 +190,8 @@ def _enrich(result: WriteResult, step: PlanStep) -> Data:
     return {"progress": progress["progress"]} if progress else {}
 
 
-def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep | None:
+    """Return the next step after the last operation; None after a batch that needs none."""
     last_outcome = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
     if last_outcome is None:
         return NextStep("Fix the failed operations and send them again")
@@ -199,6 +200,8 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
         return NextStep(
             f"Fix the failed operations ({failed_count}) as their errors describe, and send only those again"
         )
+    if len(result.steps) > 1 and "task" not in last_outcome.result:
+        return None
     if last_outcome.result.get("removed") == "task":
         return NextStep(
             "See the remaining tasks with ",

@@ -99,16 +99,18 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
     )
     has_filters = any(value is not None for value in filters)
-    # A list with filters or with open tasks has an entry for each document.
-    groups_alike_documents = not (has_filters or request.paths_only or "open_tasks" in fields)
+    # A list with filters has an entry for each document.
+    groups_alike_documents = not (has_filters or request.paths_only)
     expanded_folder = _normalize_path(request.expand or ".")
     _check_expanded_folder(snapshot, expanded_folder)
     expanded_folders = {location.file, expanded_folder}
-    groups = AlikeGroups(snapshot, paths, expanded_folders)
+    lists_open_tasks = "open_tasks" in fields
+    groups = AlikeGroups(snapshot, paths, expanded_folders, lists_open_tasks=lists_open_tasks)
     last_group = groups.find(last_path) if groups_alike_documents and last_path is not None else None
     if last_group is not None and last_path != last_group.paths[0]:
         # The cursor is from an earlier version of Docyard, which listed each document.
-        groups = AlikeGroups(snapshot, paths, {*expanded_folders, last_group.folder})
+        expanded_folders.add(last_group.folder)
+        groups = AlikeGroups(snapshot, paths, expanded_folders, lists_open_tasks=lists_open_tasks)
     entries: list[Data] = []
     next_cursor = None
     for path in select_paths_after(paths, last_path):

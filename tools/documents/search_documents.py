@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
 
 MAX_LIMIT = 50
+DEFAULT_BATCH_LIMIT = 2
+"""The default limit of a search in a batch: such a search names what it looks for, and others follow."""
 
 
 class SearchDocumentsArguments(Arguments):
@@ -43,7 +45,8 @@ class SearchDocumentsArguments(Arguments):
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
-        "batch": "Call with {operations: [{query, limit?}, ...]} for several searches",
+        "batch": "Call with {operations: [{query, limit?}, ...]} for several searches; "
+        f"their limit is {DEFAULT_BATCH_LIMIT} by default",
         "query": 'Words, "phrases", -word, auth*, title:x, tag:x, AND, OR, NOT, ( )',
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
     }
@@ -63,7 +66,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         return Answer(_search(context, request))
     check_batch_fields(request, "ref")
     ref = read_arguments(SearchDocumentsArguments, {"ref": request.get("ref")}).ref
-    common_fields = build_ref_argument(ref)
+    common_fields = {"limit": DEFAULT_BATCH_LIMIT, **build_ref_argument(ref)}
     return answer_batch(
         ReadContext.at(context, ref),
         TOOL,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from tools.arguments import Arguments, Integer, Natural, read_arguments, resolve_target
-from tools.examples import with_sections
+from tools.examples import correct_sections
 from tools.pages import CHARACTERS_PER_TOKEN
 from tools.read_context import ReadContext
-from tools.redirects import find_current_location, with_moved_to
+from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 from workspace.document.addresses import resolve_section
@@ -79,7 +79,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example whose address has a table, if one of the first documents has one."""
     if not isinstance(error, TableNotFound):
-        target = with_sections({"file": example["address"]}, error, snapshot)
+        target = correct_sections({"file": example["address"]}, error, snapshot)
         slug = target.get("slug")
         example = {**example, "address": f"{target['file']}#{slug}" if slug else target["file"]}
         try:
@@ -123,9 +123,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             "max_rows": request.max_rows,
             "offset": next_offset,
         }
-        step = NextStep("Read more rows with ", read_context.rest_call("search_table", **fields))
+        step = NextStep("Read more rows with ", read_context.build_rest_call("search_table", **fields))
         data |= {"truncated": True, "offset": next_offset, "next_step": step}
-    return Answer(with_moved_to(location, data))
+    return Answer(add_moved_to(location, data))
 
 
 def _read_tables(document: Document, section: Section | None) -> tuple[Sequence[Table], int]:

@@ -7,13 +7,15 @@ import pytest
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tools.documents.batch_reads import MAX_READS
+from tools.documents.search_documents import DEFAULT_BATCH_LIMIT
 
 QUERIES = ["schemas", "note", "zzzz"]
 
 
 def test_batch_of_searches_equals_single_searches(call_tool: CallTool) -> None:
     batch = call_tool("search_documents", operations=[{"query": query} for query in QUERIES]).data
-    singles = [call_tool("search_documents", query=query).data for query in QUERIES]
+    limit = DEFAULT_BATCH_LIMIT
+    singles = [call_tool("search_documents", query=query, limit=limit).data for query in QUERIES]
     assert batch["commit"] == singles[0]["commit"]
     for result, single in zip(batch["batch_results"], singles, strict=True):
         expected = {key: value for key, value in single.items() if key not in ("commit", "next_step")}

@@ -217,7 +217,6 @@ def test_minimum_number_of_alike_documents_is_listed_as_one_row(
         {"type": "decision"},
         {"tag": "late"},
         {"has_open_tasks": False, "path": "decisions"},
-        {"fields": ["open_tasks"]},
         {"path": "decisions"},
         {"path": "./decisions/"},
     ],
@@ -229,6 +228,16 @@ def test_folder_is_listed_in_full_on_request(
     repo.commit({path: text.format(path[-5:-3]) for path in DECISIONS})
     names = list_names(call_tool, **fields)
     assert [name for name in names if name not in OTHER_PATHS] == DECISIONS
+
+
+def test_alike_documents_with_open_tasks_are_listed_with_their_tasks(call_tool: CallTool, repo: Repo) -> None:
+    task = "\n- [ ] Decide\n"
+    repo.commit({path: DECISION + (task if path in DECISIONS[2:4] else "") for path in DECISIONS})
+    assert list_names(call_tool) == ["api.md", "decisions/", "notes/plain.md"]
+    entries = list_documents(call_tool, fields=["title", "open_tasks"])
+    assert [entry.get("path") for entry in entries] == ["api.md", None, *DECISIONS[2:4], "notes/plain.md"]
+    assert (entries[1]["documents"], entries[1]["last"]) == (DECISION_COUNT - 2, DECISIONS[-1])
+    assert entries[2]["open_tasks"] == [{"slug": "result[0]", "title": "Decide"}]
 
 
 def test_expanded_folder_leaves_other_folders_folded(call_tool: CallTool, repo: Repo) -> None:
