@@ -245,23 +245,27 @@ class SearchIndex:
 
     def _make_hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
         from index.matches import Matcher
-        from index.snippets import cut_snippet
+        from index.snippets import cut_snippet, make_display_text
 
         texts, matcher = self._live.texts, Matcher(terms)
-        return tuple(
-            Hit(
-                chunk_id=(address := record.chunk_id),
-                score=round(score, 6),
-                heading=record.heading,
-                breadcrumb=" > ".join(record.breadcrumb),
-                snippet=cut_snippet(texts.display_text(record), matcher) or record.heading,
-                filepath=record.path,
-                metadata={key: ", ".join(values) for key, values in record.facets.items()},
-                blob=record.blob,
-                start_line=record.line,
-                end_line=record.end_line,
-                address=address,
-                text=texts.read(record),
+        hits: list[Hit] = []
+        for record, score in sections:
+            text, address = texts.read(record), record.chunk_id
+            display_text = make_display_text(str(text, "utf-8", "replace"))
+            hits.append(
+                Hit(
+                    chunk_id=address,
+                    score=round(score, 6),
+                    heading=record.heading,
+                    breadcrumb=" > ".join(record.breadcrumb),
+                    snippet=cut_snippet(display_text, matcher) or record.heading,
+                    filepath=record.path,
+                    metadata={key: ", ".join(values) for key, values in record.facets.items()},
+                    blob=record.blob,
+                    start_line=record.line,
+                    end_line=record.end_line,
+                    address=address,
+                    text=text,
+                )
             )
-            for record, score in sections
-        )
+        return tuple(hits)

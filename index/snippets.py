@@ -194,8 +194,8 @@ BLOB_CACHE_BYTES = 16_000_000
 class Texts:
     """A cache of the texts of sections. Safe to use from threads.
 
-    `read_blob` returns the bytes of a blob by its id. `data` raises the errors of `read_blob`; `read` and
-    `display_text` treat the text of a damaged blob as empty.
+    `read_blob` returns the bytes of a blob by its id. `data` raises the errors of `read_blob`; `read`
+    treats the text of a damaged blob as empty.
     """
 
     def __init__(self, read_blob: Callable[[str], bytes], max_cache_bytes: int = BLOB_CACHE_BYTES) -> None:
@@ -209,10 +209,6 @@ class Texts:
             return self._read_section(record)
         except DamagedRepository:
             return b""
-
-    def display_text(self, record: SectionRecord) -> str:
-        """Return the text of a section as hits show it; invalid UTF-8 becomes U+FFFD."""
-        return make_display_text(str(self.read(record), "utf-8", "replace"))
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""

@@ -51,7 +51,7 @@ class ListDocumentsArguments(Arguments):
     has_open_tasks: Boolean | None = Field(None, description="false: none open")
     fields: Strings | None = Field(None, description=f"Of {', '.join(FIELDS)}")
     paths_only: Boolean = False
-    expand: str | None = Field(None, description="Folder that is one row")
+    expand: str | None = Field(None, description="Folder of a row")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     cursor: str | None = None
     ref: str | None = None
