@@ -216,7 +216,7 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
     ]
     return FixOutcome(
         changes,
-        cast("Sequence[SkippedFix]", fix_result["left"]),
+        cast("Sequence[SkippedFix]", fix_result["skipped_fixes"]),
         cast("int", fix_result.get("links_rewritten", 0)),
         write_result.commit if write_result.is_committed else None,
         proposal=proposal.id if proposal is not None else None,

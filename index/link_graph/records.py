@@ -93,7 +93,7 @@ def _extract_last_part(destination: str) -> tuple[str, bool]:
 
 
 def _normalize_path(path: str) -> str:
-    """Return a path without extensions, and without a name that stands for its folder, such as README."""
+    """Return a path without extensions, and without a file name that means its folder, such as README."""
     while True:
         shorter = _remove_endings(path)
         folder, _, name = shorter.rpartition("/")

@@ -47,7 +47,7 @@ _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  #
 _BREAK_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
 _BREAK_IN_MARKDOWN = re.compile(rb"(?:\(|\]:)[\s>]*<[^<>\r\n]*\t")
 _SECOND_CHARACTERS = frozenset(text[1] for text in html5.values() if len(text) == 2)
-"""The second characters of entities of two characters; no entity stands for such a character alone."""
+"""The second characters of entities of two characters; no entity decodes to such a character alone."""
 
 _SLASH = rb"(?:\\?/|%2f|&sol;)"
 _DOT = rb"(?:\\?\.|%2e|&period;)"

@@ -125,7 +125,7 @@ class BranchRef:
         """Sync the ref's name to the disk."""
         folder = self._path.parent
         while folder != self._root.parent:
-            if folder.is_dir():  # a branch may be packed by now
+            if folder.is_dir():  # Git removes the empty folders of packed refs.
                 sync_to_disk(folder)
             folder = folder.parent
 
@@ -141,14 +141,16 @@ def check_ref_path(git: GitReader, branch: str) -> None:
     """Raise `RefConflict` if another ref is at this branch's path, or above or below it."""
     path = git.common_dir / "refs" / "heads" / branch
     if path.is_symlink() or is_below_link(path, git.common_dir):
-        raise RefConflict(branch, branch, "its file is a symbolic link, or below a symbolic link")
+        raise RefConflict(
+            branch, branch, "the file of the ref is a symbolic link, or is below a symbolic link"
+        )
     if git.tip(branch) is not None:
         return
     if path.is_file() and path.read_bytes().startswith(b"ref:"):
-        raise RefConflict(branch, branch, "it is a symbolic ref")
+        raise RefConflict(branch, branch, "the branch is a symbolic ref")
     for other in git.branches():
         if other.startswith(branch + "/") or branch.startswith(other + "/"):
-            raise RefConflict(branch, other, f"there is a branch `{other}`")
+            raise RefConflict(branch, other, f"the branch `{other}` exists, and Git cannot store both names")
 
 
 _NULL_ID = "0" * 40
@@ -163,7 +165,7 @@ class Reflog:
 
 
 def find_reflogs(git: GitReader, branch: str, *, is_bare: bool) -> tuple[Reflog, ...]:
-    """Return the logs to which a move of a branch is written, by `core.logAllRefUpdates`."""
+    """Return the reflogs that record an update of the branch, according to `core.logAllRefUpdates`."""
     setting = git.config("core.logAllRefUpdates")
     if setting is None:
         creates_missing = not is_bare
@@ -171,7 +173,7 @@ def find_reflogs(git: GitReader, branch: str, *, is_bare: bool) -> tuple[Reflog,
         creates_missing = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
     paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
     paths += [git_dir / "logs" / "HEAD" for git_dir in find_git_dirs_on_branch(branch, git.common_dir)]
-    # The repository may contain a link to another file of the user.
+    # A symbolic link could lead to a file outside the repository, so linked logs are skipped.
     return tuple(
         Reflog(path, creates_missing)
         for path in paths

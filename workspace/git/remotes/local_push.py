@@ -21,7 +21,7 @@ from workspace.git.repository import open_repository
 
 _HOOK_NAMES = ("pre-receive", "update", "proc-receive", "reference-transaction")
 _INCOMING_PREFIX = "refs/docyard/incoming/"
-_MAX_EXCHANGE_S = 86_400
+_STALE_REF_AGE_S = 86_400
 _MAX_ATTEMPTS = 20
 _RETRY_INTERVAL_S = 0.05
 
@@ -45,7 +45,7 @@ def push_to_folder(
     """
     path = parse_folder_path(url)
     if not path.is_dir():
-        raise pygit2.GitError("its folder has no repository")
+        raise pygit2.GitError("the path of the remote is not a folder")
     remote_repo = open_repository(path)
     _check_push_is_allowed(remote_repo)
     old_commits = {branch: _read_target(remote_repo, f"refs/heads/{branch}") for branch in commits}
@@ -94,7 +94,7 @@ def _remove_stale_refs(remote_repo: pygit2.Repository) -> None:
         if (
             name.startswith(_INCOMING_PREFIX)
             and start_time.isdecimal()
-            and int(start_time) < time.time() - _MAX_EXCHANGE_S
+            and int(start_time) < time.time() - _STALE_REF_AGE_S
         ):
             with suppress(KeyError, OSError, pygit2.GitError):
                 remote_repo.references.delete(name)
@@ -107,13 +107,13 @@ def parse_folder_path(url: str) -> Path:
 
 def _check_push_is_allowed(remote_repo: pygit2.Repository) -> None:
     if not remote_repo.is_bare:
-        raise FolderPushRefused("it has a work tree, which only git push can update")
+        raise FolderPushRefused("the remote repository has a work tree, which only git push can update")
     hooks = Path(remote_repo.path or "", "hooks")
     with suppress(KeyError):
         hooks = Path(remote_repo.path or "", str(remote_repo.config["core.hooksPath"])).expanduser()
     for hook in _HOOK_NAMES:
         if os.access(hooks / hook, os.X_OK):
-            raise FolderPushRefused(f"it has the hook {hook}, which only git push runs")
+            raise FolderPushRefused(f"the remote repository has the hook {hook}, which only git push runs")
 
 
 def _move_ref(remote_repo: pygit2.Repository, name: str, old_commit: str | None, commit: str) -> None:

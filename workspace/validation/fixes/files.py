@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class FixedFiles(NamedTuple):
     """The changed documents in order of paths, the skipped fixes, and the number of updated links.
 
-    A link is updated if its name has another target now, so documents without fixes may change too.
+    A link is updated if the fixes change the address of its target.
+    So documents without fixes may also change.
     """
 
     changes: Sequence[FixedBytes]

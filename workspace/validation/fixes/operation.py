@@ -23,7 +23,7 @@ class FixDocuments(Operation):
 
     Without `paths`, all documents are fixed. `find_fixes` reads the documents of the commit, and returns a
     result for each document with fixes or skipped findings. So no other operation of a batch may precede this
-    operation. The result has `changes`, by path, and `left`, the skipped findings.
+    operation. The result has `changes`, by path, and `skipped_fixes`.
     """
 
     name: ClassVar[str] = "fix"
@@ -43,7 +43,7 @@ class FixDocuments(Operation):
         skipped_fixes: list[SkippedFix] = [
             skipped_fix for result in results for skipped_fix in result.skipped_fixes
         ]
-        outcome_data = {"changes": changes, "left": skipped_fixes}
+        outcome_data = {"changes": changes, "skipped_fixes": skipped_fixes}
         offset_map = combine_offset_maps(result.offset_map for result in results)
         return Outcome(
             "", outcome_data, format_summary(_list_fixes(changes)), bool(changes), offset_map=offset_map
