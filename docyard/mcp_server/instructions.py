@@ -26,8 +26,8 @@ def build_instructions(tools: Collection[str]) -> str:
 def _list_calls(tools: Collection[str]) -> Iterator[str]:
     if "create_document" in tools:
         yield (
-            "Write: create_document {} lists types → {doc_type} gives instructions → {doc_type, title} "
-            "creates → edit_document adds sections and tasks; its operations are all writes in one commit"
+            "Write: create_document {doc_type, title, initial_content} ({doc_type} alone: long advice) → "
+            "edit_document adds sections and tasks; its operations are all writes in one commit"
             f"{' → complete_task' if 'complete_task' in tools else ''}."
         )
     elif "complete_task" in tools:

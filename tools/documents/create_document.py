@@ -30,7 +30,7 @@ class CreateDocumentArguments(WriteFields):
     title: str | None = None
     initial_content: str | None = Field(
         None,
-        description="Text, then ## sections, added to those of the type; "
+        description="Text, then ## sections, which fill those of the type; "
         "tasks: - [ ] title, indented - Criteria: x",
     )
     folder: str | None = None

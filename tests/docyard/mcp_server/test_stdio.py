@@ -49,7 +49,7 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
         assert client.server_info is not None
         assert client.server_info.name == "docyard"
         assert client.instructions is not None
-        assert "create_document {}" in client.instructions
+        assert "create_document {doc_type, title, initial_content}" in client.instructions
         assert len(client.instructions) <= 600
         create_result = await client.call_tool(
             "create_document", {"doc_type": "api_spec", "title": "Search API"}
