@@ -81,7 +81,7 @@ def build_repository_service(
     dispatcher.on_write = synchronizer.notify_commit
 
     def load() -> None:
-        # An index that cannot be opened is rebuilt by `update_to_tip`, which otherwise raises the reason.
+        # `update_to_tip` rebuilds an index that cannot be opened, or raises the error of the rebuild.
         with suppress(WorkspaceError):
             index.warm()
 

@@ -147,7 +147,7 @@ def build_index(
     *,
     durable: bool = False,
 ) -> Change:
-    """Index a full commit; its segments are written to the folder."""
+    """Index a full commit; its segments are written to the folder, or stay in memory without one."""
     built_segments = build_in_processes(
         source, folder, processes=processes, progress=progress, durable=durable
     )
@@ -167,7 +167,7 @@ def _make_change(
 def compute_state(
     readers: Sequence[SegmentReader], commit: str | None, unreadable: Mapping[str, str]
 ) -> State:
-    """Return the state of some segments as the index of a commit, with its unreadable documents."""
+    """Return the state of the index of a commit that consists of these segments."""
     return State(
         commit=commit,
         files=sum(reader.document_count for reader in readers) + len(unreadable),

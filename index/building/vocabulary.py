@@ -1,6 +1,6 @@
 """The vocabulary: each distinct raw token is analysed once. Raw tokens and terms have numbers.
 
-The vocabulary translates lists of raw tokens to arrays of term numbers. Many inversions share one vocabulary,
+The vocabulary translates lists of raw tokens to arrays of term numbers. Many builds share one vocabulary,
 so that an edit of one document does not stem every word again.
 """
 
@@ -84,7 +84,7 @@ class Vocabulary:
     def terms(
         self, numbers: NDArray[np.uint32], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the terms of numbered raw tokens, one token after another, and the count of each token."""
+        """Return the terms of numbered raw tokens, token after token, and how many each token has."""
         with self._lock:
             counts = _view_array(self._all_counts if stop_words else self._content_counts)[numbers]
             positions = expand_ranges(
@@ -106,7 +106,7 @@ class Vocabulary:
             )
 
     def keys(self, terms: NDArray[np.integer]) -> list[bytes]:
-        """Return the keys of numbered terms."""
+        """Return the encoded field and text of numbered terms."""
         with self._lock:
             self._keys += map(encode, self._terms.keys_since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]

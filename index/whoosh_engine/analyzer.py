@@ -27,7 +27,7 @@ class SectionAnalyzer(Analyzer):  # type: ignore[misc]
     ) -> Iterator[Token]:
         """Yield a token for each term: the same object each time, as in every Whoosh analyzer.
 
-        The terms of one word have the word's position and characters.
+        The terms of one word have the word's position and character offsets.
         """
         text = normalize(value)
         token = Token(positions, chars, removestops=removestops, mode=mode, **options)

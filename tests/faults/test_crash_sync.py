@@ -27,7 +27,7 @@ def check_validity(folder: Path) -> None:
 
 
 def check_in_sync(folder: Path, commits_by_branch: dict[str, set[str]]) -> None:
-    """Check that both repositories have the commits of both sides, each once, and are clean."""
+    """Check that both repositories have the commits of both sides and one merge, and are clean."""
     clone, remote = Repo(folder / "clone"), Repo(folder / "remote.git")
     check_validity(folder)
     check_no_leftovers(clone.path / ".git")

@@ -93,7 +93,7 @@ def test_removed_linked_work_tree_is_refused_until_recreated(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", [("branch", "-D", "side"), ("branch", "-m", "side", "other")])
-def test_branch_option_is_refused_after_its_branch_is_deleted_or_renamed(
+def test_calls_are_refused_after_the_served_branch_is_deleted_or_renamed(
     repo: Repo, command: tuple[str, ...]
 ) -> None:
     repo.git("branch", "side")

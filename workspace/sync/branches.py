@@ -138,8 +138,8 @@ class UnknownRemote(WorkspaceError):
 
     code: ClassVar[str] = "REMOTE_NOT_FOUND"
 
-    def __init__(self, name: str, remotes: tuple[str, ...]) -> None:
-        candidates = find_nearest(name, remotes)
+    def __init__(self, name: str, known_remotes: tuple[str, ...]) -> None:
+        candidates = find_nearest(name, known_remotes)
         super().__init__(
             f"the repository has no remote {name[:100]!a}",
             fix=f"Did you mean '{candidates[0]}'?" if candidates else "Run git remote add NAME URL.",

@@ -65,7 +65,7 @@ class FileSet:
         return WorkspaceConfig.read(self.read_toml(CONFIG_PATH) if CONFIG_PATH in self.paths else None)
 
     def read_toml(self, path: str) -> bytes:
-        """Return the bytes of a settings file; if it is too large, one byte more than the limit."""
+        """Return the bytes of a settings file; for one that is too large, zeros that the parser refuses."""
         is_small = self.reader.size(path) <= MAX_FILE_BYTES
         return self.reader.read(path) if is_small else bytes(MAX_FILE_BYTES + 1)
 

@@ -53,7 +53,7 @@ def print_reviews(
 
 
 def print_comments(printer: PagePrinter, threads: Sequence[AnchoredThread]) -> None:
-    """Print the comments, each with the state of its anchor, and the replies below the comment."""
+    """Print the comments, each with the current location of its text, and the replies below the comment."""
     if not threads:
         return
     printer.print_heading(

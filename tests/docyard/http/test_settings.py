@@ -84,7 +84,17 @@ def test_invalid_options_are_usage_error(
         ("docyard_ana_" + "0" * 48, 0o600, "contains a person's token"),
         (None, 0, "cannot be read"),
     ],
-    ids=["empty", "short", "one too few", "two words", "letters", "group", "others", "a person's", "missing"],
+    ids=[
+        "empty",
+        "short",
+        "one too few",
+        "two words",
+        "non-ASCII",
+        "group",
+        "others",
+        "a person's",
+        "missing",
+    ],
 )
 def test_unusable_token_file_is_refused(
     repo: Path, tmp_path: Path, text: str | None, mode: int, message: str, capsys: pytest.CaptureFixture[str]

@@ -52,7 +52,7 @@ def test_block_of_a_killed_process_is_processed_in_parent(fatal_block: int) -> N
 
 
 def test_error_in_worker_is_raised_in_parent() -> None:
-    with pytest.raises(ValueError, match="no 5"):
+    with pytest.raises(ValueError, match=r"no [56]"):
         list(process_map(_fail, iter([5, 6]), 1))
 
 

@@ -157,7 +157,7 @@ def test_empty_repository_has_no_files(tmp_path: Path) -> None:
 
 def test_file_tree_of_a_batch_does_not_read_its_documents(repo: Repo) -> None:
     overlay = Overlay(_take_snapshot(repo))
-    overlay.put_bytes("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
+    overlay.put_bytes("many/lines.md", b"\n" * 200_001)  # parsing it raises LimitExceeded
     file_tree = OverlayFileTree(overlay)
     assert file_tree.exists("many/lines.md")
     assert file_tree.is_folder("many")

@@ -27,7 +27,7 @@ _GRACE_S = 1.0
 """The time after the deadline in which the process can end an exchange, before it is killed."""
 
 _START_TIMEOUT_S = 60.0
-"""The time in which a new process must start."""
+"""The time in which a process must begin a call."""
 
 _PROGRESS_INTERVAL_S = 0.1
 """The minimum time between two reports of progress."""
@@ -60,7 +60,7 @@ class RemoteProcess:
     """A process for the exchanges of one repository, from the first exchange to `end`.
 
     With `durable`, its writes are synced to disk. A process whose exchange has failed is killed at once, and
-    the next exchange starts another one. So no socket, no thread and no object outlives a failure.
+    the next exchange starts another one. So no socket and no thread of a failed exchange remains.
     """
 
     def __init__(self, repository: Path, *, durable: bool) -> None:

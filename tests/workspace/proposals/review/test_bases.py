@@ -77,7 +77,7 @@ def test_commits_behind_are_first_parent_commits_of_target(setup: ProposalSetup)
     assert bases.count_commits_behind(second_step, setup.create_commit({}, refreshed_tip, second_step)) == 0
 
 
-def test_commits_behind_end_at_first_parent_that_contains_base(setup: ProposalSetup) -> None:
+def test_commits_behind_end_at_first_parent_that_base_contains(setup: ProposalSetup) -> None:
     side_commit = setup.create_commit({"b.md": "1\n"}, setup.first_commit)
     merge_commit = setup.create_commit(
         {"b.md": "1\n"}, setup.create_commit({"a.md": "1\n"}, setup.first_commit), side_commit

@@ -66,7 +66,7 @@ def test_link_with_one_possible_target_is_fixed(old_link: str, new_link: str) ->
         "[a](guides/setup.md#codes)",
     ],
 )
-def test_ambiguous_or_valid_link_is_unchanged(link: str) -> None:
+def test_link_without_exactly_one_new_target_is_unchanged(link: str) -> None:
     assert fix_links(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
 
 
