@@ -75,8 +75,6 @@ def command(
         docyard search retries --index site-index
     """
     filters = _parse_filters((("type", doc_type), ("tags", tag)), other_filters)
-    from tools.errors import escape_invisible
-
     index = options.open_index(repo, branch, artifact, key)
     try:
         with console.show_progress("Indexing") as progress:
@@ -105,12 +103,13 @@ def command(
         console.print_table(("address", "section", "text"), rows)
     else:
         for line in _format_hint(page.hint):
-            click.echo(escape_invisible(line), err=True)
+            _print_escaped(line)
     for note in () if as_json else page.notes:
         click.echo(f"Note: {note}.", err=True)
     if page.missing_words and page.hits and not as_json:
-        words = ", ".join(map(escape_invisible, page.missing_words))
-        click.echo(f"Note: no section contains these words of the query: {words}.", err=True)
+        _print_escaped(
+            f"Note: no section contains these words of the query: {', '.join(page.missing_words)}."
+        )
     if not as_json and page.is_stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
     if not as_json and page.is_partial:
@@ -133,6 +132,13 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
         yield f"  {key}: {', '.join(values)}"
     for query in hint.suggested_queries:
         yield f"  query: {query}"
+
+
+def _print_escaped(line: str) -> None:
+    """Print a line with words of the query to standard error, without invisible characters."""
+    from tools.errors import escape_invisible
+
+    click.echo(escape_invisible(line), err=True)
 
 
 def _describe_hit(hit: Hit) -> dict[str, object]:

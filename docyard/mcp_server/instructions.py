@@ -48,8 +48,9 @@ def _list_calls(tools: Collection[str]) -> Iterator[str]:
     if "view_history" in tools:
         yield "History: view_history {file, slug} shows who changed what."
     if "create_proposal" in tools:
-        yield (
-            "Propose: a writing call with new_proposal {title, submit}; update_proposal {proposal} comments."
-        )
+        opening = "a writing call with new_proposal {title, submit}"
+        if "edit_document" not in tools:
+            opening = "create_proposal {} explains"
+        yield f"Propose: {opening}; update_proposal {{proposal}} submits and comments."
     elif "view_proposal" in tools:
         yield "Proposals: view_proposal {} lists them."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
@@ -16,12 +17,12 @@ from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 from workspace.document.addresses import resolve_section
-from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.snapshot.snapshot import NotADocument
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from index.matches import Matcher
     from tools.tool import CallArguments, Context
     from workspace.document.document import Document
     from workspace.document.sections import Section
@@ -91,8 +92,8 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
             return example
         else:
             return example
-    addresses = error.details["candidates"] or _find_documents_with_tables(snapshot)
-    return {**example, "address": addresses[0]} if addresses else example
+    address = next(iter(error.details["candidates"]), None) or _find_document_with_table(snapshot)
+    return {**example, "address": address} if address else example
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -135,38 +136,36 @@ def _read_tables(document: Document, section: Section | None) -> tuple[Sequence[
     """
     from workspace.markdown.tables import find_tables
 
-    whole = section is None or section.is_preamble
-    first = document.sections[0] if section is None and document.sections else section
-    start = first.start if first is not None else 0
-    end = len(document.data) if whole or section is None else section.tree_end
-    tables = find_tables(document.text(start, end))
-    if tables:
-        return tables, first.line if first is not None else 1
+    is_whole = section is None or section.is_preamble
+    # An empty document has no section.
+    first = next(iter(document.sections), None) if section is None else section
+    if first is not None:
+        end = len(document.data) if is_whole else first.tree_end
+        if tables := find_tables(document.text(first.start, end)):
+            return tables, first.line
     name = document.path if section is None else f"{document.path}#{section.key}"
-    candidates = [
+    sections_with_tables = (
         f"{document.path}#{other.key}"
         for other in document.sections
         if "|" in (text := document.text(other.start, other.end)) and find_tables(text)
-    ]
-    fix = f"The document has tables in {', '.join(candidates[:_MAX_SUGGESTED_SECTIONS])}."
+    )
+    candidates = [*islice(sections_with_tables, _MAX_SUGGESTED_SECTIONS)]
     raise TableNotFound(
         f"'{name}' has no table",
-        fix=fix if candidates else "Search for the document with the table first.",
-        candidates=candidates[:_MAX_SUGGESTED_SECTIONS],
+        fix=f"The document has tables in {', '.join(candidates)}."
+        if candidates
+        else "Search for the document with the table first.",
+        candidates=candidates,
     )
 
 
-def _find_documents_with_tables(snapshot: Snapshot) -> list[str]:
-    """Return the paths of the first documents that have tables."""
-    from workspace.markdown.tables import find_tables
-
-    paths: list[str] = []
+def _find_document_with_table(snapshot: Snapshot) -> str | None:
+    """Return the path of one of the first documents that has a table; None without one."""
     for path in list(snapshot.documents)[:_MAX_DOCUMENTS_SCANNED]:
-        with suppress(LimitExceeded, NotADocument):
-            document = snapshot.document(path)
-            if find_tables(document.text(0, len(document.data))):
-                paths.append(path)
-    return paths
+        with suppress(WorkspaceError):  # a document that cannot be read, or has no table
+            _read_tables(snapshot.document(path), None)
+            return path
+    return None
 
 
 def _find_rows(tables: Sequence[Table], query: str) -> tuple[list[_FoundRow], list[str]]:
@@ -185,28 +184,19 @@ def _find_rows(tables: Sequence[Table], query: str) -> tuple[list[_FoundRow], li
     if not terms:
         return rows, []
     matcher = Matcher(terms)
-    terms_of_rows = [
-        {
-            term
-            for cell in found_row.row.cells
-            for _, found_terms in matcher.find_matches(cell)
-            for term in found_terms
-        }
-        for found_row in rows
-    ]
+    terms_of_rows = [_find_terms(matcher, found_row.row.cells) for found_row in rows]
     order = sorted(
         (position for position, found_terms in enumerate(terms_of_rows) if found_terms),
-        key=lambda position: (-len(terms_of_rows[position]), position),
+        key=lambda position: -len(terms_of_rows[position]),
     )
-    header_terms = {
-        term
-        for table in tables
-        for cell in table.header.cells
-        for _, found_terms in matcher.find_matches(cell)
-        for term in found_terms
-    }
+    header_terms = _find_terms(matcher, [cell for table in tables for cell in table.header.cells])
     absent_terms = terms.keys() - header_terms.union(*terms_of_rows)
     return [rows[position] for position in order], [*find_missing_words(query, Query(terms), absent_terms)]
+
+
+def _find_terms(matcher: Matcher, cells: Sequence[str]) -> set[str]:
+    """Return the terms of a query that some cells contain."""
+    return {term for cell in cells for _, terms in matcher.find_matches(cell) for term in terms}
 
 
 def _describe_tables(
@@ -219,36 +209,38 @@ def _describe_tables(
     budget = tokens * CHARACTERS_PER_TOKEN // 2
     described_tables: dict[int, Data] = {}
     count, has_cut_cells = 0, False
-    for found_row in page:
-        number, (line, cells) = found_row
-        header = tables[number].header
-        added_cells = cells if number in described_tables else (*header.cells, *cells)
-        size = _measure(added_cells)
-        if size > budget and count:
-            break
-        if number not in described_tables:
-            described_tables[number] = {
-                "line": first_line + header.line,
-                "header": _cut_cells(header.cells, budget // 2) if size > budget else list(header.cells),
-                "rows": [],
-                "lines": [],
-                "row_count": len(tables[number].rows),
-            }
-        has_cut_cells |= size > budget
-        described_tables[number]["rows"].append(
-            _cut_cells(cells, budget // 2) if size > budget else list(cells)
-        )
+    for number, (line, cells) in page:
+        is_new = number not in described_tables
+        size = _measure((*tables[number].header.cells, *cells) if is_new else cells)
+        if size > budget:
+            if count:
+                break
+            has_cut_cells = True
+        # Half of the budget of a row that is cut is for its header.
+        limit = budget // 2 if has_cut_cells else budget
+        if is_new:
+            described_tables[number] = {**_describe_header(tables[number], first_line, limit), "lines": []}
+        described_tables[number]["rows"].append(_cut_cells(cells, limit) if has_cut_cells else list(cells))
         described_tables[number]["lines"].append(first_line + line)
         budget -= size
         count += 1
     if not page:
         for number, table in enumerate(tables):
             if (size := _measure(table.header.cells)) <= budget:
-                header_line = first_line + table.header.line
-                header_fields = {"line": header_line, "header": list(table.header.cells)}
-                described_tables[number] = {**header_fields, "rows": [], "row_count": len(table.rows)}
+                described_tables[number] = _describe_header(table, first_line, budget)
                 budget -= size
     return [*described_tables.values()], count, has_cut_cells
+
+
+def _describe_header(table: Table, first_line: int, limit: int) -> Data:
+    """Return a table without its rows; a header of more than `limit` characters is cut."""
+    cells = table.header.cells
+    return {
+        "line": first_line + table.header.line,
+        "header": list(cells) if _measure(cells) <= limit else _cut_cells(cells, limit),
+        "rows": [],
+        "row_count": len(table.rows),
+    }
 
 
 def _measure(cells: Sequence[str]) -> int:

@@ -117,13 +117,18 @@ def test_rows_over_the_budget_are_cut(call_tool: CallTool, repo: Repo) -> None:
     assert "next_step" not in call_tool("search_table", **arguments).data
 
 
-def test_section_without_table_names_sections_with_tables(call_tool: CallTool, commit: str) -> None:
+def test_section_without_table_names_sections_with_tables(
+    call_tool: CallTool, repo: Repo, commit: str
+) -> None:
     answer = call_tool("search_table", address="errors.md#prose", query="x")
     assert (answer.is_error, answer.data["code"]) == (True, "TABLE_NOT_FOUND")
     assert answer.data["candidates"] == ["errors.md#codes", "errors.md#codes/old-codes"]
     assert answer.data["example"]["address"] == "errors.md#codes"
-    answer = call_tool("search_table", address="notes/plain.md", query="x")
-    assert (answer.data["code"], answer.data["candidates"]) == ("TABLE_NOT_FOUND", [])
+    repo.commit({"empty.md": ""})
+    for address in ("notes/plain.md", "empty.md"):
+        answer = call_tool("search_table", address=address, query="x")
+        assert (answer.data["code"], answer.data["candidates"]) == ("TABLE_NOT_FOUND", [])
+        assert answer.data["example"]["address"] == "errors.md"
 
 
 @pytest.mark.parametrize(
