@@ -31,22 +31,11 @@ class AlikeGroup(NamedTuple):
 
 
 class AlikeGroups:
-    """The groups of alike documents among `paths`; the folders in `expanded_folders` have none.
+    """The groups of alike documents among `paths`; the folders in `expanded_folders` have none."""
 
-    With `lists_open_tasks`, a document with open tasks is in no group.
-    """
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        paths: Sequence[str],
-        expanded_folders: Container[str],
-        *,
-        lists_open_tasks: bool = False,
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, paths: Sequence[str], expanded_folders: Container[str]) -> None:
         self._snapshot = snapshot
         self._expanded_folders = expanded_folders
-        self._lists_open_tasks = lists_open_tasks
         self._paths_by_folder: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
             self._paths_by_folder[path.rpartition("/")[0]].append(path)
@@ -77,13 +66,11 @@ class AlikeGroups:
     def _read_form(self, path: str) -> tuple[str | None, tuple[str, ...]] | None:
         """Return the type and top-level sections of a document.
 
-        None means that the document is listed alone: it has neither, is unreadable, or its tasks are listed.
+        None means that the document is listed alone: it has neither, or is unreadable.
         """
         try:
             document = self._snapshot.document(path)
         except (LimitExceeded, NotADocument):
-            return None
-        if self._lists_open_tasks and any(not task.is_done for task in document.all_tasks):
             return None
         values = self._snapshot.taxonomy.values(path, document.front_matter)
         document_type = ", ".join(values["type"]) if "type" in values else None

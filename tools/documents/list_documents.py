@@ -104,20 +104,19 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     expanded_folder = _normalize_path(request.expand or ".")
     _check_expanded_folder(snapshot, expanded_folder)
     expanded_folders = {location.file, expanded_folder}
-    lists_open_tasks = "open_tasks" in fields
-    groups = AlikeGroups(snapshot, paths, expanded_folders, lists_open_tasks=lists_open_tasks)
+    groups = AlikeGroups(snapshot, paths, expanded_folders)
     last_group = groups.find(last_path) if groups_alike_documents and last_path is not None else None
     if last_group is not None and last_path != last_group.paths[0]:
         # The cursor is from an earlier version of Docyard, which listed each document.
         expanded_folders.add(last_group.folder)
-        groups = AlikeGroups(snapshot, paths, expanded_folders, lists_open_tasks=lists_open_tasks)
+        groups = AlikeGroups(snapshot, paths, expanded_folders)
     entries: list[Data] = []
     next_cursor = None
     for path in select_paths_after(paths, last_path):
         group = groups.find(path) if groups_alike_documents else None
         if group is not None and group.paths[0] != path:
             continue
-        entry = _build_row(group, fields) if group else _build_entry(snapshot, path, request, fields)
+        entry = _build_row(snapshot, group, fields) if group else _build_entry(snapshot, path, request, fields)
         if entry is None:
             continue
         if len(entries) == request.limit:
@@ -169,13 +168,20 @@ def _check_expanded_folder(snapshot: Snapshot, folder: str) -> None:
         ) from error
 
 
-def _build_row(group: AlikeGroup, fields: frozenset[str]) -> Data:
-    """Return the row for a folder of alike documents."""
+def _build_row(snapshot: Snapshot, group: AlikeGroup, fields: frozenset[str]) -> Data:
+    """Return the row for a folder of alike documents; each open task in the row names its file."""
     data: Data = {"folder": group.folder, "documents": len(group.paths)}
     if "type" in fields:
         data["type"] = group.document_type
     if "sections" in fields:
         data["sections"] = list(group.section_keys)
+    if "open_tasks" in fields:
+        # Every document of a group is readable.
+        documents = ((path, snapshot.document(path)) for path in group.paths)
+        _add_open_tasks(
+            data,
+            [{"file": path, **task} for path, document in documents for task in _list_open_tasks(document)],
+        )
     return {**data, "first": group.paths[0], "last": group.paths[-1]}
 
 
@@ -258,11 +264,17 @@ def _build_entry(
     tasks = document.all_tasks
     if tasks and "tasks" in fields:
         data["tasks"] = {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
-    if "open_tasks" in fields and (open_tasks := _list_open_tasks(document)):
-        data["open_tasks"] = open_tasks[:MAX_OPEN_TASKS]
-        if len(open_tasks) > MAX_OPEN_TASKS:
-            data["open_tasks_total"] = len(open_tasks)
+    if "open_tasks" in fields:
+        _add_open_tasks(data, _list_open_tasks(document))
     return data
+
+
+def _add_open_tasks(entry: Data, tasks: Sequence[Data]) -> None:
+    """Add open tasks to an entry, and their number if they are cut at MAX_OPEN_TASKS."""
+    if tasks:
+        entry["open_tasks"] = tasks[:MAX_OPEN_TASKS]
+    if len(tasks) > MAX_OPEN_TASKS:
+        entry["open_tasks_total"] = len(tasks)
 
 
 def _list_types(snapshot: Snapshot, paths: Sequence[str]) -> list[str]:

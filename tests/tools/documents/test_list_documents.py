@@ -230,14 +230,27 @@ def test_folder_is_listed_in_full_on_request(
     assert [name for name in names if name not in OTHER_PATHS] == DECISIONS
 
 
-def test_alike_documents_with_open_tasks_are_listed_with_their_tasks(call_tool: CallTool, repo: Repo) -> None:
-    task = "\n- [ ] Decide\n"
+def test_row_of_alike_documents_lists_open_tasks_with_their_files(call_tool: CallTool, repo: Repo) -> None:
+    task = "\n- [ ] Decide\n- [x] Done\n"
     repo.commit({path: DECISION + (task if path in DECISIONS[2:4] else "") for path in DECISIONS})
     assert list_names(call_tool) == ["api.md", "decisions/", "notes/plain.md"]
     entries = list_documents(call_tool, fields=["title", "open_tasks"])
-    assert [entry.get("path") for entry in entries] == ["api.md", None, *DECISIONS[2:4], "notes/plain.md"]
-    assert (entries[1]["documents"], entries[1]["last"]) == (DECISION_COUNT - 2, DECISIONS[-1])
-    assert entries[2]["open_tasks"] == [{"slug": "result[0]", "title": "Decide"}]
+    assert [entry.get("path") for entry in entries] == ["api.md", None, "notes/plain.md"]
+    row = entries[1]
+    assert row["open_tasks"] == [
+        {"file": path, "slug": "result[0]", "title": "Decide"} for path in DECISIONS[2:4]
+    ]
+    assert "open_tasks_total" not in row
+    file, slug, _ = row["open_tasks"][0].values()
+    assert not call_tool("complete_task", file=file, slug=slug).is_error
+
+
+def test_many_open_tasks_of_a_row_are_cut_with_their_number(call_tool: CallTool, repo: Repo) -> None:
+    tasks = "".join(f"- [ ] Task {number}\n" for number in range(MAX_OPEN_TASKS // DECISION_COUNT + 1))
+    repo.commit({path: DECISION + "\n" + tasks for path in DECISIONS})
+    row = list_documents(call_tool, fields=["open_tasks"])[1]
+    assert len(row["open_tasks"]) == MAX_OPEN_TASKS
+    assert row["open_tasks_total"] == DECISION_COUNT * tasks.count("\n") > MAX_OPEN_TASKS
 
 
 def test_expanded_folder_leaves_other_folders_folded(call_tool: CallTool, repo: Repo) -> None:

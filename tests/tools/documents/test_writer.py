@@ -115,6 +115,16 @@ def test_dry_run_returns_diff_and_commits_nothing(
     assert sorted(preview_lines) == sorted(changed_lines)
 
 
+def test_dry_run_with_failed_operation_asks_for_its_correction(call_tool: CallTool, repo: Repo) -> None:
+    failing = {**TASK, "slug": "absent"}
+    preview = call_tool("edit_document", operations=[TASK, failing], mode="each", dry_run=True)
+    assert [result["success"] for result in preview.data["batch_results"]] == [True, False]
+    assert preview.data["next_step"].startswith("Correct the failed operations")
+    valid = call_tool("edit_document", operations=[TASK, TASK], mode="each", dry_run=True)
+    assert valid.data["next_step"].startswith("Send the same call without dry_run")
+    assert count_commits(repo) == 1
+
+
 def test_example_after_dry_run_is_a_dry_run(call_tool: CallTool, repo: Repo) -> None:
     answer = call_tool(
         "edit_document", operation="append_content", file="api.md", slug="endpoint", content="x", dry_run=True
