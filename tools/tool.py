@@ -60,11 +60,15 @@ class Tool:
         return {} if title_words == name_words else {"title": self.title}
 
     def annotations(self) -> dict[str, bool]:
-        """Return the four hints of the protocol."""
+        """Return the hints of the protocol.
+
+        `idempotentHint` is left out if it is false, its default, or without meaning (MCP 2025-11-25, "Tool
+        annotations"). The others are always given: some hosts refuse a tool without them.
+        """
         return {
             "readOnlyHint": not self.writes,
             "destructiveHint": self.destructive,
-            "idempotentHint": self.idempotent,
+            **({"idempotentHint": True} if self.writes and self.idempotent else {}),
             "openWorldHint": False,
         }
 

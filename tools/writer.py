@@ -255,7 +255,9 @@ class Writer:
         if options.dry_run and not is_error:
             # In the mode "each", a batch with failed operations is not an error.
             has_failures = len(done_steps) < len(result.steps)
-            correction = "Correct the failed operations, then send them" if has_failures else "Send the same call"
+            correction = (
+                "Correct the failed operations, then send them" if has_failures else "Send the same call"
+            )
             data["next_step"] = NextStep(f"{correction} without dry_run: nothing was committed")
         elif not is_error and (next_step := self.next_step(context, result, done_steps)) is not None:
             data["next_step"] = next_step

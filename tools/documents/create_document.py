@@ -34,6 +34,7 @@ class CreateDocumentArguments(WriteFields):
         "tasks: - [ ] title, indented - Criteria: x",
     )
     folder: str | None = None
+    path: str | None = Field(None, description="Default: folder/slug of the title")
 
 
 def _add_types(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
@@ -52,19 +53,20 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "discovery": "Call with {} to list types",
         "instructions": "Call with {doc_type} for instructions",
-        "creation": "Call with {doc_type, title, initial_content?, folder?}",
+        "creation": "Call with {doc_type, title, initial_content?, folder? or path?}",
     }
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     return {
         **_PLACEHOLDERS,
-        **select_example_arguments(arguments, ("doc_type", "title", "initial_content", "folder")),
+        **select_example_arguments(arguments, ("doc_type", "title", "initial_content", "folder", "path")),
     }
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example whose path is free; a number is added to the title if its file exists."""
+    example = {field: value for field, value in example.items() if field != "path"}
     from workspace.markdown.slugs import make_file_slug
 
     folder = example.get("folder") or snapshot.config.root
@@ -147,11 +149,18 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
     document_type = read_type_by_name(context.snapshot(), request.doc_type)
     if request.title is None:
         raise InvalidArguments("'title' is missing", fix="Give the document a title.", field="title")
+    if request.path and request.folder:
+        raise InvalidArguments(
+            "both 'folder' and 'path' are given",
+            fix="Give the whole path in 'path', or leave it out: the title names the file in 'folder'.",
+            field="path",
+        )
     return CreateDocument(
         type=document_type,
         title=request.title,
         content=request.initial_content or "",
         folder=request.folder or "",
+        path=request.path or "",
     )
 
 

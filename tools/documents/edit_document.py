@@ -60,7 +60,7 @@ _SHARED_FIELDS: dict[str, tuple[Any, str]] = {
     "dry_run": (Boolean, "Diff only"),
     "base_commit": (str | None, "Commit read"),
     "proposal": (str | None, "Its id"),
-    "new_proposal": (Object | None, "Open one: {title, description, submit}"),
+    "new_proposal": (Object | None, "Open one: {title, description, submit (else a draft)}"),
     "returned_diff": (ReturnedDiff | None, "Default: short diff"),
     "idempotency_key": (str | None, "For retries"),
 }

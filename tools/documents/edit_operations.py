@@ -94,6 +94,7 @@ TOOL_OPERATIONS: Mapping[str, Mapping[str, str]] = {
         "title": "string",
         "initial_content?": "string",
         "folder?": "string",
+        "path?": "string",
     },
     "remove_document": {"path?": "string", "file?": "string", "slug?": "string"},
     "complete_task": {"file": "string", "slug": "string", "note?": "string"},

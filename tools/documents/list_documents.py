@@ -116,7 +116,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         group = groups.find(path) if groups_alike_documents else None
         if group is not None and group.paths[0] != path:
             continue
-        entry = _build_row(snapshot, group, fields) if group else _build_entry(snapshot, path, request, fields)
+        entry = (
+            _build_row(snapshot, group, fields) if group else _build_entry(snapshot, path, request, fields)
+        )
         if entry is None:
             continue
         if len(entries) == request.limit:

@@ -36,7 +36,7 @@ DEFAULT_BATCH_LIMIT = 2
 class SearchDocumentsArguments(Arguments):
     """The input of search_documents."""
 
-    query: str | None = None
+    query: str | None = Field(None, description='Words, "phrases", -word')
     limit: Integer = Field(5, ge=1, le=MAX_LIMIT)
     operations: Objects | None = Field(None, description="[{query}, ...]")
     ref: str | None = None

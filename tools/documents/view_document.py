@@ -50,7 +50,7 @@ class ViewDocumentArguments(Arguments):
 
     file: str | None = None
     slug: str | None = Field(None, description="Section or task address; else the outline")
-    include_subsections: Boolean = False
+    include_subsections: Boolean = Field(False, description="With _preamble: all")
     offset: Natural | None = Field(None, description="Character to start at")
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
     ref: str | None = Field(None, description=REF_DESCRIPTION)

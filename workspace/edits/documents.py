@@ -86,9 +86,9 @@ class _TextSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDocument(Operation):
-    """The creation of a document, whose file name is derived from its title.
+    """The creation of a document at `path`; without a path, its file name is derived from its title.
 
-    `content` provides the introduction, and the text of the skeleton's sections with the same titles. Its
+    A path without a suffix gets `.md`. `content` provides the introduction, and the text of the skeleton's sections with the same titles. Its
     other sections are added at the end.
     """
 
@@ -98,6 +98,7 @@ class CreateDocument(Operation):
     title: str
     content: str = ""
     folder: str = ""
+    path: str = ""
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Create the document in the overlay. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
@@ -131,6 +132,8 @@ class CreateDocument(Operation):
         return Outcome(path, result, f"Create {path}", True, offset_map=OffsetMap.of_creation(path))
 
     def _derive_path(self, title: str, overlay: Overlay) -> str:
+        if self.path:
+            return _complete_suffix(check_path(self.path.strip()), DOCUMENT_SUFFIXES[0])
         file_name = derive_file_name(title)
         folder = self.folder.strip().strip("/") if self.folder.strip() not in ("", ".", "./") else ""
         if self.folder.startswith("/"):
@@ -334,11 +337,19 @@ class MoveDocument(DocumentOperation):
         target = check_path(requested_path.rstrip("/") if len(requested_path.strip("/")) else requested_path)
         if requested_path.endswith("/") or overlay.is_folder(target):
             return check_path(f"{target}/{file_name}")
-        if target.endswith(DOCUMENT_SUFFIXES):
-            return target
-        if _SUFFIX.search(target):
-            raise InvalidPath(target, "a document must be a .md file")
-        return check_path(target + next(suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)))
+        return _complete_suffix(target, next(filter(path.endswith, DOCUMENT_SUFFIXES)))
+
+
+def _complete_suffix(path: str, suffix: str) -> str:
+    """Return a path with the suffix of a document; `suffix` is added to a path without one.
+
+    Raises InvalidPath for another suffix.
+    """
+    if path.endswith(DOCUMENT_SUFFIXES):
+        return path
+    if _SUFFIX.search(path):
+        raise InvalidPath(path, "a document must be a .md file")
+    return check_path(path + suffix)
 
 
 _Rename = tuple["Document", "Edit"]

@@ -149,3 +149,17 @@ def test_example_after_invalid_title_of_a_move_works(call_tool: CallTool, operat
     assert answer.is_error
     corrected_answer = call_tool("edit_document", **answer.data["example"])
     assert not corrected_answer.is_error, (answer.data, corrected_answer.data)
+
+
+def test_new_document_is_created_at_its_path(call_tool: CallTool) -> None:
+    fields = {"doc_type": "document", "title": "Outbox", "path": "decisions/0002-outbox"}
+    for answer in (
+        call_tool("create_document", **fields),
+        call_tool("edit_document", operations=[{**fields, "path": "decisions/0003-outbox.md"}]),
+    ):
+        assert not answer.is_error
+    refusal = call_tool("create_document", **fields, folder="decisions")
+    assert (refusal.data["code"], refusal.data["field"]) == ("INVALID_ARGUMENTS", "path")
+    taken = call_tool("create_document", **fields)
+    assert taken.data["code"] == "PATH_EXISTS"
+    assert not call_tool("create_document", **taken.data["example"]).is_error

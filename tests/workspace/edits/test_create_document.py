@@ -12,6 +12,7 @@ from workspace.document.document import Document
 from workspace.edits.documents import CreateDocument
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
+from workspace.paths import InvalidPath
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 
@@ -29,10 +30,12 @@ def overlay(repo: Repo) -> Overlay:
     return Overlay(Snapshot(GitReader(repo.path), repo.head()))
 
 
-def create_document(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
-    outcome = CreateDocument(type=DOCUMENT_TYPE, title=title, content=content, folder=folder).apply(
-        overlay, EDIT_CONTEXT
-    )
+def create_document(
+    overlay: Overlay, title: str, content: str = "", folder: str = "", path: str = ""
+) -> Document:
+    outcome = CreateDocument(
+        type=DOCUMENT_TYPE, title=title, content=content, folder=folder, path=path
+    ).apply(overlay, EDIT_CONTEXT)
     document = overlay.document(outcome.path)
     assert outcome.result["path"] == outcome.path == document.path
     assert outcome.result["sections"] == [
@@ -147,6 +150,25 @@ def test_invalid_document_is_refused(
 )
 def test_document_is_created_in_the_folder(overlay: Overlay, folder: str, path: str) -> None:
     assert create_document(overlay, "T", folder=folder).path == path
+
+
+@pytest.mark.parametrize(
+    ("requested_path", "path"),
+    [
+        ("decisions/0001-t.md", "decisions/0001-t.md"),
+        ("decisions/0001-t", "decisions/0001-t.md"),
+        ("t.markdown", "t.markdown"),
+        (" a b.md ", "a b.md"),
+    ],
+)
+def test_document_is_created_at_the_path(overlay: Overlay, requested_path: str, path: str) -> None:
+    assert create_document(overlay, "T", path=requested_path).path == path
+
+
+@pytest.mark.parametrize("requested_path", ["t.txt", "../t.md", "/t.md", ".git/t.md", "a\0.md"])
+def test_invalid_path_of_new_document_is_refused(overlay: Overlay, requested_path: str) -> None:
+    with pytest.raises(InvalidPath):
+        create_document(overlay, "T", path=requested_path)
 
 
 def test_path_used_earlier_in_the_batch_is_refused(overlay: Overlay) -> None:
