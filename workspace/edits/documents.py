@@ -88,8 +88,8 @@ class _TextSection:
 class CreateDocument(Operation):
     """The creation of a document at `path`; without a path, its file name is derived from its title.
 
-    A path without a suffix gets `.md`. `content` provides the introduction, and the text of the skeleton's sections with the same titles. Its
-    other sections are added at the end.
+    A path without a suffix gets `.md`. `content` provides the introduction, and the text of the skeleton's
+    sections with the same titles. Its other sections are added at the end.
     """
 
     name: ClassVar[str] = "create_document"

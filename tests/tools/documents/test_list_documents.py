@@ -247,7 +247,7 @@ def test_row_of_alike_documents_lists_open_tasks_with_their_files(call_tool: Cal
 
 def test_many_open_tasks_of_a_row_are_cut_with_their_number(call_tool: CallTool, repo: Repo) -> None:
     tasks = "".join(f"- [ ] Task {number}\n" for number in range(MAX_OPEN_TASKS // DECISION_COUNT + 1))
-    repo.commit({path: DECISION + "\n" + tasks for path in DECISIONS})
+    repo.commit(dict.fromkeys(DECISIONS, DECISION + "\n" + tasks))
     row = list_documents(call_tool, fields=["open_tasks"])[1]
     assert len(row["open_tasks"]) == MAX_OPEN_TASKS
     assert row["open_tasks_total"] == DECISION_COUNT * tasks.count("\n") > MAX_OPEN_TASKS
