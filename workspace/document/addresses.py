@@ -85,7 +85,7 @@ def read_fragment(fragment: str) -> Fragment:
 
 
 def resolve_section(document: Document, slug: str) -> Section:
-    """Return the section for a slug: by address, else by alias, else by the slug of its heading if unique.
+    """Return the section for a slug: by address, else by alias, else by its heading or headings if unique.
 
     Raises SectionNotFound, AmbiguousAddress, or InvalidAddress for a task's address.
     """
@@ -98,7 +98,7 @@ def resolve_section(document: Document, slug: str) -> Section:
             wanted=slug,
         )
     name = fragment.section
-    matches = find_sections_by_name(document, name)
+    matches = find_sections_by_name(document, name) or _find_by_headings(document, name)
     if len(matches) > 1:
         raise _make_ambiguous_error(document, name, matches)
     if not matches:
@@ -121,6 +121,16 @@ def _find_by_alias(document: Document, name: str) -> Sequence[Section]:
         return sections_by_alias
     sections_by_slug = [item for item in document.sections if item.slug == name and not item.is_preamble]
     return sections_by_slug or document.earlier_names.get(name, ())
+
+
+def _find_by_headings(document: Document, name: str) -> Sequence[Section]:
+    """Return the sections whose own heading and the headings above it have these slugs.
+
+    For example, `limits/burst` names the section `burst` under the heading `Limits`.
+    """
+    if "/" not in name:
+        return ()
+    return [section for section in document.sections if _derive_title_address(document, section) == name]
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
@@ -161,14 +171,9 @@ def format_task_address(section_key: str, task: Task) -> str:
 def make_section_not_found_error(document: Document, slug: str) -> SectionNotFound:
     """Return the error for a slug that matches no section, with the most similar addresses."""
     addresses = [section.address for section in document.sections]
-    sections_by_title = [
-        section for section in document.sections if _derive_title_address(document, section) == slug
-    ]
-    nearest = [section.key for section in sections_by_title] or find_nearest(slug, addresses)
+    nearest = find_nearest(slug, addresses)
     among = None
-    if sections_by_title:
-        fix = f"Use '{nearest[0]}': the section with that title has this address."
-    elif nearest:
+    if nearest:
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses:
         fix = f"Use the address of a section of {document.path}."

@@ -155,12 +155,13 @@ def test_nearest_names_are_found_for_a_misspelt_name() -> None:
     )
 
 
-def test_unknown_slug_error_suggests_the_section_with_that_title() -> None:
+def test_section_with_anchor_is_found_by_the_headings_above_it() -> None:
     document = Document.parse(
         b"# T\n\n## Get {#get}\n\n### Errors {#get/errors}\n\n"
-        b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n"
+        b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n\n### Twice {#a}\n\n### Twice {#b}\n"
     )
-    with pytest.raises(SectionNotFound) as error_info:
-        resolve_section(document, "withdraw/errors")
-    assert error_info.value.details["candidates"] == ["cancel/errors"]
-    assert error_info.value.fix == "Use 'cancel/errors': the section with that title has this address."
+    assert resolve_section(document, "withdraw/errors").key == "cancel/errors"
+    with pytest.raises(AmbiguousAddress):
+        resolve_section(document, "withdraw/twice")
+    with pytest.raises(SectionNotFound):
+        resolve_section(document, "get/twice")
