@@ -4,7 +4,7 @@ __main__.py        `python -m docyard` and the console script `docyard`
 caller.py          the authenticated sender of a request
 cli/               the command line: its group of commands, and code that several commands share
 commands/          the commands, one module each, imported on demand
-commit_errors.py   exit codes of commands that commit: an error after the commit is only reported
+commit_errors.py   exit codes of commands that commit: a command that has committed does not fail
 demo/              the demonstration: an agent uses a real server in a temporary repository
 doctor/            the checks of `docyard doctor`
 environment.py     the only module that reads the process's environment
@@ -12,7 +12,7 @@ eval/              the evaluation of `docyard eval`
 forges/            clients of the supported forges: GitHub, GitLab, and Gitea or Forgejo
 http/              the HTTP server: authentication, and the routing of requests to MCP or pages
 mcp_server/        the MCP server: the only package that imports `mcp` and `mcp_types`
-open_workspace.py  the functions that open the workspace of a command's options
+open_workspace.py  the functions that find the folder, and open the workspace, of a command's options
 proposals/         the data of proposals that both commands and pages show
 service.py         the content that a server offers, over stdio or HTTP
 startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages

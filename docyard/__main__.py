@@ -7,7 +7,7 @@ from os.path import dirname  # loaded at every start of Python, so no file of th
 
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname(dirname(__file__)):
     # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide
-    # Docyard's package. The entry stays if the current directory is a source checkout with these packages.
+    # Docyard's package. The entry stays if the current directory is the source checkout that is running.
     del sys.path[0]
 
 

@@ -1,4 +1,4 @@
-"""Exit codes of commands that commit: an error after the commit is reported, and the command succeeds."""
+"""Exit codes of commands that commit: after the commit, an error is reported as a note, and the code is 0."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class CommittingCommand(click.Command):
 def run_committing_command(run_command: Callable[[], object]) -> object:
     """Run a command and return its exit code, which is 0 after a commit, even if a later step fails.
 
-    A caller repeats a command that fails, and would commit twice. BrokenPipeError is always raised, because
-    a closed pipe is not a failure of the command.
+    Otherwise a caller would repeat the failed command, and commit twice. BrokenPipeError is always raised,
+    because a closed pipe is not a failure of the command.
     """
     # Imported here because most commands do not need it.
     from tools.errors import escape_invisible

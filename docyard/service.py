@@ -57,25 +57,25 @@ def build_repository_service(
     *,
     read_only: bool,
     syncs: bool,
-    text_tokens: int | None = None,
+    max_text_tokens: int | None = None,
 ) -> Service:
     """Return the service of a branch of a repository; with `syncs`, it synchronises with a remote.
 
     Raises InvalidConfig if the settings are invalid, because every call would fail.
     """
     from docyard.forges.forge_checker import ForgeChecker
-    from docyard.forges.pull_request_report import build_announcer
+    from docyard.forges.pull_request_report import build_pull_request_opener
     from docyard.sync import Synchronizer
     from index.service import SearchIndex
     from tools.dispatcher import ToolDispatcher
 
     _check_settings(workspace)
-    workspace.announcer = build_announcer(
+    workspace.pull_request_opener = build_pull_request_opener(
         workspace, environment.read_forge_access, environment.read_remote_access
     )
     index = SearchIndex(workspace)
     workspace.inbound_links = index
-    dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, text_tokens)
+    dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, max_text_tokens)
     forge_checker = ForgeChecker(workspace, environment.read_forge_access)
     synchronizer = Synchronizer(workspace, environment.read_remote_access, forge_checker)
     dispatcher.on_write = synchronizer.notify_commit
@@ -122,7 +122,7 @@ def build_repository_service(
 
 
 def build_artifact_service(
-    folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
+    folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, max_text_tokens: int | None = None
 ) -> Service:
     """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
@@ -132,7 +132,9 @@ def build_artifact_service(
     artifacts = Artifacts(
         folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
     )
-    dispatcher = ToolDispatcher.for_changing_index(artifacts.current, artifacts.latest, toolsets, text_tokens)
+    dispatcher = ToolDispatcher.for_changing_index(
+        artifacts.current, artifacts.latest, toolsets, max_text_tokens
+    )
     index = artifacts.latest()
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:

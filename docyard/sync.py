@@ -1,6 +1,6 @@
 """Synchronization of a served branch with its remote, on a schedule and after commits.
 
-The file `docyard.toml` at the tip of the branch configures the schedule.
+The schedule is a setting of `docyard.toml` at the tip of the branch.
 
 The synchronization runs in its own thread, so that no response waits for the network. An error is logged
 once, until another error or a success follows; meanwhile every response reports it (`tools.caveats`).
@@ -37,7 +37,7 @@ UnpushedTips = frozenset[tuple[str, str]]
 
 
 class Synchronizer:
-    """Synchronizes the served branch with its remote, from `start` to `close`.
+    """The synchronization of the served branch with its remote, from `start` to `close`.
 
     `access` returns the user's credentials and is called for each exchange. `forge_checker` imports the
     changes of pull requests after each fetch.
@@ -104,9 +104,8 @@ class Synchronizer:
         if settings.every is None:
             self._next_exchange_at = None
         elif self._next_exchange_at is None or self._next_exchange_at - now > settings.every:
-            self._next_exchange_at = now + min(
-                _FIRST_EXCHANGE_DELAY_S, settings.every
-            )  # the schedule is new, or its interval became shorter
+            # The schedule is new, or its interval became shorter.
+            self._next_exchange_at = now + min(_FIRST_EXCHANGE_DELAY_S, settings.every)
         is_due = self._next_exchange_at is not None and now >= self._next_exchange_at and not is_last
         if is_due:
             self._exchange(settings, fetch=True)

@@ -37,7 +37,8 @@ class Workspace(Branch):
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         super().__init__(git, branch=branch, durable=durable)
         self._sync_status: TrackingStatus | None = None
-        self.announcer: Callable[[Proposal], PullRequestReport | None] | None = None  # set if a forge is used
+        self.pull_request_opener: Callable[[Proposal], PullRequestReport | None] | None = None
+        """The function that opens the pull request of a proposal; None without access to a forge."""
         self.guards["remote"] = lambda snapshot, changes: self.sync_status().check_writable(snapshot, changes)
 
     @classmethod
@@ -140,10 +141,11 @@ class Workspace(Branch):
 
         served = self.served_branch
 
-        def announce(proposal: Proposal) -> PullRequestReport | None:
-            return served.announcer(proposal) if served.announcer is not None else None
+        def open_pull_request(proposal: Proposal) -> PullRequestReport | None:
+            opener = served.pull_request_opener
+            return opener(proposal) if opener is not None else None
 
-        return self.shared(ProposalActions, lambda: ProposalActions(served, announce))
+        return self.shared(ProposalActions, lambda: ProposalActions(served, open_pull_request))
 
     def on_proposal(self, name: str) -> Self:
         """Return the branch of a proposal, to read and to write. Raises the errors of `open_branch`."""

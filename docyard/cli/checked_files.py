@@ -77,7 +77,10 @@ def find_commit(git: GitReader, name: str) -> str:
 
 
 def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
-    """Return the merge base of `since` and the commit that was checked, or else HEAD."""
+    """Return the merge base of `since` and `commit`, or `since` itself if they have none.
+
+    If `commit` is None, HEAD takes its place.
+    """
     start = find_commit(git, since)
     end = commit or git.head().commit
     return find_merge_base(git, start, end) or start if end else start

@@ -180,7 +180,7 @@ def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
 def complete_toolsets(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield names of toolsets. The value may begin with other names and commas, which are repeated."""
+    """Yield names of toolsets. Each candidate repeats the names and commas that were typed before."""
     from tools.toolsets import TOOLSETS
 
     typed_names, comma, prefix = incomplete.rpartition(",")

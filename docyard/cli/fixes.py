@@ -156,7 +156,7 @@ def _write_operation(
 
 
 def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
-    """Return the number of documents, in the work tree or in `paths`, that differ from the served branch."""
+    """Return the number of documents with uncommitted changes; with `paths`, count only those documents."""
     git = request.workspace.git
     if git.worktree is None or git.head().branch != request.workspace.branch:
         return 0

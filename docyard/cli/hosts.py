@@ -1,7 +1,8 @@
 """Configuration text for common MCP hosts.
 
 Each host starts the server with the same command: this Python, `-m docyard serve`, and the repository's
-absolute path. The path of Python is absolute too, because the PATH of desktop hosts is short.
+absolute path. The path of Python is absolute too, because a desktop host may
+start a server with a PATH that lacks Python.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PROGRESS_INTERVAL = 100  # commits between two progress reports
 
 
-class DocumentChange(NamedTuple):
+class ChangedDocument(NamedTuple):
     """A document that a commit created, changed, renamed or removed; `old_path` is set for a rename."""
 
     kind: str
@@ -30,7 +30,7 @@ class RecentCommit(NamedTuple):
     """A commit and the documents that it changed, in order of their paths."""
 
     info: CommitInfo
-    changes: tuple[DocumentChange, ...]
+    changes: tuple[ChangedDocument, ...]
 
 
 class RecentCommits:
@@ -87,10 +87,10 @@ class RecentCommits:
             heappush(self._queue, (-commit.committer.time, len(self._seen), commit))
         return commit
 
-    def _list_changes(self, commit: Commit, parent_trees: list[str]) -> tuple[DocumentChange, ...]:
+    def _list_changes(self, commit: Commit, parent_trees: list[str]) -> tuple[ChangedDocument, ...]:
         if not parent_trees:
             return tuple(
-                sorted(DocumentChange("created", path) for path in self._list_changed_paths(None, commit))
+                sorted(ChangedDocument("created", path) for path in self._list_changed_paths(None, commit))
             )
         if len(parent_trees) == 1:
             return self._compare_with_parent(parent_trees[0], commit)
@@ -111,17 +111,17 @@ class RecentCommits:
             if any(entry and entry.is_blob for entry in (change.old, change.new)) and is_document(change.path)
         }
 
-    def _compare_with_parent(self, parent_tree: str, commit: Commit) -> tuple[DocumentChange, ...]:
+    def _compare_with_parent(self, parent_tree: str, commit: Commit) -> tuple[ChangedDocument, ...]:
         from workspace.diff.renames import Renames
 
         renames = Renames(self._git, parent_tree, commit.tree, self._snapshot.config.is_document)
         new_paths = {path: renames.find_new_path(path) for path in renames.removed_blobs}
         old_paths = {new_path: path for path, new_path in new_paths.items() if new_path is not None}
         changes = [
-            DocumentChange("removed", path) for path, new_path in new_paths.items() if new_path is None
+            ChangedDocument("removed", path) for path, new_path in new_paths.items() if new_path is None
         ]
-        changes += [DocumentChange("changed", path) for path in renames.changed_blobs]
+        changes += [ChangedDocument("changed", path) for path in renames.changed_blobs]
         for path in renames.added_blobs:
             kind = "renamed" if path in old_paths else "created"
-            changes.append(DocumentChange(kind, path, old_paths.get(path)))
+            changes.append(ChangedDocument(kind, path, old_paths.get(path)))
         return tuple(sorted(changes, key=lambda change: change.path))

@@ -31,8 +31,9 @@ def render_tools_page() -> str:
         "Generated from the tools by `make docs`. Fields that are not marked as required are optional.",
         f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served, and "
         f"`{REVIEW_TOOLSET}` if `docyard.toml` protects documents, unless `--toolsets` selects others.",
-        "Every response also has `commit`, the commit that was read or written. That to a write, to a call "
-        "without arguments, of an empty list or of a cut text has `next_step`, the next useful call.",
+        "Every response also has `commit`, the commit that was read or written. The response to a write or "
+        "to a call without arguments, an empty list, and a truncated text have `next_step`, the next useful "
+        "call.",
         "If the remote lacks commits, or has diverged, the response also has `unpushed` and `sync` "
         "([remotes.md](remotes.md)).",
         "An error has `error`, `code`, `fix`, `usage` and a working `example`.",
@@ -117,7 +118,7 @@ def render_commands_page() -> str:
         "# Commands",
         "",
         "Generated from the commands by `make docs`. "
-        "Exit codes: 0 done, 1 problems found, 2 wrong usage, 3 cannot run, with the reason.",
+        "Exit codes: 0 done, 1 problems found, 2 wrong usage, 3 cannot run.",
     ]
     context = click.Context(docyard, info_name="docyard")
     for name in COMMANDS:

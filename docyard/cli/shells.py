@@ -104,13 +104,13 @@ def _join_lines(text: str) -> str:
 
 
 def _add_option_prefix(typed_word: str, value: str) -> str:
-    """Return the whole word for a value after `--option=`."""
+    """Return the whole word: the value, after the `--option=` that is already typed, if any."""
     option, equals, _ = typed_word.partition("=")
     return f"{option}={value}" if equals and option.startswith("--") else value
 
 
 class Bash(ShellComplete):
-    """Bash, which expects candidates without the prefixes that bash splits off (`COMP_WORDBREAKS`)."""
+    """The completion of bash, which expects candidates without the prefixes that bash splits off."""
 
     name: ClassVar[str] = "bash"
     source_template: ClassVar[str] = _BASH_SCRIPT
@@ -139,7 +139,7 @@ class Bash(ShellComplete):
 
 
 class Zsh(ShellComplete):
-    """Zsh, which quotes candidates and shows help texts next to them."""
+    """The completion of zsh, which quotes candidates and shows help texts next to them."""
 
     name: ClassVar[str] = "zsh"
     source_template: ClassVar[str] = _ZSH_SCRIPT
@@ -156,7 +156,7 @@ class Zsh(ShellComplete):
 
 
 class Fish(ShellComplete):
-    """Fish, which quotes candidates, shows help texts, and adds a space after a single candidate."""
+    """The completion of fish, which quotes candidates, and adds a space after a single candidate."""
 
     name: ClassVar[str] = "fish"
     source_template: ClassVar[str] = _FISH_SCRIPT

@@ -89,7 +89,10 @@ def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
 
 
 def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
-    """Print the lines in the colours of their commits, with commit and author on the first line of a run."""
+    """Print the lines in the colours of their commits.
+
+    The first line of a run, which is a sequence of lines of one commit, has the commit, author and date.
+    """
     from rich.text import Text
 
     from tools.errors import escape_invisible

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TOOLSETS = "documents,tasks,search,history,proposals"
 
-# No person could sign the commits of the demonstration.
+# A signature could need a passphrase, which the demonstration cannot enter.
 _SETTINGS = 'signing = "off"\n\n[corpus]\ndescription = "specifications of a search service"\n'
 
 

@@ -145,7 +145,7 @@ def command(
     earlier_run = _read_earlier_run(against, runs, name, parameters)
     run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
     difference = _compare_with_earlier_run(earlier_run, run)
-    missed_limits = [reason for minimum in minimums if (reason := minimum.describe_miss(run))]
+    missed_minimums = [reason for minimum in minimums if (reason := minimum.describe_miss(run))]
     with _convert_write_errors():
         if runs is not None:
             save_run(runs, run)
@@ -154,10 +154,10 @@ def command(
         if plot is not None and runs is not None:
             draw_plot(read_runs(runs, name, parameters), plot)
     if as_json:
-        _print_json(run, difference, missed_limits)
+        _print_json(run, difference, missed_minimums)
     else:
-        _print_tables(run, difference, missed_limits)
-    return Exit.PROBLEMS if missed_limits or (strict and run.problems) else Exit.DONE
+        _print_tables(run, difference, missed_minimums)
+    return Exit.PROBLEMS if missed_minimums or (strict and run.problems) else Exit.DONE
 
 
 def _read_cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
@@ -229,7 +229,7 @@ def _convert_write_errors() -> Iterator[None]:
         ) from error
 
 
-def _print_json(run: EvalRun, difference: Difference | None, missed_limits: Sequence[str]) -> None:
+def _print_json(run: EvalRun, difference: Difference | None, missed_minimums: Sequence[str]) -> None:
     from docyard.eval.report import summarize_run
 
     earlier_run = difference.earlier_run if difference else None
@@ -243,13 +243,13 @@ def _print_json(run: EvalRun, difference: Difference | None, missed_limits: Sequ
             }
             if earlier_run
             else None,
-            "missed": list(missed_limits),
+            "missed": list(missed_minimums),
             **run.model_dump(mode="json"),
         }
     )
 
 
-def _print_tables(run: EvalRun, difference: Difference | None, missed_limits: Sequence[str]) -> None:
+def _print_tables(run: EvalRun, difference: Difference | None, missed_minimums: Sequence[str]) -> None:
     from docyard.eval.cases import MAX_LISTED_PROBLEMS
     from docyard.eval.report import HEADINGS, format_measure_cells, format_time_cells
 
@@ -259,5 +259,5 @@ def _print_tables(run: EvalRun, difference: Difference | None, missed_limits: Se
         click.echo(f"warning: {problem}", err=True)
     if len(run.problems) > MAX_LISTED_PROBLEMS:
         click.echo(f"warning: and {len(run.problems) - MAX_LISTED_PROBLEMS:,} more", err=True)
-    for reason in missed_limits:
+    for reason in missed_minimums:
         click.echo(f"missed: {reason}", err=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from index.storage.metadata import Metadata, Problem
 
 _METADATA_FILE = "metadata.json"
-_MAX_METADATA_BYTES = 1 << 26  # far above the size that the limits of the contract allow
+_MAX_METADATA_BYTES = 1 << 26  # far above the size of any valid metadata.json
 _ARTIFACT_FIELD = "artifact"
 
 

@@ -160,14 +160,14 @@ def command(
     if artifact is not None:
         key = find_folder(key) if key else None
         service = build_artifact_service(
-            find_folder(artifact), key, selected_toolsets, text_tokens=text_tokens
+            find_folder(artifact), key, selected_toolsets, max_text_tokens=text_tokens
         )
     else:
         durable = False if no_fsync else None
         workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
         service = build_repository_service(
-            workspace, selected_toolsets, read_only=read_only, syncs=syncs, text_tokens=text_tokens
+            workspace, selected_toolsets, read_only=read_only, syncs=syncs, max_text_tokens=text_tokens
         )
     try:
         if settings is None:

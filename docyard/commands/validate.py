@@ -156,7 +156,7 @@ def _collect_findings(
         findings = collect_findings(validator, documents, jobs, progress)
     if checks_manifests:
         findings += validator.check_manifests()
-    return sorted(findings, key=lambda finding: finding[2:5])
+    return sorted(findings, key=lambda finding: (finding.path, finding.line, finding.column))
 
 
 def _select_new_findings(

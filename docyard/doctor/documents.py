@@ -32,7 +32,7 @@ _MAX_TAXONOMY_BYTES = 20_000
 
 
 def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield a finding for each manifest of a commit that cannot be used."""
+    """Yield a finding for each invalid manifest of a commit."""
     for error in snapshot.find_manifest_problems():
         yield Finding(
             Severity.WARNING, "repository", f"{error.message}, so the manifest is ignored", error.fix
@@ -118,7 +118,7 @@ def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
     unsupported_paths = [
         path for path, entry in entries if not entry.is_blob and snapshot.config.is_document(path)
     ]
-    unnameable_paths = [
+    invalid_paths = [
         path for path, _ in entries if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)
     ]
     if unsupported_paths:
@@ -129,12 +129,12 @@ def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
             f"{format_count(unsupported_paths, 'of them has', 'of them have')} the suffix of a document: "
             f"{format_list(unsupported_paths)}",
         )
-    if unnameable_paths:
-        escaped_paths = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable_paths]
+    if invalid_paths:
+        escaped_paths = [escape_path(path[:_MAX_PATH_CHARS]) for path in invalid_paths]
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(unnameable_paths, 'file has', 'files have')} a name with invalid characters, and "
+            f"{format_count(invalid_paths, 'file has', 'files have')} a name with invalid characters, and "
             f"cannot be read: {format_list(escaped_paths)}",
             "Rename them to valid UTF-8 without control characters, and commit.",
         )

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 AREA = "repository"
+_SAMPLE_FOLDER, _LOOSE_FOLDER_COUNT = "17", 256
+_LOOSE_NAME_LENGTH = 38  # characters of an object id after the two of its folder
 MAX_LOOSE_OBJECTS, MAX_PACKS = 6700, 50
 """The numbers of loose objects and packs at which `git gc --auto` runs (gc.auto, gc.autoPackLimit)."""
 
@@ -63,8 +65,8 @@ def check_storage(git: GitReader) -> Iterator[Finding]:
 
 
 def _check_packing(objects_folder: Path) -> Iterator[Finding]:
-    # `git gc` estimates in the same way: ids are distributed evenly over 256 folders.
-    loose_count = _count_files(objects_folder / "17", 38) * 256
+    # `git gc` estimates in the same way: ids are distributed evenly over 256 folders, of which it reads one.
+    loose_count = _count_files(objects_folder / _SAMPLE_FOLDER, _LOOSE_NAME_LENGTH) * _LOOSE_FOLDER_COUNT
     pack_count = _count_files(objects_folder / "pack", None)
     if loose_count > MAX_LOOSE_OBJECTS:
         yield Finding(Severity.NOTE, AREA, f"about {loose_count:,} objects are not packed", "git gc")

@@ -203,13 +203,13 @@ def read_case(file: str, record: Record) -> Case | list[Problem]:
         problems.append("there is no `query`")
     expected = fields.read_grades()
     filters = fields.read_filters()
-    path, category, name = fields.read_text("path"), fields.read_text("category"), fields.read_id()
+    path, category, case_id = fields.read_text("path"), fields.read_text("category"), fields.read_id()
     if problems:
         return [Problem(file, record.line, reason) for reason in problems]
     query_text = (query or "").strip()
     restrictions = [f" [{key}: {value}]" for key, value in sorted({**filters, "path": path}.items()) if value]
     return Case(
-        id=name or query_text + "".join(restrictions),
+        id=case_id or query_text + "".join(restrictions),
         query=query_text,
         expected=expected,
         filters=filters,
@@ -229,7 +229,7 @@ def _check_field_names(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 class _FieldReader:
-    """Reads the fields of a case, and collects their problems."""
+    """A reader of the fields of a case, which adds their problems to a list."""
 
     def __init__(self, fields: Mapping[str, object], problems: list[str]) -> None:
         self._fields = fields
@@ -302,7 +302,7 @@ _QUERY_FIELDS = ("category", "filters", "path")
 
 
 class Judgement(NamedTuple):
-    """A line of a file of TREC judgements."""
+    """A line of a file of TREC judgements. `query` is the id of a query."""
 
     line: int
     query: str
@@ -341,16 +341,16 @@ def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
         if isinstance(item, Problem):
             yield item
             continue
-        name, query = _get_either(item, "id", "_id"), _get_either(item, "text", "query")
-        if not isinstance(name, str | int) or name == "":
+        query_id, query = _get_either(item, "id", "_id"), _get_either(item, "text", "query")
+        if not isinstance(query_id, str | int) or query_id == "":
             yield Problem(file, item.line, "there is no `id`")
         elif query is None:
             yield Problem(file, item.line, "there is no `text`")
-        elif (first_line := first_lines.setdefault(str(name), item.line)) != item.line:
-            yield Problem(file, item.line, f"the id '{name}' is repeated, first on line {first_line}")
+        elif (first_line := first_lines.setdefault(str(query_id), item.line)) != item.line:
+            yield Problem(file, item.line, f"the id '{query_id}' is repeated, first on line {first_line}")
         else:
             extra_fields = {key: item.fields[key] for key in _QUERY_FIELDS if key in item.fields}
-            yield Record(item.line, {"id": str(name), "query": query, **extra_fields})
+            yield Record(item.line, {"id": str(query_id), "query": query, **extra_fields})
 
 
 def join_judgements(
@@ -373,9 +373,9 @@ def join_judgements(
 
 def _read_tsv(file: str, text: str) -> Iterator[Record | Problem]:
     for number, line in split_lines(text):
-        name, tab, query = line.partition("\t")
+        query_id, tab, query = line.partition("\t")
         if tab:
-            yield Record(number, {"id": name.strip(), "text": query})
+            yield Record(number, {"id": query_id.strip(), "text": query})
         else:
             yield Problem(file, number, "a line must have 2 columns, separated by a tab: id, text")
 

@@ -1,7 +1,7 @@
 """The report of a run in Markdown, compared with an earlier run.
 
 The report contains the means of all measures, for all cases and by category, and the search time. Two runs of
-the same cases are compared case by case. If a mean is below its minimum, the evaluation fails a build.
+the same cases are compared case by case. A required minimum of a mean lets the evaluation fail a build.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Difference:
         return sorted((pair for pair in self.pairs if pair.gain < 0), key=lambda pair: pair.gain)
 
     def compute_change(self, level: str, category: str | None, measure: str) -> float | None:
-        """Return the increase of a category's mean; None if no case of both runs has the measure.
+        """Return the increase of a category's mean; None if no case of both runs has the level.
 
         The current run's categories apply, so a case that changed its category is compared with itself.
         """
@@ -277,10 +277,10 @@ def _format_first_relevant_rank(outcome: Outcome) -> str:
     return str(min(ranks)) if ranks else "none"
 
 
-def _format_table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
+def _format_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
-    for cells in lines:
+    for cells in rows:
         yield f"| {' | '.join(cells)} |"
 
 

@@ -1,7 +1,8 @@
 """A run: the results of all cases, stored in a file and compared with later runs.
 
-The measures of a ranked list are those of trec_eval. A list has each name once, best first. A grade above 0
-means that the name is relevant; names without a grade are not relevant.
+The measures of a ranked list are those of trec_eval. A list contains names, which are paths
+of documents or ids of chunks: each name once, best first. A grade above 0 means that the name is relevant;
+names without a grade are not relevant.
 
 * ndcg@k: DCG of the first k, divided by the DCG of the best possible list; gain = grade,
   discount = log2(rank + 1)
@@ -270,8 +271,8 @@ def run_cases(
 ) -> CaseResults:
     """Run each case twice: a timed search for ten hits, and a search for the judged list of `top` hits.
 
-    The index must be at the commit of `snapshot`. The first case is run once before, so that no time includes
-    opening the index. Raises CommitChanged, and search errors that the case did not cause.
+    The index must be at the commit of `snapshot`. One search runs before the first case, so that no time
+    includes opening the index. Raises CommitChanged, and search errors that the case did not cause.
     """
     problems: list[Problem] = []
     outcomes: list[Outcome] = []

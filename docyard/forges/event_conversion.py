@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TOOL = "forge"
 _SHA_CHARS = 40
+_MAX_INTRODUCTION_CHARS = 200  # the sentences that are put before the text of a review
 _OWN_MARKER = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
 """The last line of each comment that Docyard wrote on a forge. Such comments are not imported."""
 
@@ -49,8 +50,8 @@ def build_actor(forge: str, login: str) -> Actor:
     """Return the actor of a forge's user. The invalid email address (RFC 2606) only identifies the user."""
     name = join_lines(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
     label = format_forge_name(forge)
-    address = f"{''.join(name.split())}@{forge}.invalid"
-    return Actor(Author(name, address, IdentitySource.CLIENT, label), TOOL, label)
+    email = f"{''.join(name.split())}@{forge}.invalid"
+    return Actor(Author(name, email, IdentitySource.CLIENT, label), TOOL, label)
 
 
 def is_from_forge(forge: str, author: Author) -> bool:
@@ -113,20 +114,25 @@ def comments_to_events(
             yield RelayedEvent(body, build_actor(forge, comment.author), f"{forge} comment {comment.id}")
 
 
-def build_closed_event(forge: str, pull_request: PullRequest, text: str, end_count: int) -> RelayedEvent:
+def build_closed_event(
+    forge: str, pull_request: PullRequest, text: str, earlier_closings: int
+) -> RelayedEvent:
     """Return the event that closes a proposal with its pull request.
 
-    `end_count` is the number of times that the proposal was closed before. The number is part of the event's
-    idempotency key, so that a proposal can be closed again.
+    `earlier_closings` is the number of times that the proposal was closed before. The number is part of the
+    event's idempotency key, so that a proposal can be closed again.
     """
-    key = f"{forge} pull request {pull_request.number} closed {end_count}"
+    key = f"{forge} pull request {pull_request.number} closed {earlier_closings}"
     return RelayedEvent(Closed(text), build_actor(forge, format_forge_name(forge)), key)
 
 
-def build_reopened_event(forge: str, pull_request: PullRequest, end_count: int) -> RelayedEvent:
-    """Return the event that reopens a proposal with its pull request; `end_count` is part of its key."""
+def build_reopened_event(forge: str, pull_request: PullRequest, earlier_closings: int) -> RelayedEvent:
+    """Return the event that reopens a proposal with its pull request.
+
+    `earlier_closings` is the number of times that the proposal was closed before, a part of the event's key.
+    """
     text = f"Reopened on {format_forge_name(forge)}: {pull_request.url}"
-    key = f"{forge} pull request {pull_request.number} reopened {end_count}"
+    key = f"{forge} pull request {pull_request.number} reopened {earlier_closings}"
     return RelayedEvent(Reopened(text), build_actor(forge, format_forge_name(forge)), key)
 
 
@@ -140,7 +146,7 @@ def _find_last_submitted(events: Sequence[Event], review: ForgeReview) -> str | 
 def _build_review_event(
     forge: str, review: ForgeReview, commit: str, proposal: Proposal
 ) -> Reviewed | Commented | None:
-    forge_name, text = format_forge_name(forge), review.text[: MAX_TEXT_CHARACTERS - 200]
+    forge_name, text = format_forge_name(forge), review.text[: MAX_TEXT_CHARACTERS - _MAX_INTRODUCTION_CHARS]
     if len(commit) != _SHA_CHARS:
         return None
     match review.verdict:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
+_DEFAULT_RETRY_DELAY_S = 60.0  # after a rate limit for which the forge reports no delay
+
+
 class ForgeChecker:
     """A checker of the pull requests of a served branch on its forge. Thread-safe.
 
@@ -36,9 +39,8 @@ class ForgeChecker:
         self._clock = clock
         self._lock = threading.Lock()
         self._importer: PullRequestImporter | None = None
-        self._rate_limited_result: tuple[float, ForgeCheckResult] | None = (
-            None  # the retry time, and the result
-        )
+        # The time from which the forge may be called again, and the result with its rate limit.
+        self._rate_limited_result: tuple[float, ForgeCheckResult] | None = None
 
     def import_changes(
         self,
@@ -92,7 +94,7 @@ class ForgeChecker:
         if isinstance(check_result.error, ForgeLimited):
             retry_after = check_result.error.retry_after
             self._rate_limited_result = (
-                self._clock() + (60.0 if retry_after is None else retry_after),
+                self._clock() + (_DEFAULT_RETRY_DELAY_S if retry_after is None else retry_after),
                 check_result,
             )
         return check_result

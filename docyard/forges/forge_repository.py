@@ -54,12 +54,12 @@ class ForgeRepository(NamedTuple):
         return f"ForgeRepository({self.kind}, {self.api_url}, {'/'.join(self.segments)})"
 
 
-def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgeRepository:
+def resolve_forge_repository(remote_url: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgeRepository:
     """Return the forge and repository of a remote. `kind` is needed for an unknown host.
 
     Raises NotAForge, NoForgeToken.
     """
-    base_url = _normalize_forge_url(access.url) if access.url else _get_base_url(address)
+    base_url = _normalize_forge_url(access.url) if access.url else _get_base_url(remote_url)
     url_parts = urlsplit(base_url)
     host = url_parts.hostname or ""
     forge_kind = FORGE_KINDS_BY_HOST.get(host, kind)
@@ -71,7 +71,7 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
         )
     api_url = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
     segments = _parse_path_segments(
-        address, url_parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
+        remote_url, url_parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
     )
     token = access.token or (access.tokens.get(host) if url_parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
@@ -83,14 +83,14 @@ def _normalize_forge_url(url: str) -> str:
     """Return the normalized URL in DOCYARD_FORGE_URL. Raises NotAForge if a token may not be sent to it."""
     try:
         url_parts = urlsplit(url)
-        address = (
+        remote_url = (
             parse_remote_url(url) if url_parts.scheme in ("http", "https") and url_parts.port != 0 else None
         )
     except (ValueError, UnsupportedRemote):
-        address = None
+        remote_url = None
     if (
-        address is None
-        or not address.is_private
+        remote_url is None
+        or not remote_url.is_private
         or "@" in url_parts.netloc
         or url_parts.query
         or url_parts.fragment
@@ -102,33 +102,33 @@ def _normalize_forge_url(url: str) -> str:
     return f"{url_parts.scheme}://{url_parts.netloc}{url_parts.path}".rstrip("/")
 
 
-def _get_base_url(address: RemoteUrl) -> str:
+def _get_base_url(remote_url: RemoteUrl) -> str:
     """Return the web URL of the host of a remote. Raises NotAForge if a token may not be sent to it."""
-    if address.transport is Transport.SSH:
+    if remote_url.transport is Transport.SSH:
         # The port is SSH's, and not that of the web server.
-        host = _SSH_HOSTS.get(address.host, address.host)
+        host = _SSH_HOSTS.get(remote_url.host, remote_url.host)
         return f"https://{f'[{host}]' if ':' in host else host}"
-    if address.transport is Transport.HTTPS:
-        return f"https://{urlsplit(address.url).netloc}"
-    kind = "a folder" if address.transport is Transport.FILE else f"a {address.transport}:// URL"
+    if remote_url.transport is Transport.HTTPS:
+        return f"https://{urlsplit(remote_url.url).netloc}"
+    kind = "a folder" if remote_url.transport is Transport.FILE else f"a {remote_url.transport}:// URL"
     raise NotAForge(
         f"the remote is {kind}, so its forge is unknown or unsafe for a token",
         fix="Give the remote an ssh:// or https:// URL, or set DOCYARD_FORGE_URL to the forge's URL.",
     )
 
 
-def _parse_path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
+def _parse_path_segments(remote_url: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
     """Return the path of the repository on its forge. Raises NotAForge."""
-    if address.transport is Transport.SSH and "://" not in address.url:
-        match = _SCP_URL.fullmatch(address.url)
+    if remote_url.transport is Transport.SSH and "://" not in remote_url.url:
+        match = _SCP_URL.fullmatch(remote_url.url)
         path = match[1] if match else ""
     else:
-        path = urlsplit(address.url).path
+        path = urlsplit(remote_url.url).path
     path = f"/{unquote(path).strip('/')}"
     if prefix and path.startswith(prefix.rstrip("/") + "/"):
         path = path[len(prefix.rstrip("/")) :]
     segments = tuple(path.strip("/").removesuffix(".git").split("/"))
-    if address.transport is Transport.FILE:
+    if remote_url.transport is Transport.FILE:
         segments = segments[-2:]
     if not 2 <= len(segments) <= max_count or not all(map(_SEGMENT.fullmatch, segments)):
         raise NotAForge(

@@ -1,4 +1,4 @@
-"""The forge of a workspace: the settings `[forge]` and the host of the remote select its kind and address."""
+"""The forge of a workspace: the settings `[forge]` and the host of the remote select its kind and URL."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def _resolve_remote_url(workspace: Workspace) -> RemoteUrl:
     """
     url = select_remote(workspace).push_url
     with GitRemotes(workspace.git.git_dir, durable=False) as remotes:
-        address = remotes.resolve_url(url)
-    if address.transport is Transport.FILE:
+        remote_url = remotes.resolve_url(url)
+    if remote_url.transport is Transport.FILE:
         from workspace.git.remotes.url import parse_remote_url
 
         return parse_remote_url(url)
-    return address
+    return remote_url
 
 
 def create_forge(repository: ForgeRepository, limits: TransportLimits | None = None) -> Forge:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-def build_announcer(
+def build_pull_request_opener(
     workspace: Workspace, forge_access: Callable[[], ForgeAccess], access: Callable[[], Access]
 ) -> Callable[[Proposal], PullRequestReport | None]:
     """Return a function that opens a proposal's pull request and reports the result.
@@ -25,7 +25,7 @@ def build_announcer(
     The function returns None if the settings have no forge. A failure does not change the proposal.
     """
 
-    def announce(proposal: Proposal) -> PullRequestReport | None:
+    def open_and_report(proposal: Proposal) -> PullRequestReport | None:
         from workspace.proposals.actions.actions import PullRequestFailed, PullRequestReport
 
         forge = ""
@@ -51,7 +51,7 @@ def build_announcer(
             return PullRequestReport(forge, error=PullRequestFailed(_describe_failure(error)))
         return _build_report(forge, opened_request)
 
-    return announce
+    return open_and_report
 
 
 def _build_report(forge: str, opened_request: OpenedPullRequest) -> PullRequestReport:

@@ -314,7 +314,7 @@ class PullRequestImporter:
                 return outcome  # the proposal was reopened after the pull request had ended
             text = f"Closed on {forge_name}: {pull_request.url}"
         close_event = event_conversion.build_closed_event(
-            forge.name, pull_request, text, self._count_ends(proposal)
+            forge.name, pull_request, text, self._count_closings(proposal)
         )
         new_events = self._workspace.proposal_actions().relay(proposal.id, [close_event])
         return outcome._replace(state_changes=("closed",) if new_events else ())
@@ -329,7 +329,7 @@ class PullRequestImporter:
         *,
         was_pushed: bool,
     ) -> PullRequestOutcome:
-        """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
+        """Close the pull request of an ended proposal; if the forge has reopened it, reopen the proposal."""
         outcome = outcome._replace(pending_reason=None)
         if pull_request.state != "open":
             self._mark_settled(proposal)
@@ -341,7 +341,7 @@ class PullRequestImporter:
             and event_conversion.is_from_forge(forge.name, closer)
         ):
             reopen_event = event_conversion.build_reopened_event(
-                forge.name, pull_request, self._count_ends(proposal)
+                forge.name, pull_request, self._count_closings(proposal)
             )
             new_events = self._workspace.proposal_actions().relay(proposal.id, [reopen_event])
             return outcome._replace(state_changes=("reopened",) if new_events else ())
@@ -359,7 +359,7 @@ class PullRequestImporter:
         forge.comment(pull_request.number, f"{text}\n\n{format_marker(proposal.id)}")
         return outcome._replace(state_changes=("closed_there",), state="closed")
 
-    def _count_ends(self, proposal: Proposal) -> int:
+    def _count_closings(self, proposal: Proposal) -> int:
         """Return the number of times that a proposal was closed; the number is part of the events' keys."""
         events = self._workspace.proposal_actions().list_events(proposal)
         return sum(isinstance(event.body, Closed) for event in events)

@@ -32,6 +32,8 @@ MAX_DESCRIPTION_CHARS = 65_536
 """Maximum length of a description: GitHub's limit; other forges allow more."""
 
 _BUDGET_CHARS = MAX_DESCRIPTION_CHARS - 536  # 536 characters are reserved for headings and the marker
+_NOTES_CHARS = 1_000  # reserved for the list of other files, and for the reason of omitted changes
+_EXPECTED_ESCAPE_CHARS = 1_000  # added by `neutralize_commands`
 _MAX_OWN_DESCRIPTION_CHARS = 20_000
 _MAX_TITLE_CHARS = 250  # GitHub allows 256, GitLab and Gitea 255
 _MAX_FILES = 50
@@ -100,10 +102,10 @@ def _close_fence(text: str) -> str:
         match = _FENCE.fullmatch(line)
         if match is None:
             continue
-        ticks, info_string = match.groups()
+        marker, info_string = match.groups()
         if not fence:
-            fence = ticks if ticks[0] == "~" or "`" not in info_string else ""
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not info_string.strip():
+            fence = marker if marker[0] == "~" or "`" not in info_string else ""
+        elif marker[0] == fence[0] and len(marker) >= len(fence) and not info_string.strip():
             fence = ""
     return f"{text}\n{fence}" if fence else text
 
@@ -112,11 +114,11 @@ def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
     """Return the changes by section, in at most `budget` characters, and a note about omitted changes."""
     parts = []
     if changes.documents:
-        max_chars = budget - 2_000
+        max_chars = budget - _NOTES_CHARS - _EXPECTED_ESCAPE_CHARS
         text = neutralize_commands(format_markdown(changes.documents, max_chars))
-        while len(text) > budget - 1_000 and max_chars > 0:
-            # Escaping adds characters.
-            max_chars -= len(text) - (budget - 1_000) + 100
+        while len(text) > budget - _NOTES_CHARS and max_chars > 0:
+            # Escaping added more characters than expected.
+            max_chars -= len(text) - (budget - _NOTES_CHARS) + 100
             text = neutralize_commands(format_markdown(changes.documents, max(max_chars, 0)))
         parts.append(text.strip("\n"))
     if changes.files:

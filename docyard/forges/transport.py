@@ -3,7 +3,7 @@
 A response is JSON, or else an error of `errors.py`. This module is independent of the kind of forge.
 
 Attempts are counted here: httpx2's `retries` cover only connecting, and ignore Retry-After. The rules are the
-forge's delay, one limit for all attempts, and never a second POST. A hook of `stamina` with these rules would
+forge's delay, one time limit for all attempts, and no second POST. A hook of `stamina` with these rules would
 be as long as this code, and `stamina` also requires `tenacity`.
 
 `Fields` reads a forge's JSON: it checks the documented type of each field, and makes texts safe to display.

@@ -161,7 +161,8 @@ _RETRY_AFTER_S = "30"
 class Webhooks:
     """The webhooks of one served branch, from the forge in its settings.
 
-    `secret` is the forge's signing secret; None disables webhooks. `timeout_s` limits the wait for an
+    `access` returns the forge settings of the environment. `secret` is the forge's signing secret; None
+    disables webhooks. `timeout_s` limits the wait for an
     exchange. `clock` returns seconds since 1970.
     """
 
@@ -228,7 +229,7 @@ class Webhooks:
         except WorkspaceError as error:  # for example, no token is set
             return _respond_retry(error)
         if repository is None or repository.kind != kind:
-            fix = f'Set [forge] kind = "{kind}" in docyard.toml, or use the webhook address of that forge.'
+            fix = f'Set [forge] kind = "{kind}" in docyard.toml, or use the webhook URL of that forge.'
             return _respond(404, f"the forge of the repository is not {kind}", fix)
         own_path, webhook_path = "/".join(repository.segments), read_repository(kind, data)
         if webhook_path is None or webhook_path.casefold() != own_path.casefold():

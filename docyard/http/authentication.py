@@ -56,16 +56,16 @@ class TokenVerifier:
     If `token` is None, every caller is accepted as anonymous.
     """
 
-    def __init__(self, token: str | None, people: Tokens | None) -> None:
+    def __init__(self, token: str | None, person_tokens: Tokens | None) -> None:
         self.accepts_everyone = token is None
         self._token = _digest(token) if token is not None else b""
-        self._people = people
+        self._person_tokens = person_tokens
 
     def verify(self, secret: str) -> TokenOwner | None:
         """Return the owner of a secret; None if it is unknown."""
         if len(secret) > _MAX_TOKEN_CHARS:
             return None
-        owner = None if self._people is None else self._find_person(self._people, secret)
+        owner = None if self._person_tokens is None else self._find_person(self._person_tokens, secret)
         if not self.accepts_everyone and hmac.compare_digest(self._token, _digest(secret)):
             return TokenOwner()
         return owner
@@ -75,7 +75,9 @@ class TokenVerifier:
         if owner.person is None:
             return owner
         try:
-            known_person = None if self._people is None else self._people.find_owner(owner.person.token)
+            known_person = (
+                None if self._person_tokens is None else self._person_tokens.find_owner(owner.person.token)
+            )
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
@@ -83,12 +85,12 @@ class TokenVerifier:
             return None
         return TokenOwner(known_person.person, known_person.key)
 
-    def _find_person(self, people: Tokens, secret: str) -> TokenOwner | None:
+    def _find_person(self, person_tokens: Tokens, secret: str) -> TokenOwner | None:
         from workspace.policy.tokens import InvalidToken
 
         try:
-            person = people.person(secret)
-            key = people.key(person.token)
+            person = person_tokens.person(secret)
+            key = person_tokens.key(person.token)
         except InvalidToken:
             return None
         except WorkspaceError as error:
@@ -130,12 +132,12 @@ MAX_SESSION_S = 7 * 24 * 3600.0
 MAX_SESSIONS = 1_000
 """The maximum number of sessions; beyond it the least recently used session ends."""
 
-_RANDOM_BYTES = 32  # the length of the key of form tokens, and of the value of a cookie
+_RANDOM_BYTES = 32  # the length of the key of CSRF tokens, and of the value of a cookie
 
 
 @dataclass(slots=True)
 class Session:
-    """The token's owner and the form token of a session. Times are seconds of a monotonic clock."""
+    """The token's owner and the CSRF token of a session. Times are seconds of a monotonic clock."""
 
     owner: TokenOwner
     csrf: str
@@ -156,7 +158,7 @@ class Sessions:
         value = secrets.token_urlsafe(_RANDOM_BYTES)
         now = self._clock()
         digest = _digest_session(value)
-        self._sessions[digest] = Session(owner, self.compute_form_token(digest), now, now)
+        self._sessions[digest] = Session(owner, self.compute_csrf_token(digest), now, now)
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return value
@@ -179,8 +181,8 @@ class Sessions:
         """End a session, if it exists."""
         self._sessions.pop(_digest_session(value), None)
 
-    def compute_form_token(self, name: bytes) -> str:
-        """Return the form token of a session or of another caller; other servers cannot compute it."""
+    def compute_csrf_token(self, name: bytes) -> str:
+        """Return the CSRF token for a session's digest or a caller's name. No other server can compute it."""
         return hmac.digest(self._key, name, "sha256").hex()
 
 
@@ -194,6 +196,7 @@ _INVALID_TOKEN_HEADERS = {"WWW-Authenticate": 'Bearer realm="docyard", error="in
 
 # Paths that need no token: static files, and webhooks, which forges sign.
 _PUBLIC_PREFIXES = ("/static/", "/hooks/")
+# The names from which the CSRF tokens of callers without a session are computed.
 _ANONYMOUS_NAME = b"nobody"
 _CLIENT_NAME = b"client"
 
@@ -347,7 +350,7 @@ class AuthenticationMiddleware:
 
     def _build_caller(self, owner: TokenOwner, csrf_name: bytes) -> Caller:
         csrf_name += owner.token_key
-        return Caller(owner.person, self._sessions.compute_form_token(csrf_name), self._may_write, False)
+        return Caller(owner.person, self._sessions.compute_csrf_token(csrf_name), self._may_write, False)
 
 
 def is_cross_site(scope: Scope) -> bool:

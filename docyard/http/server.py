@@ -237,7 +237,7 @@ async def _respond_to_error(site: Site, request: Request, error: Exception) -> R
 
 
 async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
-    """Return a response for a client that disconnected within a form. Nothing is logged."""
+    """Return a response for a client that disconnected while it sent a form. Nothing is logged."""
     return Response(status_code=400)
 
 
@@ -344,7 +344,7 @@ def start_server(
 
 
 def _load_index_and_pages(service: Service) -> None:
-    """Load in the background the index and the modules that the first requests need."""
+    """Load the index, and the modules that the first requests need. The server calls this in a thread."""
     service.load()
     from docyard.web.templates import warm_pages
 

@@ -61,7 +61,7 @@ class Workers:
     ) -> None:
         self.close()
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._wait)
+            await anyio.to_thread.run_sync(self._wait_for_threads)
 
     def close(self) -> None:
         """Reject further work: `run` raises WorkRejected from now on. Running work finishes."""
@@ -81,7 +81,7 @@ class Workers:
 
         return await anyio.to_thread.run_sync(run_if_open, limiter=self._limiter)
 
-    def _wait(self) -> None:
+    def _wait_for_threads(self) -> None:
         # Uvicorn cancels asyncio tasks, which anyio cannot shield. Their threads must be awaited here.
         for _ in range(self._size):
             self._thread_slots.acquire()

@@ -1,4 +1,4 @@
-"""MCP over HTTP at one address, for both protocol versions. No state is kept between requests.
+"""MCP over HTTP at one address, for both protocol versions. No state of a client is stored between requests.
 
 Each response is JSON or a stream of events, as its client accepts. The server does not record the texts that
 a client has read, and sends notifications only to streams (`subscriptions/listen`). A request is

@@ -25,7 +25,7 @@ _MAX_TEXT_CHARACTERS = 500
 
 
 class Requests:
-    """The requests of one server, run in its workers. Each request reads the index that is current then."""
+    """The requests of one server, run in its workers. Each request reads the current index."""
 
     def __init__(self, dispatcher: ToolDispatcher, workers: Workers) -> None:
         self._dispatcher = dispatcher

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.proposals.actions.merge_gate import MergeRequirements
-    from workspace.proposals.comments import AnchoredThread
+    from workspace.proposals.comments import LocatedThread
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges, ProposedCommit
     from workspace.proposals.review.overlaps import Overlap
@@ -46,7 +46,7 @@ class ProposalView(NamedTuple):
     merge_requirements: MergeRequirements
     overlaps: Sequence[Overlap]
     commits: Sequence[ProposedCommit]
-    threads: Sequence[AnchoredThread]
+    threads: Sequence[LocatedThread]
 
 
 def describe_needed_token(view: ProposalView) -> str | None:

@@ -81,7 +81,7 @@ class Versions:
         return version
 
     def invalidate(self) -> None:
-        """Discard the cached version, so that a writer sees its change regardless of the folders' clock."""
+        """Discard the cached version, so that a writer sees its change even if no folder time has changed."""
         with self._lock:  # another thread may be reading an older version
             self._cached_version = None
 

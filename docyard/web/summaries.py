@@ -136,7 +136,7 @@ def _list_completion_states(document: Document) -> list[bool]:
 
 
 MAX_COMMITS = 300
-"""The number of commits to walk along first parents, so that a merge counts as a change by its author."""
+"""The maximum number of commits to walk. Only first parents are walked, so a merge counts as one change."""
 
 
 class LastChanges:

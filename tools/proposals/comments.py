@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tools.tool import Context, Data
-    from workspace.proposals.comments import AnchoredThread
+    from workspace.proposals.comments import LocatedThread
     from workspace.proposals.proposal import Proposal
 
 MAX_COMMENTS_BYTES = 40_000
@@ -50,11 +50,11 @@ def read_comments_page(
         proposal, after=first_index, limit=limit, at=location
     )
     threads: list[Data] = []
-    for anchored_thread in page.threads:
-        data = _describe_thread(anchored_thread, proposal.id, max_bytes)
+    for located_thread in page.threads:
+        data = _describe_thread(located_thread, proposal.id, max_bytes)
         max_bytes -= measure_json_size(data)
         if threads and max_bytes < 0:
-            return CommentsPage(threads, page.total, anchored_thread.position)
+            return CommentsPage(threads, page.total, located_thread.position)
         threads.append(data)
     return CommentsPage(threads, page.total, page.next)
 
@@ -97,24 +97,24 @@ def select_fitting(entries: Iterable[Data], max_bytes: int) -> list[Data]:
     return fitting_entries
 
 
-def describe_location(anchored_thread: AnchoredThread) -> Data:
+def describe_location(located_thread: LocatedThread) -> Data:
     """Return the location and quotation of a thread, and the current state of the text."""
-    comment = anchored_thread.thread.comment
+    comment = located_thread.thread.comment
     data: Data = {}
     if comment.target is not None:
         data |= {"file": escape_invisible(comment.target.path), "slug": comment.target.slug}
         if comment.target.quote:
             data["quote"] = escape_invisible(comment.target.quote)
-    if (anchor := anchored_thread.anchor) is not None:
-        data["now"] = anchor.status.value
-        if anchor.status.value == "moved":
-            data["now_at"] = {"file": escape_invisible(anchor.path), "slug": anchor.slug}
+    if (location := located_thread.location) is not None:
+        data["now"] = location.status.value
+        if location.status.value == "moved":
+            data["now_at"] = {"file": escape_invisible(location.path), "slug": location.slug}
     return data
 
 
-def _describe_thread(anchored_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
-    comment, replies = anchored_thread.thread
-    data = {**describe_comment(comment, proposal), **describe_location(anchored_thread), "replies": []}
+def _describe_thread(located_thread: LocatedThread, proposal: str, max_bytes: int) -> Data:
+    comment, replies = located_thread.thread
+    data = {**describe_comment(comment, proposal), **describe_location(located_thread), "replies": []}
     if replies:
         reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
         data["replies"] = select_fitting(reply_entries, max_bytes - measure_json_size(data))

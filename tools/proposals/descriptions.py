@@ -140,7 +140,7 @@ def announce_proposal(proposal_actions: ProposalActions, proposal: Proposal) -> 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.
     """
     announcement = run_with_caveat(
-        partial(proposal_actions.announce, proposal),
+        partial(proposal_actions.open_pull_request, proposal),
         None,
         "its pull request was not opened or updated; submit the proposal again later",
     )

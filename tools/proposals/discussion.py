@@ -143,7 +143,7 @@ def _view_thread(
     comment, replies = proposal.content.threads[thread_index]
     criteria = ["replies", proposal.id, comment.id]
     first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
-    [anchored_thread] = (
+    [located_thread] = (
         context.workspace.proposal_reviews().comments(proposal, after=thread_index, limit=1).threads
     )
     comment_fields, next_offset = describe_comment(comment, proposal.id), None
@@ -156,7 +156,7 @@ def _view_thread(
     next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
     thread = {
         **comment_fields,
-        **describe_location(anchored_thread),
+        **describe_location(located_thread),
         "replies": reply_entries,
         "replies_total": len(replies),
     }

@@ -40,7 +40,7 @@ class TextStatus(StrEnum):
     GONE = "gone"  # its section is missing, or unknown
 
 
-class CommentAnchor(NamedTuple):
+class CommentLocation(NamedTuple):
     """The status of a text, and its current address; for a removed text, its last address."""
 
     status: TextStatus
@@ -69,8 +69,8 @@ def build_comment_target(document: Document, slug: str | None, quote: str = "") 
     return CommentTarget(document.path, section.key if section else None, _hash_text(data), quote)
 
 
-def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
-    """Return the anchor of a comment at a commit; return None for a comment without a target."""
+def find_comment_location(comment: Comment, tip: Snapshot) -> CommentLocation | None:
+    """Return the location of a comment at a commit; return None for a comment without a target."""
     target = comment.target
     if target is None:
         return None
@@ -81,12 +81,12 @@ def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None
         except DamagedRepository:  # the comment's commit is incomplete or invalid
             position = _find_by_address(target, tip)
     if position is None or position.document is None:
-        return CommentAnchor(TextStatus.GONE, target.path, target.slug)
+        return CommentLocation(TextStatus.GONE, target.path, target.slug)
     path, slug = position.address
     if not _has_text(target, position.document, position.section):
-        return CommentAnchor(TextStatus.OUTDATED, path, slug)
+        return CommentLocation(TextStatus.OUTDATED, path, slug)
     is_same_address = path == target.path and (slug == target.slug or _has_slug(position, target.slug))
-    return CommentAnchor(TextStatus.HERE if is_same_address else TextStatus.MOVED, path, slug)
+    return CommentLocation(TextStatus.HERE if is_same_address else TextStatus.MOVED, path, slug)
 
 
 def _has_text(target: CommentTarget, document: Document, section: Section | None) -> bool:
@@ -190,15 +190,15 @@ LocationFilter = tuple[str | None, str | None]
 """A path and a section's key. A missing key means the whole document; a missing path means all documents."""
 
 
-class AnchoredThread(NamedTuple):
-    """A thread, and the anchor of its text.
+class LocatedThread(NamedTuple):
+    """A thread, and the current location of its text.
 
-    `anchor` is None if the thread has no text, or its position is unknown. Replies have no anchors of their
-    own. `position` is the index of the thread among all threads.
+    `location` is None if the thread has no text, or if its location is unknown. Replies have no locations of
+    their own. `position` is the index of the thread among all threads.
     """
 
     thread: Thread
-    anchor: CommentAnchor | None
+    location: CommentLocation | None
     position: int
 
     def is_at(self, path: str | None, slug: str | None) -> bool:
@@ -207,7 +207,7 @@ class AnchoredThread(NamedTuple):
         Without a path, every thread matches.
         """
         locations = [
-            (target.path, target.slug) for target in (self.thread.comment.target, self.anchor) if target
+            (target.path, target.slug) for target in (self.thread.comment.target, self.location) if target
         ]
         return path is None or any(_is_at(location, (path, slug)) for location in locations)
 
@@ -218,15 +218,15 @@ class CommentPage(NamedTuple):
     `total` counts the threads at all locations. `next` is the `after` of the next page, or None at the end.
     """
 
-    threads: tuple[AnchoredThread, ...]
+    threads: tuple[LocatedThread, ...]
     total: int
     next: int | None
 
 
-def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
-    """Return the anchor of a comment; return None if its document or the settings are unreadable."""
+def find_comment_location_safely(comment: Comment, tip: Snapshot) -> CommentLocation | None:
+    """Return the location of a comment; return None if its document or the settings are unreadable."""
     try:
-        return find_comment_anchor(comment, tip)
+        return find_comment_location(comment, tip)
     except WorkspaceError:
         return None
 

@@ -14,7 +14,7 @@ from workspace.proposals.events import ReviewDecision
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.proposals.comments import AnchoredThread, CommentAnchor
+    from workspace.proposals.comments import CommentLocation, LocatedThread
     from workspace.proposals.proposal import Comment, ReviewStatus
 
 _MAX_COMMENT_LINES = 20
@@ -52,16 +52,16 @@ def print_reviews(
             printer.print_text(review.text, indent=4, max_lines=_MAX_COMMENT_LINES, suffix=_OMISSION_SUFFIX)
 
 
-def print_comments(printer: PagePrinter, threads: Sequence[AnchoredThread]) -> None:
+def print_comments(printer: PagePrinter, threads: Sequence[LocatedThread]) -> None:
     """Print the comments, each with the current location of its text, and the replies below the comment."""
     if not threads:
         return
     printer.print_heading(
-        f"Comments: {sum(1 + len(anchored_thread.thread.replies) for anchored_thread in threads):,}"
+        f"Comments: {sum(1 + len(located_thread.thread.replies) for located_thread in threads):,}"
     )
-    for anchored_thread in threads[:_MAX_COMMENT_THREADS]:
-        _print_comment(printer, anchored_thread.thread.comment, _describe_anchor(anchored_thread), indent=2)
-        for reply in anchored_thread.thread.replies:
+    for located_thread in threads[:_MAX_COMMENT_THREADS]:
+        _print_comment(printer, located_thread.thread.comment, _describe_location(located_thread), indent=2)
+        for reply in located_thread.thread.replies:
             _print_comment(printer, reply, "", indent=6)
     if len(threads) > _MAX_COMMENT_THREADS:
         printer.print_line(
@@ -84,17 +84,17 @@ def _print_comment(printer: PagePrinter, comment: Comment, location: str, *, ind
     printer.print_text(comment.text, indent=indent + 2, max_lines=_MAX_COMMENT_LINES, suffix=_OMISSION_SUFFIX)
 
 
-def _describe_anchor(anchored_thread: AnchoredThread) -> str:
-    """Return the address of a comment, and the change of the commented text since then."""
-    target = anchored_thread.thread.comment.target
+def _describe_location(located_thread: LocatedThread) -> str:
+    """Return the current address of a comment's text, and how the text has changed since the comment."""
+    target = located_thread.thread.comment.target
     if target is None:
         return ""
     old_address = _join_address(target.path, target.slug)
-    anchor = anchored_thread.anchor
-    if anchor is None:
+    location = located_thread.location
+    if location is None:
         return old_address
-    current_address = _join_address(anchor.path, anchor.slug)
-    match anchor.status.value:
+    current_address = _join_address(location.path, location.slug)
+    match location.status.value:
         case "here":
             return current_address
         case "moved":
@@ -128,15 +128,15 @@ def review_to_data(review_status: ReviewStatus, void_reasons: Mapping[str, VoidR
     }
 
 
-def thread_to_data(anchored_thread: AnchoredThread) -> dict[str, Any]:
+def thread_to_data(located_thread: LocatedThread) -> dict[str, Any]:
     """Return a comment as data, with its current location `now`, and the `replies` to it."""
-    comment = anchored_thread.thread.comment
+    comment = located_thread.thread.comment
     data = _comment_to_data(comment)
     if comment.target is not None:
         data |= {"file": comment.target.path, "slug": comment.target.slug, "quote": comment.target.quote}
-    if anchored_thread.anchor is not None:
-        data["now"] = _anchor_to_data(anchored_thread.anchor)
-    return {**data, "replies": [_comment_to_data(reply) for reply in anchored_thread.thread.replies]}
+    if located_thread.location is not None:
+        data["now"] = _location_to_data(located_thread.location)
+    return {**data, "replies": [_comment_to_data(reply) for reply in located_thread.thread.replies]}
 
 
 def _comment_to_data(comment: Comment) -> dict[str, Any]:
@@ -149,5 +149,5 @@ def _comment_to_data(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _anchor_to_data(anchor: CommentAnchor) -> dict[str, Any]:
-    return {"state": anchor.status.value, "file": anchor.path, "slug": anchor.slug}
+def _location_to_data(location: CommentLocation) -> dict[str, Any]:
+    return {"state": location.status.value, "file": location.path, "slug": location.slug}

@@ -140,7 +140,7 @@ Decisions = dict[str, dict[UnitId, Resolution]]
 
 _MAX_SUGGESTIONS = 3
 _VERSION_FIELDS = ("base", "ours", "theirs")
-_FORM_HINT = "`docyard proposals conflicts ID --json` prints the form."
+_TEMPLATE_HINT = "`docyard proposals conflicts ID --json` prints a template."
 
 
 def resolve_choices(
@@ -168,7 +168,7 @@ def resolve_choices(
 def parse_decisions(text: str) -> Decisions:
     """Return the decisions in the field `conflicts` of a JSON or TOML text.
 
-    Entries without a `choice` are skipped. Raises CommandError if the text has another form.
+    Entries without a `choice` are skipped. Raises CommandError if the text has another structure.
     """
     decisions: Decisions = {}
     for number, entry in enumerate(_parse_entries(text), 1):
@@ -211,11 +211,11 @@ def _find_conflicts(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[
     from tools.errors import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
-    matches = [pair for pair in units if name in _list_names(*pair)]
+    matches = [(path, unit) for path, unit in units if name in _list_names(path, unit)]
     if not matches:
         from workspace.nearest import find_nearest
 
-        names = [escape_invisible(format_conflict_name(*pair)) for pair in units]
+        names = [escape_invisible(format_conflict_name(path, unit)) for path, unit in units]
         nearest = (find_nearest(name, names) or names)[:_MAX_SUGGESTIONS]
         suggestion = (
             f"the conflicts include {join_words(nearest)}" if nearest else "the proposal has no conflicts"
@@ -237,14 +237,14 @@ def _list_names(path: str, unit: UnitId) -> Iterator[str]:
 
 
 def _parse_entries(text: str) -> list[dict[str, Any]]:
-    """Return the decisions in a text. Raises CommandError if the text has another form."""
+    """Return the decisions in a text. Raises CommandError if the text has another structure."""
     parsed_text = _parse_text(text)
     entries = parsed_text.get("conflicts") if isinstance(parsed_text, dict) else parsed_text
     if not isinstance(entries, list):
-        raise CommandError("the decisions have no list 'conflicts'", fix=_FORM_HINT)
+        raise CommandError("the decisions have no list 'conflicts'", fix=_TEMPLATE_HINT)
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
-            raise CommandError(f"decision {number} must be an object", fix=_FORM_HINT)
+            raise CommandError(f"decision {number} must be an object", fix=_TEMPLATE_HINT)
     return entries
 
 
@@ -256,12 +256,12 @@ def _parse_text(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         # A JSON list and a TOML table both begin with a bracket.
         if text.lstrip().startswith("{"):
-            raise CommandError("the decisions are not JSON", fix=_FORM_HINT) from error
+            raise CommandError("the decisions are not JSON", fix=_TEMPLATE_HINT) from error
     try:
         return load_toml(text.encode("utf-8", "replace"))
     except InvalidToml as error:
         reason = f"the decisions are not JSON, and as TOML the file {error.reason}"
-        raise CommandError(reason, fix=_FORM_HINT) from error
+        raise CommandError(reason, fix=_TEMPLATE_HINT) from error
 
 
 def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resolution]:
@@ -271,7 +271,7 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
     if not all(isinstance(value, str) for value in (path, location, unit_part)) or kind not in [*UnitKind]:
         raise CommandError(
             f"decision {number} does not name a conflict",
-            fix=f"Keep 'file', 'kind', 'where' and 'part'. {_FORM_HINT}",
+            fix=f"Keep 'file', 'kind', 'where' and 'part'. {_TEMPLATE_HINT}",
         )
     if choice not in [*ResolutionChoice]:
         words = ", ".join(f"'{word}'" for word in ResolutionChoice)
@@ -291,7 +291,7 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
         encoded_content = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:
         raise CommandError(
-            f"the content of decision {number} is not valid Unicode", fix=_FORM_HINT
+            f"the content of decision {number} is not valid Unicode", fix=_TEMPLATE_HINT
         ) from error
     return (
         str(path),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.proposals.actions.merge_gate import RuleRequirement
-    from workspace.proposals.comments import AnchoredThread, LocationFilter
+    from workspace.proposals.comments import LocatedThread, LocationFilter
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.workspace import Workspace
@@ -58,6 +58,7 @@ def suggest_next_command(view: ProposalView) -> str:
     )
 
 
+_INDENT = 10  # an id and two spaces
 _MAX_CHANGES_CHARS = 20_000  # the command `diff` prints all changes
 _MAX_ADDRESSES = 5
 _MAX_PROBLEMS = 5
@@ -87,20 +88,22 @@ def print_page(view: ProposalView, *, include_diff: bool, include_comments: bool
 def _print_header(printer: PagePrinter, view: ProposalView) -> None:
     proposal = view.proposal
     content = proposal.content
-    printer.print_line(StyledText(proposal.id, "yellow"), "  ", StyledText(content.title, "bold"), hang=10)
+    printer.print_line(
+        StyledText(proposal.id, "yellow"), "  ", StyledText(content.title, "bold"), hang=_INDENT
+    )
     state = format_state(proposal.state.value)
     printer.print_line(
-        StyledText(state, STATE_STYLES[proposal.state.value]), f" · into {content.target}", indent=10
+        StyledText(state, STATE_STYLES[proposal.state.value]), f" · into {content.target}", indent=_INDENT
     )
     printer.print_line(
         f"by {format_author(content.author)}, {format_moment(content.opened_at)}; "
         f"updated {format_moment(content.updated_at)}",
-        indent=10,
+        indent=_INDENT,
     )
     for line in _list_notices(view):
-        printer.print_line(line, indent=10)
+        printer.print_line(line, indent=_INDENT)
     if proposal.tip is not None and proposal.state is not ProposalState.MERGED:
-        printer.print_command(format_switch_command(proposal), indent=10)
+        printer.print_command(format_switch_command(proposal), indent=_INDENT)
 
 
 def _list_notices(view: ProposalView) -> Iterator[str]:
@@ -139,7 +142,7 @@ def _print_commits(printer: PagePrinter, view: ProposalView) -> None:
             f"  {info.subject} ",
             StyledText(f"({info.author_name}{client}, {format_moment(info.time)})", "dim"),
             indent=2,
-            hang=10,
+            hang=_INDENT,
         )
     if len(view.commits) > _MAX_LIST_ITEMS:
         printer.print_line(
@@ -152,11 +155,11 @@ def _print_overlaps(printer: PagePrinter, view: ProposalView) -> None:
         return
     printer.print_heading(f"Overlaps with {format_count(len(view.overlaps), 'other proposal')}")
     for overlap in view.overlaps[:_MAX_LIST_ITEMS]:
-        printer.print_line(StyledText(overlap.id, "yellow"), f"  {overlap.title}", indent=2, hang=10)
+        printer.print_line(StyledText(overlap.id, "yellow"), f"  {overlap.title}", indent=2, hang=_INDENT)
         for address in overlap.addresses[:_MAX_ADDRESSES]:
-            printer.print_line(StyledText(address, "cyan"), indent=12, hang=2)
+            printer.print_line(StyledText(address, "cyan"), indent=_INDENT + 2, hang=2)
         if len(overlap.addresses) > _MAX_ADDRESSES:
-            printer.print_line(f"… and {len(overlap.addresses) - _MAX_ADDRESSES:,} more", indent=12)
+            printer.print_line(f"… and {len(overlap.addresses) - _MAX_ADDRESSES:,} more", indent=_INDENT + 2)
     if len(view.overlaps) > _MAX_LIST_ITEMS:
         printer.print_line(
             f"… and {format_count(len(view.overlaps) - _MAX_LIST_ITEMS, 'other proposal')}", indent=2
@@ -314,9 +317,9 @@ def load_proposal_view(workspace: Workspace, name: str, address: str | None, fol
     )
 
 
-def _load_threads(workspace: Workspace, proposal: Proposal, location: LocationFilter) -> list[AnchoredThread]:
+def _load_threads(workspace: Workspace, proposal: Proposal, location: LocationFilter) -> list[LocatedThread]:
     proposal_reviews = workspace.proposal_reviews()
-    threads: list[AnchoredThread] = []
+    threads: list[LocatedThread] = []
     cursor: int | None = 0
     while cursor is not None:
         page = proposal_reviews.comments(proposal, after=cursor, at=location)

@@ -75,16 +75,16 @@ def command(
         choices.update(resolve_choices(conflicts, file_decisions, ours, theirs))
         return choices
 
-    refresh_decisions = None
+    refresh_resolutions = None
     if file_decisions or ours or theirs:
         find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
-        refresh_decisions = RefreshResolutions(
+        refresh_resolutions = RefreshResolutions(
             choose_resolutions, *(parse_commits(text) if text is not None else ())
         )
     remaining_conflicts: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:
-            result = proposal_actions.refresh(proposal.id, actor, refresh_decisions)
+            result = proposal_actions.refresh(proposal.id, actor, refresh_resolutions)
         except ConflictChanged as error:
             error.fix = (
                 f"Resolve the current conflicts: `docyard proposals conflicts {proposal.id}` shows them."

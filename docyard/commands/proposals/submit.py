@@ -39,18 +39,18 @@ def command(
         docyard proposals submit k7m2q9xa --no-forge
     """
     from docyard.cli.proposals.actions import identify_actor, print_action_result
-    from docyard.forges.pull_request_report import build_announcer
+    from docyard.forges.pull_request_report import build_pull_request_opener
 
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     result = workspace.proposal_actions().submit(proposal_id, actor)
     pull_request_report = None
     if not no_forge:
-        workspace.announcer = build_announcer(
+        workspace.pull_request_opener = build_pull_request_opener(
             workspace, environment.read_forge_access, environment.read_remote_access
         )
         with console.show_progress("Updating the pull request"):
-            pull_request_report = workspace.proposal_actions().announce(result.proposal)
+            pull_request_report = workspace.proposal_actions().open_pull_request(result.proposal)
     print_action_result(result, "submitted", as_json=as_json, pull_request_report=pull_request_report)
     return (
         Exit.PROBLEMS

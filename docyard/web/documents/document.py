@@ -144,7 +144,7 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         and (not last_change.is_known or backlinks is None)
         and request.site.has_background_work
     )
-    diagrams = get_frame_url(request) if DIAGRAM_TAG in rendered_document.html else ""
+    frame_url = get_frame_url(request) if DIAGRAM_TAG in rendered_document.html else ""
     page = request.page(
         "document.html",
         document=document,
@@ -161,10 +161,10 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         proposal=proposal,
         state_tags=STATE_TAGS,
         may_edit=may_edit,
-        diagrams=diagrams,
+        diagrams=frame_url,
         version=format_unfinished_version(request.version) if is_loading else request.version,
     )
-    if diagrams:
+    if frame_url:
         page.headers["Content-Security-Policy"] = PAGE_POLICY
     return page
 

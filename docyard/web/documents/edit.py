@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _MAX_PROPOSALS = 20
+_MIN_ROWS, _MAX_ROWS = 9, 40  # the height of the text field
 
 
 class EditableText(NamedTuple):
@@ -345,8 +346,13 @@ def _render_form(
         conflicting_text=conflicting_text,
         base_text=base_text,
         is_form_hidden=is_form_hidden,
-        rows=min(40, max(9, form.text.count("\n") + 4 + len(form.text) // 300)),
+        rows=_estimate_row_count(form.text),
     )
+
+
+def _estimate_row_count(text: str) -> int:
+    """Return the height of the text field in rows, with a few rows for long lines and new text."""
+    return min(_MAX_ROWS, max(_MIN_ROWS, text.count("\n") + 4 + len(text) // 300))
 
 
 def _build_too_long_error() -> WorkspaceError:

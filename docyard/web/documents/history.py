@@ -105,6 +105,7 @@ BLAME_LINES_PER_PAGE = 600
 """The number of lines on one page of blame."""
 
 _MAX_LINE_CHARS = 2_000
+_MAX_LISTED_SECTIONS = 500
 
 
 class BlameRun(NamedTuple):
@@ -153,7 +154,7 @@ def render_blame_page(request: PageRequest) -> Response:
         section=target.key,
         heading=target.section.title if target.section else "",
         title=target.document.title,
-        sections=target.document.sections[:500],
+        sections=target.document.sections[:_MAX_LISTED_SECTIONS],
         crumbs=build_crumbs(path),
         runs=_build_runs(request, page_lines),
         total=len(lines),

@@ -151,9 +151,9 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     graph, snapshot = request.index.links, request.snapshot
     records = graph.records(snapshot, document.path)
     if records is None and request.ref is None:
-        reader = graph.update_in_background(snapshot)
+        thread = graph.update_in_background(snapshot)
         if len(snapshot.documents) <= _MAX_SMALL_WORKSPACE_DOCUMENTS:
-            reader.join(_GRAPH_TIMEOUT_S)
+            thread.join(_GRAPH_TIMEOUT_S)
             records = graph.records(snapshot, document.path)
     if records is None:
         raise _NotReadYet("the links are being read", fix="Try again in a moment.")

@@ -175,9 +175,9 @@ def render_library(request: PageRequest) -> Response:
     if is_grouped:
         page_entries, has_more = contents.documents, False
     rows = _build_rows(request, snapshot, [path for path in page_entries if isinstance(path, str)])
-    address = request.urls.folder(folder)
+    folder_url = request.urls.folder(folder)
     filters = {"tasks": "open" if has_open_task_filter else None, "ref": request.ref}
-    base_url = address.partition("?")[0]
+    base_url = folder_url.partition("?")[0]
     return request.page(
         "library.html",
         **_build_location(request, folder),

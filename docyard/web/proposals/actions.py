@@ -75,15 +75,17 @@ class TextChanged(WorkspaceError):
         )
 
 
-def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: WorkspaceError) -> Response:
+def render_refusal(
+    request: PageRequest, proposal: Proposal, action_name: str, error: WorkspaceError
+) -> Response:
     """Return the page of a refused action, with a form that contains the user's text."""
     proposal = request.workspace.proposal_actions().find(proposal.id)  # read its current state
     texts = {name: request.fields[name] for name in _TEXT_FIELDS if name in request.fields}
-    retry_action, retry_label = act, _RETRY_LABELS.get(act, "")
+    retry_action, retry_label = action_name, _RETRY_LABELS.get(action_name, "")
     if isinstance(error, _PERMANENT_ERRORS):
         # The action would be refused again, but its text can be sent as a comment.
         texts = {name: value for name, value in texts.items() if name == "text" and value.strip()}
-        retry_action, retry_label = ("comment", "Send it as a comment") if texts else (act, "")
+        retry_action, retry_label = ("comment", "Send it as a comment") if texts else (action_name, "")
     if isinstance(error, PullRequestFailed):
         texts = {}  # the action succeeded, so the texts are stored
     new_changes = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
@@ -94,7 +96,7 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
         status=get_status(error),
         **build_common_variables(request, proposal),
         error=error,
-        act=act,
+        act=action_name,
         retry_action=retry_action,
         retry_label=retry_label,
         needs_person=isinstance(error, NeedsPerson),
@@ -133,23 +135,23 @@ def submit_proposal(
 ) -> ActionResult:
     """Submit a proposal for review. Raises PullRequestFailed if only its pull request failed."""
     result = proposal_actions.submit(id, actor, key=key)
-    announcement = proposal_actions.announce(result.proposal)
-    if announcement is not None and announcement.error is not None:
-        announcement.error.details["proposal"] = id
-        raise announcement.error
+    report = proposal_actions.open_pull_request(result.proposal)
+    if report is not None and report.error is not None:
+        report.error.details["proposal"] = id
+        raise report.error
     return result
 
 
 def handle_action(request: PageRequest) -> Response:
     """Run the action of a form, and redirect the browser to its result."""
     proposal_actions = request.workspace.proposal_actions()
-    name = request.path_params["act"]
+    action_name = request.path_params["act"]
     proposal = proposal_actions.find(request.path_params["id"])
-    if name == "resolve":
+    if action_name == "resolve":
         return handle_conflicts_form(request, proposal)
-    action = _ACTIONS.get(name)
+    action = _ACTIONS.get(action_name)
     if action is None:
-        raise UnknownAction(name, [*_ACTIONS, "resolve"])
+        raise UnknownAction(action_name, [*_ACTIONS, "resolve"])
     try:
         return request.redirect(action(request, proposal_actions, proposal))
     except MergeConflict:
@@ -157,7 +159,7 @@ def handle_action(request: PageRequest) -> Response:
     except WorkspaceError as error:
         if has_committed() and not isinstance(error, PullRequestFailed):
             raise
-        return render_refusal(request, proposal, name, error)
+        return render_refusal(request, proposal, action_name, error)
 
 
 def redirect_to_proposal(request: PageRequest) -> Response:

@@ -29,9 +29,11 @@ def render_changes_page(request: PageRequest) -> Response:
     view = request.query.get("view", "side")
     view = view if view in VIEWS else "side"
     path = request.query.get("path") or None
-    offset = request.query.get("offset", "")
-    first_section = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 9 else 0
-    diff = build_diff(changes, path=path, offset=first_section)
+    offset_text = request.query.get("offset", "")
+    offset = (
+        int(offset_text) if offset_text.isascii() and offset_text.isdigit() and len(offset_text) < 9 else 0
+    )
+    diff = build_diff(changes, path=path, offset=offset)
     threads, other_count = _select_threads(request, proposal, changes, diff)
 
     def build_page_url(offset: int) -> str:
@@ -67,8 +69,8 @@ def _select_threads(
     other_count, next_index = 0, 0
     while next_index < _MAX_THREADS:
         page = proposal_reviews.comments(proposal, after=next_index)
-        for anchored_thread in page.threads:
-            target = anchored_thread.anchor or anchored_thread.thread.comment.target
+        for located_thread in page.threads:
+            target = located_thread.location or located_thread.thread.comment.target
             section = (target.path, target.slug or "") if target is not None else None
             if (
                 target is not None
@@ -80,7 +82,7 @@ def _select_threads(
                 section = target.path, first_sections[target.path]
             if section in shown_sections:
                 threads.setdefault(section, []).extend(
-                    build_thread_views(request, proposal, changes, [anchored_thread])
+                    build_thread_views(request, proposal, changes, [located_thread])
                 )
             else:
                 other_count += 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from docyard.web.page_request import PageRequest
     from workspace.proposals.approvals import VoidReason
-    from workspace.proposals.comments import AnchoredThread
+    from workspace.proposals.comments import LocatedThread
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.changes import CommitChanges
@@ -54,7 +54,7 @@ _VERDICT_SENTENCES = {
     ReviewDecision.COMMENT: "reviewed this",
 }
 
-_ANCHOR_NOTES = {
+_LOCATION_NOTES = {
     "here": "",
     "moved": "its text has moved",
     "outdated": "its text has changed since",
@@ -74,15 +74,15 @@ class CommentView(NamedTuple):
 class ThreadView(NamedTuple):
     """A comment with its replies.
 
-    `address` is the address of its target, and `url` the link to it. `anchor_note` reports that the text has
-    changed; else it is empty.
+    `address` is the address of its target, and `url` the link to it. `location_note` reports that
+    the text has moved, changed or been deleted; else it is empty.
     """
 
     comment: CommentView
     replies: tuple[CommentView, ...]
     address: str
     quote: str
-    anchor_note: str
+    location_note: str
     url: str
 
 
@@ -153,14 +153,14 @@ def build_thread_views(
     request: PageRequest,
     proposal: Proposal,
     changes: CommitChanges,
-    anchored_threads: Sequence[AnchoredThread],
+    located_threads: Sequence[LocatedThread],
 ) -> list[ThreadView]:
     """Return the views of threads."""
     sections = {
         (document.path, change.section) for document in changes.documents for change in document.sections
     }
     paths = changes.paths
-    return [_build_thread(request, proposal, thread, sections, paths) for thread in anchored_threads]
+    return [_build_thread(request, proposal, thread, sections, paths) for thread in located_threads]
 
 
 def _is_shown(event: Event, thread_indexes: Mapping[str, int]) -> bool:
@@ -230,22 +230,22 @@ def _build_comment(request: PageRequest, comment: Comment, path: str) -> Comment
 def _build_thread(
     request: PageRequest,
     proposal: Proposal,
-    anchored_thread: AnchoredThread,
+    located_thread: LocatedThread,
     sections: set[tuple[str, str]],
     paths: frozenset[str],
 ) -> ThreadView:
-    comment, target = anchored_thread.thread.comment, anchored_thread.thread.comment.target
+    comment, target = located_thread.thread.comment, located_thread.thread.comment.target
     base_path = target.path if target is not None else ""
     comment_view = _build_comment(request, comment, base_path)
-    replies = tuple(_build_comment(request, reply, base_path) for reply in anchored_thread.thread.replies)
+    replies = tuple(_build_comment(request, reply, base_path) for reply in located_thread.thread.replies)
     if target is None:
         return ThreadView(comment_view, replies, "", "", "", "")
     path, slug = target.path, target.slug
-    anchor_note = ""
-    if anchored_thread.anchor is not None:
-        path, slug = anchored_thread.anchor.path, anchored_thread.anchor.slug
-        anchor_note = _ANCHOR_NOTES[anchored_thread.anchor.status.value]
-    is_deleted = anchored_thread.anchor is not None and anchored_thread.anchor.status.value == "gone"
+    location_note = ""
+    if located_thread.location is not None:
+        path, slug = located_thread.location.path, located_thread.location.slug
+        location_note = _LOCATION_NOTES[located_thread.location.status.value]
+    is_deleted = located_thread.location is not None and located_thread.location.status.value == "gone"
     if slug is not None and (path, slug) in sections:
         url = request.urls.proposal(proposal.id, "changes", path=path) + "#" + format_element_id(path, slug)
     elif path in paths:
@@ -257,5 +257,5 @@ def _build_thread(
             else request.urls.at(proposal.tip).document(path, slug or "")
         )
     return ThreadView(
-        comment_view, replies, path + (f"#{slug}" if slug else ""), target.quote, anchor_note, url
+        comment_view, replies, path + (f"#{slug}" if slug else ""), target.quote, location_note, url
     )

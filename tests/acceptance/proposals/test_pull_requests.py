@@ -31,7 +31,7 @@ def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def run(setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs a command in the clone with --json and returns its data."""
-    monkeypatch.setenv("DOCYARD_FORGE_URL", setup.local.url)
+    monkeypatch.setenv("DOCYARD_FORGE_URL", setup.local_forge.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
 
     def run(*arguments: str, code: int = 0) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(setup: Forg
     pull_request_result = run("proposals", "submit", proposal.id)["pull_request"]
     assert pull_request_result["new"] is True
     number = pull_request_result["number"]
-    pull_request = setup.local.state.find_pull_request(number)
+    pull_request = setup.local_forge.state.find_pull_request(number)
     assert (pull_request.head, pull_request.target, pull_request.title) == (
         proposal.content.branch,
         "main",
@@ -58,13 +58,13 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(setup: Forg
     assert "More." in pull_request.body
     assert f"docyard proposal {proposal.id}" in pull_request.body
 
-    setup.local.state.review(number, "ana", "changes_requested", "Explain *why*.")
-    setup.local.state.comment(number, "ben", "I like it.")
+    setup.local_forge.state.review(number, "ana", "changes_requested", "Explain *why*.")
+    setup.local_forge.state.comment(number, "ben", "I like it.")
     (pull_request_report,) = run("sync")["forge"]["pull_requests"]
     # Reviews of GitLab have no text, so the text of the review is a comment.
     assert (pull_request_report["reviews"], pull_request_report["comments"]) == (
         1,
-        2 if setup.local.kind == "gitlab" else 1,
+        2 if setup.local_forge.kind == "gitlab" else 1,
     )
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
     comments = {
@@ -77,18 +77,18 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(setup: Forg
     setup.add_commit(proposal, "Because of the herons.")
     update_result = run("proposals", "submit", proposal.id)["pull_request"]
     assert (update_result["number"], update_result["new"]) == (number, False)
-    assert setup.local.state.find_pull_request(number).last_head == setup.reload(proposal).tip
-    assert "herons" in setup.local.state.find_pull_request(number).body
+    assert setup.local_forge.state.find_pull_request(number).last_head == setup.reload(proposal).tip
+    assert "herons" in setup.local_forge.state.find_pull_request(number).body
     assert setup.reload(proposal).state is ProposalState.OPEN
 
-    for review in setup.local.state.find_pull_request(number).reviews:
+    for review in setup.local_forge.state.find_pull_request(number).reviews:
         review.verdict = "commented"
-    setup.local.state.review(number, "ana", "approved", "Now it is clear.")
+    setup.local_forge.state.review(number, "ana", "approved", "Now it is clear.")
     run("sync")
     assert setup.reload(proposal).state is ProposalState.APPROVED
 
-    head = setup.local.state.find_pull_request(number).last_head
-    setup.local.state.merge(number, head, "Merge it", "ana")
+    head = setup.local_forge.state.find_pull_request(number).last_head
+    setup.local_forge.state.merge(number, head, "Merge it", "ana")
     (pull_request_report,) = run("sync")["forge"]["pull_requests"]
     assert (pull_request_report["state"], pull_request_report["done"]) == ("merged", [])
     assert setup.reload(proposal).state is ProposalState.MERGED
@@ -101,7 +101,7 @@ def test_merge_in_clone_merges_pull_request(setup: ForgeSetup, run: Run) -> None
     proposal, number = setup.create_pull_request()
     run("proposals", "merge", proposal.id)
     run("sync")
-    assert setup.local.state.find_pull_request(number).state == "merged"
+    assert setup.local_forge.state.find_pull_request(number).state == "merged"
     assert setup.reload(proposal).state is ProposalState.MERGED
     setup.check_repository_intact()
 
@@ -110,7 +110,7 @@ def test_pull_request_and_proposal_close_each_other(setup: ForgeSetup, run: Run)
     squashed_proposal, first_number = setup.create_pull_request()
     abandoned_proposal, second_number = setup.create_pull_request()
     unwanted_proposal, third_number = setup.create_pull_request()
-    commit = setup.local.state.merge(first_number, None, "Squash it", "ana", method="squash")
+    commit = setup.local_forge.state.merge(first_number, None, "Squash it", "ana", method="squash")
     setup.forge.close(second_number)
     setup.proposal_actions.close(unwanted_proposal.id, AGENT, "Not now.")
     pull_requests = run("sync")["forge"]["pull_requests"]
@@ -120,13 +120,13 @@ def test_pull_request_and_proposal_close_each_other(setup: ForgeSetup, run: Run)
         abandoned_proposal.id: ["closed"],
         unwanted_proposal.id: ["closed_there"],
     }
-    forge_name = format_forge_name(setup.local.kind)
+    forge_name = format_forge_name(setup.local_forge.kind)
     merge_text = f"Merged on {forge_name} as {commit[:12]}"
     for proposal, text in ((squashed_proposal, merge_text), (abandoned_proposal, f"Closed on {forge_name}")):
         current = setup.reload(proposal)
         assert current.state is ProposalState.CLOSED
         assert text in str(setup.proposal_actions.list_events(current)[-1].body)
-    assert setup.local.state.find_pull_request(third_number).state == "closed"
+    assert setup.local_forge.state.find_pull_request(third_number).state == "closed"
 
 
 def test_conflict_on_forge_is_reported_and_resolved_by_refresh(setup: ForgeSetup, run: Run) -> None:
@@ -138,7 +138,7 @@ def test_conflict_on_forge_is_reported_and_resolved_by_refresh(setup: ForgeSetup
     # Git cannot merge both lines; a merge by sections preserves both.
     run("proposals", "refresh", proposal.id)
     setup.push(setup.reload(proposal))
-    assert setup.local.state.is_mergeable(setup.local.state.find_pull_request(number))
+    assert setup.local_forge.state.is_mergeable(setup.local_forge.state.find_pull_request(number))
 
 
 @pytest.mark.parametrize("setup", ["github"], indirect=True)  # the behaviour does not depend on the kind

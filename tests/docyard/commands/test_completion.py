@@ -19,6 +19,9 @@ from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[3]
 
+SHELL_TIMEOUT_S = 60  # long enough for a busy machine
+POLL_INTERVAL_S = 0.05
+
 # When these keys are pressed, the shell writes the current line to a file.
 RECORD_KEYS = b"\x18r"
 BASH_SETUP = """\
@@ -102,12 +105,12 @@ def type_lines(
 
 def read_recorded_line(line_file: Path, terminal: int) -> str:
     """Wait for the line that the shell writes, and return it."""
-    output, deadline = b"", time.monotonic() + 60
+    output, deadline = b"", time.monotonic() + SHELL_TIMEOUT_S
     while time.monotonic() < deadline:
-        if select.select([terminal], [], [], 0.05)[0]:
+        if select.select([terminal], [], [], POLL_INTERVAL_S)[0]:
             output += os.read(terminal, 65536)
         if line_file.exists():
-            time.sleep(0.05)
+            time.sleep(POLL_INTERVAL_S)  # the shell may still be writing the file
             line = line_file.read_text()
             line_file.unlink()
             return line

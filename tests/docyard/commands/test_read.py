@@ -166,7 +166,7 @@ def test_sections_and_summary_are_printed(guide_repo: Path, capfdbinary: Capture
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "word"),
+    ("arguments", "code", "expected_text"),
     [
         ([], 2, b"FILE"),
         (["guid.md"], 3, b"guide.md"),
@@ -185,22 +185,21 @@ def test_sections_and_summary_are_printed(guide_repo: Path, capfdbinary: Capture
     ],
 )
 def test_unreadable_address_returns_error(
-    guide_repo: Path, capfdbinary: Capture, arguments: list[str], code: int, word: bytes
+    guide_repo: Path, capfdbinary: Capture, arguments: list[str], code: int, expected_text: bytes
 ) -> None:
     assert main(["read", "-C", str(guide_repo), *arguments]) == code
     captured = capfdbinary.readouterr()
     assert captured.out == b""
-    assert word in captured.err
+    assert expected_text in captured.err
 
 
 @pytest.fixture
 def terminal_output(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Replace the terminal by one of 80 columns, and return its output."""
+    """Replace the terminal with a terminal of 80 columns, and return its output."""
     from rich.console import Console
 
     output = io.StringIO()
     terminal = Console(file=output, force_terminal=True, width=80, no_color=True, emoji=False, markup=False)
-    monkeypatch.setattr(console, "create_console", lambda: terminal)
     monkeypatch.setattr(console, "create_console", lambda: terminal)
     monkeypatch.setattr(read, "is_terminal", lambda stream: True)
     return output

@@ -56,7 +56,7 @@ def test_pruned_objects_are_restored_by_next_call(
         response = server.call(2 * number + 2, tool, arguments)["result"]
         assert "DAMAGED_REPO" not in str(response)
         assert not response["isError"]
-    server.call(90, "edit_document", EDIT_ARGUMENTS)
+    server.call(2 * len(calls) + 1, "edit_document", EDIT_ARGUMENTS)
     assert repo.fsck() == ""
 
 
@@ -75,7 +75,7 @@ def test_pruned_commit_of_proposal_is_restored_by_next_call(
     build_loose_path(repo.path / ".git", tip).unlink()
     comment = {"proposal": id, "action": "comment", "text": "again"}
     calls = [("edit_document", {**EDIT_ARGUMENTS, "proposal": id}), ("update_proposal", comment)]
-    for number, (tool, arguments) in enumerate(calls):
-        response = server.call(10 + number, tool, arguments)["result"]
+    for request_id, (tool, arguments) in enumerate(calls, 4):
+        response = server.call(request_id, tool, arguments)["result"]
         assert not response["isError"], response
     assert repo.fsck() == ""

@@ -34,16 +34,19 @@ SHORT_LIMITS = LONG_LIMITS._replace(connect_s=1, read_s=0.2, total_s=0.5)
 class ForgeClientSetup:
     """A local forge, its bare repository, and its client `forge`."""
 
-    local: LocalForge
-    bare: repositories.Repo
+    local_forge: LocalForge
+    bare_repo: repositories.Repo
     forge: Forge
     branch_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def create_client(self, token: str = PASSWORD, limits: TransportLimits = LONG_LIMITS) -> Forge:
         """Create another client of the same repository."""
-        address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
+        remote_url = parse_remote_url(f"{self.local_forge.url}/{self.local_forge.git_path}")
         return create_forge(
-            resolve_forge_repository(address, self.local.kind, ForgeAccess(self.local.url, token)), limits
+            resolve_forge_repository(
+                remote_url, self.local_forge.kind, ForgeAccess(self.local_forge.url, token)
+            ),
+            limits,
         )
 
     def create_branch(self, text: str = "New text.\n", file: str = "README.md") -> str:
@@ -54,7 +57,7 @@ class ForgeClientSetup:
 
     def commit(self, branch: str, text: str, file: str = "README.md", parent: str | None = None) -> str:
         """Write a file in the root folder of a branch, and return the id of the new commit."""
-        repo = pygit2.Repository(str(self.bare.path))
+        repo = pygit2.Repository(str(self.bare_repo.path))
         parent_commit = repo.branches.local[parent or branch].peel(pygit2.Commit)
         tree = repo.TreeBuilder(parent_commit.tree)
         tree.insert(file, repo.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
@@ -73,9 +76,9 @@ class ForgeClientSetup:
 def shared_forge_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ForgeClientSetup]:
-    bare = repositories.create_bare_repository(tmp_path_factory.mktemp(request.param) / "docs.git")
-    with start_local_forge(request.param, bare.path) as local:
-        forge_setup = ForgeClientSetup(local, bare, None)  # type: ignore[arg-type]
+    bare_repo = repositories.create_bare_repository(tmp_path_factory.mktemp(request.param) / "docs.git")
+    with start_local_forge(request.param, bare_repo.path) as local_forge:
+        forge_setup = ForgeClientSetup(local_forge, bare_repo, None)  # type: ignore[arg-type]
         forge_setup.forge = forge_setup.create_client()
         yield forge_setup
         forge_setup.forge.close_connections()
@@ -84,9 +87,9 @@ def shared_forge_setup(
 @pytest.fixture
 def forge_setup(shared_forge_setup: ForgeClientSetup) -> ForgeClientSetup:
     """Return the setup after removing the pull requests and recorded requests of earlier tests."""
-    local = shared_forge_setup.local
-    local.state.pull_requests.clear()
-    local.faults.clear()
-    local.requests.clear()
-    local.has_reviewers, local.page_size = True, 2
+    local_forge = shared_forge_setup.local_forge
+    local_forge.state.pull_requests.clear()
+    local_forge.faults.clear()
+    local_forge.requests.clear()
+    local_forge.has_reviewers, local_forge.page_size = True, 2
     return shared_forge_setup

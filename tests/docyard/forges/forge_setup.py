@@ -27,11 +27,11 @@ _PAGE_COUNT = 40
 class ForgeSetup(ProposalSetup):
     """A proposal setup whose remote is on a local forge. Each submitted proposal changes a different page."""
 
-    def __init__(self, path: Path, local: LocalForge, remote: Repo, settings: str = "") -> None:
-        super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
-        self.local, self.remote = local, remote
+    def __init__(self, path: Path, local_forge: LocalForge, remote: Repo, settings: str = "") -> None:
+        super().__init__(path, f'[forge]\nkind = "{local_forge.kind}"\n{settings}')
+        self.local_forge, self.remote = local_forge, remote
         self.repo.commit({f"page-{number}.md": PAGE for number in range(_PAGE_COUNT)})
-        url = f"{local.url}/{local.git_path}"
+        url = f"{local_forge.url}/{local_forge.git_path}"
         self.repo.git("config", f"url.{remote.path}.insteadOf", url)
         self.repo.git("remote", "add", "origin", url)
         self.repo.git("push", "-q", "-u", "origin", "main")
@@ -41,7 +41,7 @@ class ForgeSetup(ProposalSetup):
 
     def access(self) -> ForgeAccess:
         """Return the forge settings of a user."""
-        return ForgeAccess(self.local.url, PASSWORD)
+        return ForgeAccess(self.local_forge.url, PASSWORD)
 
     @property
     def forge(self) -> Forge:
@@ -106,9 +106,9 @@ def open_forge_setup(kind: str, folder: Path, settings: str = "") -> Iterator[Fo
     remote = Repo(folder / "docs.git")
     remote.path.mkdir(parents=True)
     remote.git("init", "-q", "--bare", "-b", "main")
-    with start_local_forge(kind, remote.path) as local:
-        local.page_size = 100
-        forge_setup = ForgeSetup(folder / "clone", local, remote, settings)
+    with start_local_forge(kind, remote.path) as local_forge:
+        local_forge.page_size = 100
+        forge_setup = ForgeSetup(folder / "clone", local_forge, remote, settings)
         try:
             yield forge_setup
         finally:

@@ -21,16 +21,21 @@ from tests.docyard.forges.local_forge import BOT
 def test_opened_pull_request_is_found_by_branch(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
     assert forge_setup.forge.find(branch, "main") is None
-    new = forge_setup.open_pull_request(branch)
-    assert (new.state, new.head_branch, new.target, new.author) == ("open", branch, "main", BOT)
-    assert (new.title, new.body) == ("Rewrite the text", "Because.\n\n- [x] done")
-    assert new.head_sha == forge_setup.bare.git("rev-parse", branch).strip()
-    assert new.url.startswith("https://forge.example/ana/")
-    assert new.merge_sha is None
-    assert new.updated_at.utcoffset() is not None
-    pull_request = forge_setup.forge.find(branch, "main")
-    assert pull_request is not None
-    assert pull_request._replace(mergeable=None) == new._replace(mergeable=None)
+    opened_request = forge_setup.open_pull_request(branch)
+    assert (
+        opened_request.state,
+        opened_request.head_branch,
+        opened_request.target,
+        opened_request.author,
+    ) == ("open", branch, "main", BOT)
+    assert (opened_request.title, opened_request.body) == ("Rewrite the text", "Because.\n\n- [x] done")
+    assert opened_request.head_sha == forge_setup.bare_repo.git("rev-parse", branch).strip()
+    assert opened_request.url.startswith("https://forge.example/ana/")
+    assert opened_request.merge_sha is None
+    assert opened_request.updated_at.utcoffset() is not None
+    found_request = forge_setup.forge.find(branch, "main")
+    assert found_request is not None
+    assert found_request._replace(mergeable=None) == opened_request._replace(mergeable=None)
     assert forge_setup.forge.find(branch, "other") is None
 
 
@@ -42,25 +47,25 @@ def test_open_pull_request_beyond_first_page_is_found(forge_setup: ForgeClientSe
 
 def test_last_closed_pull_request_is_found(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
-    first = forge_setup.open_pull_request(branch)
-    forge_setup.forge.close(first.number)
-    second = forge_setup.open_pull_request(branch)
-    forge_setup.forge.close(second.number)
+    first_request = forge_setup.open_pull_request(branch)
+    forge_setup.forge.close(first_request.number)
+    second_request = forge_setup.open_pull_request(branch)
+    forge_setup.forge.close(second_request.number)
     pull_request = forge_setup.forge.find(branch, "main")
     assert pull_request is not None
-    assert (pull_request.number, pull_request.state) == (second.number, "closed")
+    assert (pull_request.number, pull_request.state) == (second_request.number, "closed")
 
 
 def test_open_pull_request_precedes_newer_closed_one(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
-    first = forge_setup.open_pull_request(branch)
-    forge_setup.forge.close(first.number)
-    second = forge_setup.open_pull_request(branch)
-    forge_setup.forge.update(first.number, title="Changed last")
-    assert forge_setup.forge.find(branch, "main").number == second.number  # type: ignore[union-attr]
+    first_request = forge_setup.open_pull_request(branch)
+    forge_setup.forge.close(first_request.number)
+    second_request = forge_setup.open_pull_request(branch)
+    forge_setup.forge.update(first_request.number, title="Changed last")
+    assert forge_setup.forge.find(branch, "main").number == second_request.number  # type: ignore[union-attr]
 
 
-def test_second_pull_request_of_a_branch_is_a_conflict(forge_setup: ForgeClientSetup) -> None:
+def test_second_pull_request_of_branch_raises_conflict(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     with pytest.raises((ForgeConflict, ForgeRefused)):
         forge_setup.open_pull_request(pull_request.head_branch)
@@ -84,7 +89,7 @@ def test_concurrent_opens_create_one_pull_request(forge_setup: ForgeClientSetup)
 
 
 def test_branch_without_commits_is_refused_with_reason(forge_setup: ForgeClientSetup) -> None:
-    forge_setup.bare.git("branch", "-f", "empty", "main")
+    forge_setup.bare_repo.git("branch", "-f", "empty", "main")
     with pytest.raises(ForgeRefused, match="No commits between main and empty"):
         forge_setup.open_pull_request("empty")
 
@@ -92,8 +97,8 @@ def test_branch_without_commits_is_refused_with_reason(forge_setup: ForgeClientS
 def test_title_and_body_are_updated_separately(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     assert forge_setup.forge.update(pull_request.number, title="Another").body == pull_request.body
-    changed = forge_setup.forge.update(pull_request.number, body="Other text.")
-    assert (changed.title, changed.body) == ("Another", "Other text.")
+    changed_request = forge_setup.forge.update(pull_request.number, body="Other text.")
+    assert (changed_request.title, changed_request.body) == ("Another", "Other text.")
 
 
 def test_close_and_reopen_are_idempotent(forge_setup: ForgeClientSetup) -> None:
@@ -105,14 +110,14 @@ def test_close_and_reopen_are_idempotent(forge_setup: ForgeClientSetup) -> None:
 
 
 def test_pull_request_of_deleted_branch_is_found_but_not_reopened(forge_setup: ForgeClientSetup) -> None:
-    result = forge_setup.open_pull_request()
-    forge_setup.forge.close(result.number)
-    forge_setup.local.state.delete_branch(result.head_branch)
-    pull_request = forge_setup.forge.find(result.head_branch, "main")
-    assert pull_request is not None
-    assert (pull_request.number, pull_request.head_sha) == (result.number, result.head_sha)
+    opened_request = forge_setup.open_pull_request()
+    forge_setup.forge.close(opened_request.number)
+    forge_setup.local_forge.state.delete_branch(opened_request.head_branch)
+    found_request = forge_setup.forge.find(opened_request.head_branch, "main")
+    assert found_request is not None
+    assert (found_request.number, found_request.head_sha) == (opened_request.number, opened_request.head_sha)
     with pytest.raises(ForgeRefused):
-        forge_setup.forge.update(result.number, state="open")
+        forge_setup.forge.update(opened_request.number, state="open")
 
 
 def test_unknown_number_raises_not_found(forge_setup: ForgeClientSetup) -> None:
@@ -122,21 +127,29 @@ def test_unknown_number_raises_not_found(forge_setup: ForgeClientSetup) -> None:
 
 def test_merged_pull_request_has_its_merge_commit(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="merged.md"))
-    commit = forge_setup.local.state.merge(pull_request.number, None, "Merge it", "ana")
-    merged = forge_setup.forge.get(pull_request.number)
-    assert (merged.state, merged.merge_sha, merged.head_sha) == ("merged", commit, pull_request.head_sha)
-    assert merged.ended_at is not None
-    assert forge_setup.forge.find(pull_request.head_branch, "main") == merged
+    commit = forge_setup.local_forge.state.merge(pull_request.number, None, "Merge it", "ana")
+    merged_request = forge_setup.forge.get(pull_request.number)
+    assert (merged_request.state, merged_request.merge_sha, merged_request.head_sha) == (
+        "merged",
+        commit,
+        pull_request.head_sha,
+    )
+    assert merged_request.ended_at is not None
+    assert forge_setup.forge.find(pull_request.head_branch, "main") == merged_request
 
 
 def test_open_pull_requests_are_listed_last_changed_first(forge_setup: ForgeClientSetup) -> None:
-    first, second, closed = (forge_setup.open_pull_request(forge_setup.create_branch()) for _ in range(3))
-    forge_setup.forge.close(closed.number)
-    forge_setup.local.state.comment(first.number, "bea", "A comment.")
+    first_request, second_request, closed_request = (
+        forge_setup.open_pull_request(forge_setup.create_branch()) for _ in range(3)
+    )
+    forge_setup.forge.close(closed_request.number)
+    forge_setup.local_forge.state.comment(first_request.number, "bea", "A comment.")
     numbers = [item.number for item in forge_setup.forge.list_open("main")]
-    assert numbers[:2] == [first.number, second.number]
-    assert closed.number not in numbers
-    assert forge_setup.forge.list_open("main")[1] == forge_setup.forge.find(second.head_branch, "main")
+    assert numbers[:2] == [first_request.number, second_request.number]
+    assert closed_request.number not in numbers
+    assert forge_setup.forge.list_open("main")[1] == forge_setup.forge.find(
+        second_request.head_branch, "main"
+    )
     assert forge_setup.forge.list_open("other") == ()
 
 
@@ -149,7 +162,7 @@ def test_conflicting_pull_request_is_not_mergeable(forge_setup: ForgeClientSetup
 
 def test_merge_pushed_to_target_is_detected(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="pushed.md"))
-    forge_setup.bare.git(
+    forge_setup.bare_repo.git(
         "update-ref", "refs/heads/main", _create_merge(forge_setup, pull_request.head_branch)
     )
     assert forge_setup.forge.get(pull_request.number).state == "merged"
@@ -157,7 +170,7 @@ def test_merge_pushed_to_target_is_detected(forge_setup: ForgeClientSetup) -> No
 
 def test_reviews_are_listed_oldest_first(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
-    state = forge_setup.local.state
+    state = forge_setup.local_forge.state
     state.review(pull_request.number, "bea", "changes_requested", "Shorter, please.")
     state.review(pull_request.number, "cid", "commented", "Looking at it.")
     state.review(pull_request.number, "dan", "pending", "A draft")
@@ -167,7 +180,7 @@ def test_reviews_are_listed_oldest_first(forge_setup: ForgeClientSetup) -> None:
     assert verdicts == [("bea", "changes_requested"), ("eve", "approved")]
     assert reviews[-1].time == approval.time.replace(microsecond=reviews[-1].time.microsecond)
     assert len({review.id for review in reviews}) == len(reviews)
-    if forge_setup.local.kind == "gitlab":  # GitLab has no texts of reviews; the texts are comments
+    if forge_setup.local_forge.kind == "gitlab":  # GitLab has no texts of reviews; the texts are comments
         assert [review.commit for review in reviews] == [None, None]
         texts = [comment.text for comment in forge_setup.forge.list_comments(pull_request.number)]
         assert "Shorter, please." in texts
@@ -178,12 +191,12 @@ def test_reviews_are_listed_oldest_first(forge_setup: ForgeClientSetup) -> None:
 
 def test_withdrawn_approval_is_not_listed_as_approval(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
-    forge_setup.local.state.review(pull_request.number, "bea", "approved")
-    if forge_setup.local.kind == "gitlab":
-        forge_setup.local.state.review(pull_request.number, "bea", "dismissed")
+    forge_setup.local_forge.state.review(pull_request.number, "bea", "approved")
+    if forge_setup.local_forge.kind == "gitlab":
+        forge_setup.local_forge.state.review(pull_request.number, "bea", "dismissed")
         assert forge_setup.forge.list_reviews(pull_request.number) == ()
     else:
-        forge_setup.local.state.pull_requests[0].reviews[0].verdict = "dismissed"
+        forge_setup.local_forge.state.pull_requests[0].reviews[0].verdict = "dismissed"
         assert [review.verdict for review in forge_setup.forge.list_reviews(pull_request.number)] == [
             "dismissed"
         ]
@@ -192,7 +205,7 @@ def test_withdrawn_approval_is_not_listed_as_approval(forge_setup: ForgeClientSe
 def test_only_general_comments_are_listed(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     forge_setup.forge.comment(pull_request.number, "From docyard.")
-    state = forge_setup.local.state
+    state = forge_setup.local_forge.state
     state.comment(pull_request.number, "bea", "Line\r\nand \x1b[31mline\x00.")
     state.comment(pull_request.number, "cid", "changed the title", by_system=True)
     state.comment(pull_request.number, "dan", "for members", is_internal=True)
@@ -209,7 +222,7 @@ def test_only_general_comments_are_listed(forge_setup: ForgeClientSetup) -> None
 
 def test_read_only_token_is_denied_with_fix(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
-    reader = forge_setup.create_client(forge_setup.local.read_only_token)
+    reader = forge_setup.create_client(forge_setup.local_forge.read_only_token)
     assert reader.get(pull_request.number).number == pull_request.number
     with pytest.raises(ForgeDenied, match=r"did not permit the request \(status 403\): Resource") as error:
         reader.comment(pull_request.number, "May I?")
@@ -236,7 +249,7 @@ def test_every_error_has_a_fix(forge_setup: ForgeClientSetup) -> None:
 
 
 def _create_merge(forge_setup: ForgeClientSetup, branch: str) -> str:
-    git = forge_setup.bare.git
+    git = forge_setup.bare_repo.git
     tree = git("merge-tree", "--write-tree", "main", branch).strip()
     return git("commit-tree", tree, "-p", "main", "-p", branch, "-m", "Merged elsewhere").strip()
 
@@ -246,9 +259,9 @@ def test_open_pull_request_is_found_by_one_call(forge_setup: ForgeClientSetup) -
     branches = [forge_setup.create_branch() for _ in range(4)]
     for branch in branches:
         forge_setup.open_pull_request(branch)
-    forge_setup.local.requests.clear()
+    forge_setup.local_forge.requests.clear()
     assert forge_setup.forge.find(branches[0], "main") is not None
-    assert len(forge_setup.local.requests) == 1
+    assert len(forge_setup.local_forge.requests) == 1
 
 
 @pytest.mark.parametrize("branch", ["docyard/héron-#1", "docyard/a&b=c+d", "docyard/50%25"])

@@ -36,7 +36,7 @@ NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"),
+    ("status", "error_class"),
     [
         (400, ForgeRefused),
         (401, ForgeDenied),
@@ -51,16 +51,16 @@ NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
     ],
 )
 def test_error_status_raises_matching_error(
-    forge_setup: ForgeClientSetup, status: int, kind: type[ForgeError]
+    forge_setup: ForgeClientSetup, status: int, error_class: type[ForgeError]
 ) -> None:
     body = {
         "message": f"The token \x1b[1m{PASSWORD} is invalid",
         "errors": [{"field": "head", "code": "odd"}],
     }
-    forge_setup.local.faults.append(Fault(status=status, body=body, times=3))
-    with pytest.raises(kind) as error:
+    forge_setup.local_forge.faults.append(Fault(status=status, body=body, times=3))
+    with pytest.raises(error_class) as error:
         forge_setup.forge.get(1)
-    assert type(error.value) is kind
+    assert type(error.value) is error_class
     assert error.value.details["status"] == status
     assert error.value.fix
     text = f"{error.value} {error.value.fix} {error.value.details}"
@@ -73,16 +73,16 @@ def test_error_status_raises_matching_error(
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_temporary_failure_is_retried(forge_setup: ForgeClientSetup, status: int) -> None:
     pull_request = forge_setup.open_pull_request()
-    forge_setup.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
+    forge_setup.local_forge.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
     assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
 
 @pytest.mark.parametrize("status", [429, 502, 503])
 def test_failed_post_is_not_retried(forge_setup: ForgeClientSetup, status: int) -> None:
-    forge_setup.local.faults.append(Fault(status=status, times=1))
+    forge_setup.local_forge.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
         forge_setup.forge.open(NEW_PULL_REQUEST)
-    assert sum(item.method == "POST" for item in forge_setup.local.requests) == 1
+    assert sum(item.method == "POST" for item in forge_setup.local_forge.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,29 +93,29 @@ def test_failed_post_is_not_retried(forge_setup: ForgeClientSetup, status: int) 
 def test_long_rate_limit_is_reported_at_once(
     forge_setup: ForgeClientSetup, status: int, headers: dict[str, str]
 ) -> None:
-    forge_setup.local.faults.append(Fault(status=status, headers=headers, times=1))
+    forge_setup.local_forge.faults.append(Fault(status=status, headers=headers, times=1))
     with pytest.raises(ForgeLimited) as error:
         forge_setup.forge.get(1)
     assert error.value.retry_after is not None
     assert error.value.retry_after >= 3600
-    assert len(forge_setup.local.requests) == 1
+    assert len(forge_setup.local_forge.requests) == 1
     assert "Try again in" in error.value.fix
 
 
 @pytest.mark.parametrize("text", ["soon", "Thu, 01 Jan 2099 00:00:00 GMT", "-5", "9" * 40])
 def test_any_retry_after_value_is_accepted(forge_setup: ForgeClientSetup, text: str) -> None:
-    forge_setup.local.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
+    forge_setup.local_forge.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
     with pytest.raises(ForgeLimited):
         forge_setup.forge.get(1)
 
 
 @pytest.mark.parametrize("kind", ["incomplete", "not_json", "wrong_fields", "redirect"])
 def test_unusable_response_raises_unreachable(forge_setup: ForgeClientSetup, kind: str) -> None:
-    forge_setup.local.faults.append(Fault(kind=kind, times=5))
+    forge_setup.local_forge.faults.append(Fault(kind=kind, times=5))
     with pytest.raises(ForgeUnreachable) as error:
         forge_setup.forge.get(1)
     assert PASSWORD not in f"{error.value!r}"
-    forge_setup.local.faults.clear()
+    forge_setup.local_forge.faults.clear()
     pull_request = forge_setup.open_pull_request()
     assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
@@ -124,11 +124,11 @@ def test_unusable_response_raises_unreachable(forge_setup: ForgeClientSetup, kin
 @pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
 @pytest.mark.parametrize("kind", ["silent", "slow", "huge"])
 def test_slow_or_large_response_raises_unreachable(forge_setup: ForgeClientSetup, kind: str) -> None:
-    forge_setup.local.faults.append(Fault(kind=kind, times=9))
+    forge_setup.local_forge.faults.append(Fault(kind=kind, times=9))
     forge = forge_setup.create_client(limits=SHORT_LIMITS)
     with pytest.raises(ForgeUnreachable):
         forge.get(1)
-    forge_setup.local.faults.clear()
+    forge_setup.local_forge.faults.clear()
     forge.close_connections()
 
 
@@ -136,8 +136,8 @@ def test_slow_or_large_response_raises_unreachable(forge_setup: ForgeClientSetup
 def test_list_stops_at_the_page_limit(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
     for number in range(5):
-        forge_setup.local.state.comment(pull_request.number, "bea", f"{number}")
-    forge_setup.local.page_size = 1
+        forge_setup.local_forge.state.comment(pull_request.number, "bea", f"{number}")
+    forge_setup.local_forge.page_size = 1
     forge = forge_setup.create_client(limits=LONG_LIMITS._replace(pages=3))
     assert [comment.text for comment in forge.list_comments(pull_request.number)] == ["0", "1", "2"]
     forge.close_connections()
@@ -145,14 +145,14 @@ def test_list_stops_at_the_page_limit(forge_setup: ForgeClientSetup) -> None:
 
 def test_next_page_on_another_host_is_not_requested(forge_setup: ForgeClientSetup) -> None:
     link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
-    forge_setup.local.faults.append(Fault(status=200, body=[], headers=link))
+    forge_setup.local_forge.faults.append(Fault(status=200, body=[], headers=link))
     with pytest.raises(ForgeUnreachable, match="another host, which may not receive the token"):
         forge_setup.forge.list_comments(1)
 
 
 def test_pull_request_opened_before_lost_response_is_found(forge_setup: ForgeClientSetup) -> None:
     branch = forge_setup.create_branch()
-    forge_setup.local.faults.append(Fault(kind="after_request", status=500, method="POST"))
+    forge_setup.local_forge.faults.append(Fault(kind="after_request", status=500, method="POST"))
     with pytest.raises(ForgeFailed):
         forge_setup.open_pull_request(branch)
     assert forge_setup.forge.find(branch, "main") is not None
@@ -193,9 +193,9 @@ def test_server_without_tls_raises_unreachable() -> None:
 
 
 def _create_client(port: int, limits: TransportLimits = SHORT_LIMITS) -> Forge:
-    address = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
+    remote_url = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
     return create_forge(
-        resolve_forge_repository(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)),
+        resolve_forge_repository(remote_url, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)),
         limits,
     )
 
@@ -203,17 +203,17 @@ def _create_client(port: int, limits: TransportLimits = SHORT_LIMITS) -> Forge:
 @contextmanager
 def serve_slow_headers() -> Iterator[int]:
     """Start a server that sends bytes of a header at intervals, and yield its port."""
-    stop = threading.Event()
+    stop_event = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.05)
 
     def serve() -> None:
-        while not stop.is_set():
+        while not stop_event.is_set():
             with suppress(OSError):
                 connection, _ = listener.accept()
                 with connection:
                     connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-                    while not stop.is_set():
+                    while not stop_event.is_set():
                         connection.sendall(b"x")
                         time.sleep(0.05)
 
@@ -222,6 +222,6 @@ def serve_slow_headers() -> Iterator[int]:
     try:
         yield int(listener.getsockname()[1])
     finally:
-        stop.set()
+        stop_event.set()
         thread.join(60)
         listener.close()

@@ -33,7 +33,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("shared_forge_setup", PUBLISHED, indirect=True)
 def test_requests_and_responses_match_published_schemas(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="published.md"))
-    state = forge_setup.local.state
+    state = forge_setup.local_forge.state
     for verdict in ("approved", "changes_requested", "commented", "dismissed"):
         state.review(pull_request.number, "bea", verdict, "A review.")
     state.comment(pull_request.number, "cid", "A comment.")
@@ -48,9 +48,9 @@ def test_requests_and_responses_match_published_schemas(forge_setup: ForgeClient
     forge_setup.forge.get(pull_request.number)
     state.merge(pull_request.number, None, "Merge it", "ana")
     forge_setup.forge.find(pull_request.head_branch, "main")
-    prefix, names = PUBLISHED[forge_setup.local.kind]
+    prefix, names = PUBLISHED[forge_setup.local_forge.kind]
     for name in names:
-        operations = {check_request(name, request, prefix) for request in forge_setup.local.requests}
+        operations = {check_request(name, request, prefix) for request in forge_setup.local_forge.requests}
         assert operations == set(load_published(name)["operations"])
 
 

@@ -49,18 +49,18 @@ def shared_setup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeSetu
 
 @pytest.fixture
 def setup(shared_setup: ForgeSetup) -> ForgeSetup:
-    shared_setup.local.faults.clear()
+    shared_setup.local_forge.faults.clear()
     return shared_setup
 
 
-# Tests that check all proposals come first, because they must run while there are few proposals.
+# The tests that check all proposals come first, because the shared setup has few proposals only then.
 @pytest.mark.process
 def test_server_imports_reviews_after_fetch_and_reports_failure(setup: ForgeSetup) -> None:
     synchronizer = Synchronizer(setup.workspace, Access, ForgeChecker(setup.workspace, setup.access))
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "changes_requested", "Say why.")
+    setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     settings = RemoteSettings(every=3600)
-    setup.local.faults.append(Fault(status=401, times=1))
+    setup.local_forge.faults.append(Fault(status=401, times=1))
     synchronizer._exchange(settings, fetch=True)
     failure = setup.workspace.sync_status().failure
     assert failure is not None
@@ -74,16 +74,22 @@ def test_check_of_unchanged_pull_request_sends_one_request(setup: ForgeSetup) ->
     proposal, _ = setup.create_pull_request()
     draft = setup.open()
     setup.check_forge()
-    setup.local.requests.clear()
+    setup.local_forge.requests.clear()
     check_result = setup.check_forge()
     outcomes = [
         pull_request for pull_request in check_result.pull_requests if pull_request.proposal == proposal.id
     ]
     assert [pull_request.wrote_events for pull_request in outcomes] == [False]
     assert draft.id not in {pull_request.proposal for pull_request in check_result.pull_requests}
-    assert all(request.path.endswith("/pulls") for request in setup.local.requests)
+    assert all(request.path.endswith("/pulls") for request in setup.local_forge.requests)
     assert (
-        len([request for request in setup.local.requests if proposal.content.branch in str(request.query)])
+        len(
+            [
+                request
+                for request in setup.local_forge.requests
+                if proposal.content.branch in str(request.query)
+            ]
+        )
         == 1
     )
 
@@ -92,14 +98,15 @@ def test_many_pull_requests_are_listed_by_one_call(
     setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pull_request_sync, "MIN_OPEN_PROPOSALS_FOR_LIST", 2)
-    first, number = setup.create_pull_request()
-    second, second_number = setup.create_pull_request()
-    unopened = setup.submit_proposal("More.", setup.choose_page())
+    first_proposal, number = setup.create_pull_request()
+    second_proposal, second_number = setup.create_pull_request()
+    proposal_without_request = setup.submit_proposal("More.", setup.choose_page())
     setup.check_forge()
 
     def list_calls() -> list[str]:
         return [
-            request.query.get("head", request.path.partition("/docs/")[2]) for request in setup.local.requests
+            request.query.get("head", request.path.partition("/docs/")[2])
+            for request in setup.local_forge.requests
         ]
 
     def check_all_and_select(proposal: Proposal) -> PullRequestOutcome:
@@ -109,12 +116,12 @@ def test_many_pull_requests_are_listed_by_one_call(
             if pull_request.proposal == proposal.id
         )
 
-    setup.local.requests.clear()
-    assert check_all_and_select(first).wrote_events is False
+    setup.local_forge.requests.clear()
+    assert check_all_and_select(first_proposal).wrote_events is False
     assert list_calls() == ["pulls"]  # also for the proposal without a pull request
-    setup.local.state.review(number, "ana", "approved")
-    setup.local.requests.clear()
-    assert check_all_and_select(first).review_count == 1
+    setup.local_forge.state.review(number, "ana", "approved")
+    setup.local_forge.requests.clear()
+    assert check_all_and_select(first_proposal).review_count == 1
     assert list_calls() == [
         "pulls",
         f"pulls/{number}",
@@ -122,17 +129,17 @@ def test_many_pull_requests_are_listed_by_one_call(
         f"issues/{number}/comments",
     ]
     setup.forge.close(second_number)
-    assert check_all_and_select(second).state_changes == ("closed",)
+    assert check_all_and_select(second_proposal).state_changes == ("closed",)
     setup.forge.update(second_number, state="open")
-    assert check_all_and_select(second).state_changes == ("reopened",)
+    assert check_all_and_select(second_proposal).state_changes == ("reopened",)
     setup.forge.close(second_number)
-    assert check_all_and_select(second).state_changes == ("closed",)
-    assert setup.reload(unopened).is_open
+    assert check_all_and_select(second_proposal).state_changes == ("closed",)
+    assert setup.reload(proposal_without_request).is_open
 
 
 def test_forge_approval_is_shown_but_satisfies_no_rule(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "approved", "Good.")
+    setup.local_forge.state.review(number, "ana", "approved", "Good.")
     outcome = setup.check_pull_request(proposal)
     assert (outcome.review_count, outcome.comment_count, outcome.state_changes, outcome.pending_reason) == (
         1,
@@ -163,24 +170,24 @@ def test_forge_approval_is_shown_but_satisfies_no_rule(setup: ForgeSetup) -> Non
 
 def test_change_request_remains_until_its_author_approves(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "changes_requested", "Say why.")
+    setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     assert setup.check_pull_request(proposal).review_count == 1
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
-    setup.local.state.review(number, "ben", "approved")
+    setup.local_forge.state.review(number, "ben", "approved")
     setup.check_pull_request(proposal)
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
-    setup.local.state.review(number, "ana", "approved")
+    setup.local_forge.state.review(number, "ana", "approved")
     setup.check_pull_request(proposal)
     assert setup.reload(proposal).state is ProposalState.APPROVED
 
 
 def test_reviews_and_comments_are_imported_once(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "changes_requested", "Say why.")
-    setup.local.state.comment(number, "ben", "And *when*?\n\nSoon.")
-    first = setup.check_pull_request(proposal)
-    assert (first.review_count, first.comment_count) == (1, 1)
-    assert first.wrote_events
+    setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
+    setup.local_forge.state.comment(number, "ben", "And *when*?\n\nSoon.")
+    first_outcome = setup.check_pull_request(proposal)
+    assert (first_outcome.review_count, first_outcome.comment_count) == (1, 1)
+    assert first_outcome.wrote_events
     for importer in (setup.importer, type(setup.importer)(setup.workspace)):
         outcomes = importer.import_changes(
             setup.forge, "origin", branches=[proposal.content.branch]
@@ -195,7 +202,7 @@ def test_reviews_and_comments_are_imported_once(setup: ForgeSetup) -> None:
 
 def test_answered_change_request_is_imported_as_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "changes_requested", "Say why.")
+    setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     setup.add_commit(proposal)
     setup.proposal_actions.submit(proposal.id, AGENT)
     setup.push(proposal)
@@ -208,7 +215,7 @@ def test_answered_change_request_is_imported_as_comment(setup: ForgeSetup) -> No
 
 def test_dismissal_is_imported_as_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    review = setup.local.state.review(number, "ana", "changes_requested", "Say why.")
+    review = setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     setup.check_pull_request(proposal)
     review.verdict = "dismissed"
     setup.check_pull_request(proposal)
@@ -223,7 +230,7 @@ def test_dismissal_is_imported_as_comment(setup: ForgeSetup) -> None:
 
 def test_approval_of_older_commit_does_not_count(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "approved")
+    setup.local_forge.state.review(number, "ana", "approved")
     setup.add_commit(proposal)
     setup.check_pull_request(proposal)
     reloaded_proposal = setup.reload(proposal)
@@ -233,7 +240,7 @@ def test_approval_of_older_commit_does_not_count(setup: ForgeSetup) -> None:
 
 def test_merge_on_forge_is_detected_from_commits(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.merge(number, None, "Merge it", "ana")
+    setup.local_forge.state.merge(number, None, "Merge it", "ana")
     assert setup.check_pull_request(proposal).pending_reason == "not_fetched"
     assert setup.reload(proposal).state is ProposalState.OPEN
     setup.pull()
@@ -246,25 +253,25 @@ def test_merge_on_forge_is_detected_from_commits(setup: ForgeSetup) -> None:
 
 def test_squash_on_forge_closes_proposal_with_its_commit(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    commit = setup.local.state.merge(number, None, "Squash it", "ana", method="squash")
+    commit = setup.local_forge.state.merge(number, None, "Squash it", "ana", method="squash")
     assert setup.check_pull_request(proposal).pending_reason == "not_fetched"
     setup.pull()
     assert setup.check_pull_request(proposal).state_changes == ("closed",)
     reloaded_proposal = setup.reload(proposal)
     assert reloaded_proposal.state is ProposalState.CLOSED
-    (closing,) = [
+    (close_event,) = [
         event
         for event in setup.proposal_actions.list_events(reloaded_proposal)
         if event.body.kind == "closed"
     ]
-    assert f"Merged on GitHub as {commit[:12]}" in closing.body.text  # type: ignore[union-attr]
+    assert f"Merged on GitHub as {commit[:12]}" in close_event.body.text  # type: ignore[union-attr]
     assert setup.check_pull_request(proposal).state_changes == ()
 
 
 @pytest.mark.parametrize("method", ["merge", "squash"])
 def test_merge_without_last_commits_leaves_proposal_open(setup: ForgeSetup, method: str) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.merge(number, None, "Merge it", "ana", method=method)
+    setup.local_forge.state.merge(number, None, "Merge it", "ana", method=method)
     setup.add_commit(proposal)
     setup.pull()
     outcome = setup.check_pull_request(proposal)
@@ -297,7 +304,7 @@ def test_update_of_closed_pull_request_leaves_proposal_open(setup: ForgeSetup) -
     setup.forge.close(number)
     setup.check_pull_request(proposal)
     setup.proposal_actions.reopen(proposal.id, ADA)
-    pull_request = setup.local.state.pull_requests[number - 1]
+    pull_request = setup.local_forge.state.pull_requests[number - 1]
     pull_request.updated_at = datetime.now(UTC) + timedelta(hours=1)
     assert setup.check_pull_request(proposal).state_changes == ()
     assert setup.reload(proposal).state is ProposalState.OPEN
@@ -306,34 +313,34 @@ def test_update_of_closed_pull_request_leaves_proposal_open(setup: ForgeSetup) -
 def test_token_that_cannot_close_pull_request_adds_no_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.proposal_actions.close(proposal.id, ADA, "Not now.")
-    setup.local.faults.append(Fault(status=403, method="PATCH", times=2))
+    setup.local_forge.faults.append(Fault(status=403, method="PATCH", times=2))
     for _ in range(2):
         assert setup.check_forge(branches=[proposal.content.branch]).error is not None
-    assert setup.local.state.find_pull_request(number).comments == []
+    assert setup.local_forge.state.find_pull_request(number).comments == []
     assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
-    assert len(setup.local.state.find_pull_request(number).comments) == 1
+    assert len(setup.local_forge.state.find_pull_request(number).comments) == 1
 
 
 def test_failure_of_one_pull_request_does_not_affect_others(setup: ForgeSetup) -> None:
-    first, first_number = setup.create_pull_request()
-    second, second_number = setup.create_pull_request()
+    first_proposal, first_number = setup.create_pull_request()
+    second_proposal, second_number = setup.create_pull_request()
     for number in (first_number, second_number):
-        setup.local.state.review(number, "ana", "approved")
-    setup.local.faults.append(Fault(status=403, path=f"/pulls/{second_number}/reviews"))
-    check_result = setup.check_forge(branches=[first.content.branch, second.content.branch])
+        setup.local_forge.state.review(number, "ana", "approved")
+    setup.local_forge.faults.append(Fault(status=403, path=f"/pulls/{second_number}/reviews"))
+    check_result = setup.check_forge(branches=[first_proposal.content.branch, second_proposal.content.branch])
     assert check_result.error is not None
     assert check_result.error.code == "FORGE_DENIED"
-    assert [pull_request.proposal for pull_request in check_result.pull_requests] == [first.id]
-    assert setup.reload(first).state is ProposalState.APPROVED
+    assert [pull_request.proposal for pull_request in check_result.pull_requests] == [first_proposal.id]
+    assert setup.reload(first_proposal).state is ProposalState.APPROVED
 
 
 def test_response_for_another_pull_request_is_rejected(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     _, other_number = setup.create_pull_request()
     body = github_api._make_pull_request(
-        setup.local, setup.local.state.find_pull_request(other_number), "pull-request"
+        setup.local_forge, setup.local_forge.state.find_pull_request(other_number), "pull-request"
     )
-    setup.local.faults.append(Fault(status=200, body=body, path=f"/pulls/{number}$"))
+    setup.local_forge.faults.append(Fault(status=200, body=body, path=f"/pulls/{number}$"))
     check_result = setup.check_forge(branches=[proposal.content.branch])
     assert check_result.error is not None
     assert "the response is for another pull request" in check_result.error.message
@@ -383,7 +390,9 @@ def test_pull_request_url_is_read_from_event_field_or_old_comment(setup: ForgeSe
 
 def test_caller_cannot_use_idempotency_key_of_forge_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
+    setup.local_forge.state.comment(
+        number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more."
+    )
     (comment_event,) = event_conversion.comments_to_events(
         "github", setup.forge.list_comments(number), proposal
     )
@@ -397,9 +406,9 @@ def test_review_without_commit_applies_to_last_submission(setup: ForgeSetup) -> 
     setup.add_commit(proposal)
     resubmitted_proposal = setup.proposal_actions.submit(proposal.id, AGENT).proposal
     events = setup.proposal_actions.list_events(resubmitted_proposal)
-    between, after = events[1].time, events[-1].time
+    time_between, time_after = events[1].time, events[-1].time
     request = setup.forge.get(number)
-    for time, commit in ((between, proposal.tip), (after, resubmitted_proposal.tip)):
+    for time, commit in ((time_between, proposal.tip), (time_after, resubmitted_proposal.tip)):
         review = ForgeReview("1", "ana", "approved", "", None, time, "")
         (event,) = event_conversion.reviews_to_events(
             "gitlab", [review], request, resubmitted_proposal, events
@@ -411,7 +420,7 @@ def test_closed_proposal_closes_pull_request_with_one_comment(setup: ForgeSetup)
     proposal, number = setup.create_pull_request()
     setup.proposal_actions.close(proposal.id, ADA, "Not now.")
     assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
-    pull_request = setup.local.state.find_pull_request(number)
+    pull_request = setup.local_forge.state.find_pull_request(number)
     assert pull_request.state == "closed"
     assert "The proposal was closed in Docyard." in pull_request.comments[-1].text
     assert setup.check_pull_request(proposal).comment_count == 0
@@ -421,22 +430,22 @@ def test_closed_proposal_closes_pull_request_with_one_comment(setup: ForgeSetup)
 def test_merged_proposal_closes_pull_request_after_push(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.proposal_actions.review(proposal.id, setup.person("bea"), ReviewDecision.APPROVE)
-    merged = setup.proposal_actions.merge(proposal.id, setup.person("cleo"))
+    merge_result = setup.proposal_actions.merge(proposal.id, setup.person("cleo"))
     assert setup.check_pull_request(proposal).state_changes == ()
-    assert setup.local.state.find_pull_request(number).state == "open"
+    assert setup.local_forge.state.find_pull_request(number).state == "open"
     # This forge does not detect the pushed merge, so docyard closes the pull request later.
-    pull_request = setup.local.state.pull_requests[number - 1]
+    pull_request = setup.local_forge.state.pull_requests[number - 1]
     target, pull_request.target = pull_request.target, "elsewhere"
     setup.repo.git("push", "-q", "origin", "main")
     pull_request.target = target
-    state = setup.local.state
+    state = setup.local_forge.state
     state._contains = lambda tip, commit: False  # type: ignore[method-assign]
     try:
         assert setup.check_pull_request(proposal, was_pushed=True).state_changes == ()
         assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
     finally:
         del state._contains
-    assert f"Docyard merged the proposal as {merged.commit}." in pull_request.comments[-1].text
+    assert f"Docyard merged the proposal as {merge_result.commit}." in pull_request.comments[-1].text
 
 
 def test_conflict_on_forge_is_reported(setup: ForgeSetup) -> None:
@@ -486,9 +495,9 @@ class ForgeFailure(NamedTuple):
 )
 def test_forge_failure_is_reported_and_changes_nothing(setup: ForgeSetup, failure: ForgeFailure) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "approved")
+    setup.local_forge.state.review(number, "ana", "approved")
     forge_fault = Fault(status=failure.status, headers=failure.headers, times=3, path="reviews")
-    setup.local.faults.append(forge_fault)
+    setup.local_forge.faults.append(forge_fault)
     check_result = setup.check_forge(branches=[proposal.content.branch])
     assert check_result.error is not None
     assert check_result.error.code == failure.code
@@ -497,7 +506,7 @@ def test_forge_failure_is_reported_and_changes_nothing(setup: ForgeSetup, failur
     assert data is not None
     assert data["error"]["code"] == failure.code  # type: ignore[index]
     assert "was not checked completely" in format_check_result(check_result)[0]
-    setup.local.faults.clear()
+    setup.local_forge.faults.clear()
     assert setup.check_pull_request(proposal).review_count == 1
 
 
@@ -518,18 +527,18 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
     def check_branch(**options: object) -> object:
         return forge_checker.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
 
-    setup.local.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
-    first = forge_checker.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
-    assert first is not None
-    assert isinstance(first.error, ForgeLimited)
-    setup.local.requests.clear()
+    setup.local_forge.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
+    first_result = forge_checker.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
+    assert first_result is not None
+    assert isinstance(first_result.error, ForgeLimited)
+    setup.local_forge.requests.clear()
     clock_time[0] = 89.0
-    assert check_branch() == first
-    assert setup.local.requests == []
+    assert check_branch() == first_result
+    assert setup.local_forge.requests == []
     clock_time[0] = 91.0
-    second = check_branch()
-    assert second != first
-    assert second.error is None  # type: ignore[attr-defined]
+    second_result = check_branch()
+    assert second_result != first_result
+    assert second_result.error is None  # type: ignore[attr-defined]
 
 
 def test_check_without_forge_settings_returns_none(tmp_path: Path) -> None:

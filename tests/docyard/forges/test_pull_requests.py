@@ -11,7 +11,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.forges.errors import ForgeDenied
 from docyard.forges.forge_repository import ForgeAccess
-from docyard.forges.pull_request_report import build_announcer
+from docyard.forges.pull_request_report import build_pull_request_opener
 from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
@@ -42,21 +42,21 @@ ON_GITHUB_AND_SLOW_KINDS = pytest.mark.parametrize("shared_forge_setup", GITHUB_
 def shared_clone(shared_forge_setup: ForgeClientSetup, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """Return a clone whose remote URL is that of the forge; `insteadOf` maps it to the bare repository."""
     path = tmp_path_factory.mktemp("clone") / "docs"
-    shared_forge_setup.bare.git("clone", "-q", ".", str(path))
+    shared_forge_setup.bare_repo.git("clone", "-q", ".", str(path))
     clone = Clone(path)
     clone.git("config", "user.name", repositories.NAME)
     clone.git("config", "user.email", repositories.EMAIL)
-    url = f"http://127.0.0.1:1/{shared_forge_setup.local.git_path}"
+    url = f"http://127.0.0.1:1/{shared_forge_setup.local_forge.git_path}"
     clone.git("remote", "set-url", "origin", url)
-    clone.git("config", f"url.{shared_forge_setup.bare.path}.insteadOf", url)
-    clone.commit({"docyard.toml": f'[forge]\nkind = "{shared_forge_setup.local.kind}"\n'})
+    clone.git("config", f"url.{shared_forge_setup.bare_repo.path}.insteadOf", url)
+    clone.commit({"docyard.toml": f'[forge]\nkind = "{shared_forge_setup.local_forge.kind}"\n'})
     clone.git("push", "-q", "origin", "main")
     return clone
 
 
 @pytest.fixture
 def clone(forge_setup: ForgeClientSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
-    monkeypatch.setenv("DOCYARD_FORGE_URL", forge_setup.local.url)
+    monkeypatch.setenv("DOCYARD_FORGE_URL", forge_setup.local_forge.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, "/dev/null")
@@ -96,7 +96,7 @@ def test_submission_pushes_branch_and_opens_pull_request(
     forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    remote_main = forge_setup.bare.git("rev-parse", "main")
+    remote_main = forge_setup.bare_repo.git("rev-parse", "main")
     result = submit_to_forge(forge_setup, workspace, proposal)
     pull_request = result.pull_request
     assert result.is_new
@@ -110,8 +110,8 @@ def test_submission_pushes_branch_and_opens_pull_request(
     assert pull_request.body.startswith("Because @\u200bana asked.\n\n### `pages/")
     assert pull_request.body.endswith(format_marker(proposal.id))
     for branch in (proposal.content.branch, "docyard/discussion"):
-        assert forge_setup.bare.git("rev-parse", branch) == clone.git("rev-parse", branch)
-    assert forge_setup.bare.git("rev-parse", "main") == remote_main
+        assert forge_setup.bare_repo.git("rev-parse", branch) == clone.git("rev-parse", branch)
+    assert forge_setup.bare_repo.git("rev-parse", "main") == remote_main
     (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
     assert thread.comment.text == f"Opened as pull request [1]({pull_request.url})."
 
@@ -122,10 +122,10 @@ def test_second_submission_updates_only_changed_fields(
 ) -> None:
     proposal = create_proposal(clone, workspace)
     number = submit_to_forge(forge_setup, workspace, proposal).pull_request.number
-    forge_setup.local.requests.clear()
+    forge_setup.local_forge.requests.clear()
     second_result = submit_to_forge(forge_setup, workspace, proposal)
     assert (second_result.is_new, second_result.pull_request.number) == (False, number)
-    assert {request.method for request in forge_setup.local.requests} == {"GET"}
+    assert {request.method for request in forge_setup.local_forge.requests} == {"GET"}
     workspace.proposal_actions().edit(
         proposal.id, ACTOR, title="Rewrite the whole text", description="Shorter."
     )
@@ -134,7 +134,7 @@ def test_second_submission_updates_only_changed_fields(
     ).pull_request
     assert (renamed_request.number, renamed_request.title) == (number, "Rewrite the whole text")
     assert renamed_request.body.startswith("Shorter.\n\n### ")
-    assert len(forge_setup.local.state.pull_requests) == 1
+    assert len(forge_setup.local_forge.state.pull_requests) == 1
 
 
 @ON_GITHUB
@@ -147,8 +147,8 @@ def test_submission_of_older_state_does_not_overwrite_newer_text(
         older_proposal.id, ACTOR, title="Rewrite the whole text", description="Shorter."
     )
     submit_to_forge(forge_setup, workspace, workspace.proposal_actions().find(older_proposal.id))
-    older_result = submit_to_forge(forge_setup, workspace, older_proposal).pull_request
-    for item in (older_result, forge_setup.forge.get(older_result.number)):
+    updated_request = submit_to_forge(forge_setup, workspace, older_proposal).pull_request
+    for item in (updated_request, forge_setup.forge.get(updated_request.number)):
         assert (item.title, item.body.partition("\n")[0]) == ("Rewrite the whole text", "Shorter.")
 
 
@@ -174,7 +174,7 @@ def test_submission_restores_branch_deleted_on_forge(
 ) -> None:
     proposal = create_proposal(clone, workspace)
     submit_to_forge(forge_setup, workspace, proposal)
-    forge_setup.local.state.delete_branch(proposal.content.branch)
+    forge_setup.local_forge.state.delete_branch(proposal.content.branch)
     assert submit_to_forge(forge_setup, workspace, proposal).pull_request.head_sha == proposal.tip
 
 
@@ -184,17 +184,17 @@ def test_remote_discussion_is_merged_before_push(
     forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace, tmp_path: Path
 ) -> None:
     submit_to_forge(forge_setup, workspace, create_proposal(clone, workspace))
-    forge_setup.bare.git("clone", "-q", ".", str(tmp_path / "other"))
-    other = Clone(tmp_path / "other")
-    other.git("config", "user.name", "Bea")
-    other.git("config", "user.email", "bea@example.org")
-    other.git("branch", "-q", "docyard/discussion", "origin/docyard/discussion")
-    Workspace.open(other.path, durable=False).proposal_actions().open("Rewrite another page", "", ACTOR)
-    other.git("push", "-q", "origin", "docyard/discussion")
-    remote_commit = forge_setup.bare.git("rev-parse", "docyard/discussion").strip()
+    forge_setup.bare_repo.git("clone", "-q", ".", str(tmp_path / "other"))
+    other_clone = Clone(tmp_path / "other")
+    other_clone.git("config", "user.name", "Bea")
+    other_clone.git("config", "user.email", "bea@example.org")
+    other_clone.git("branch", "-q", "docyard/discussion", "origin/docyard/discussion")
+    Workspace.open(other_clone.path, durable=False).proposal_actions().open("Rewrite another page", "", ACTOR)
+    other_clone.git("push", "-q", "origin", "docyard/discussion")
+    remote_commit = forge_setup.bare_repo.git("rev-parse", "docyard/discussion").strip()
     result = submit_to_forge(forge_setup, workspace, create_proposal(clone, workspace, "Rewrite more"))
     assert result.send_error is None
-    assert forge_setup.bare.git("rev-parse", "docyard/discussion") == clone.git(
+    assert forge_setup.bare_repo.git("rev-parse", "docyard/discussion") == clone.git(
         "rev-parse", "docyard/discussion"
     )
     clone.git("merge-base", "--is-ancestor", remote_commit, "docyard/discussion")
@@ -211,13 +211,13 @@ def test_remote_commits_of_others_are_not_overwritten(
     clone.git("switch", "-q", proposal.content.branch)
     clone.commit({"own.md": "# Text\n"})
     clone.git("switch", "-q", "main")
-    announcement = build_announcer(workspace, lambda: make_access(forge_setup), Access)(
+    report = build_pull_request_opener(workspace, lambda: make_access(forge_setup), Access)(
         workspace.proposal_actions().find(proposal.id)
     )
-    assert announcement is not None
-    assert announcement.error is not None
-    assert "docyard sync --branch" in announcement.error.fix
-    assert forge_setup.bare.git("rev-parse", proposal.content.branch).strip() == other_commit
+    assert report is not None
+    assert report.error is not None
+    assert "docyard sync --branch" in report.error.fix
+    assert forge_setup.bare_repo.git("rev-parse", proposal.content.branch).strip() == other_commit
 
 
 @ON_GITHUB
@@ -232,7 +232,7 @@ def test_missing_link_is_added_by_next_submission(
         assert (result.is_new, result.send_error) == (False, None)
     (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
     assert thread.comment.text == f"Opened as pull request [{pull_request.number}]({pull_request.url})."
-    assert forge_setup.bare.git("rev-parse", "docyard/discussion") == clone.git(
+    assert forge_setup.bare_repo.git("rev-parse", "docyard/discussion") == clone.git(
         "rev-parse", "docyard/discussion"
     )
 
@@ -243,9 +243,9 @@ def test_concurrent_submissions_open_one_pull_request(
 ) -> None:
     proposal = create_proposal(clone, workspace)
     with ThreadPoolExecutor(2) as pool:
-        result = list(pool.map(lambda _: submit_to_forge(forge_setup, workspace, proposal), range(2)))
-    assert {item.pull_request.number for item in result} == {1}
-    assert sorted(item.is_new for item in result) == [False, True]
+        results = list(pool.map(lambda _: submit_to_forge(forge_setup, workspace, proposal), range(2)))
+    assert {item.pull_request.number for item in results} == {1}
+    assert sorted(item.is_new for item in results) == [False, True]
 
 
 @ON_GITHUB
@@ -254,25 +254,25 @@ def test_lost_response_opens_no_second_pull_request(
     forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace, kind: str
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    forge_setup.local.faults.append(Fault(kind=kind, status=409, method="POST"))
+    forge_setup.local_forge.faults.append(Fault(kind=kind, status=409, method="POST"))
     if kind == "incomplete":  # the forge opened no pull request, so the next submission opens one
-        announcement = build_announcer(workspace, lambda: make_access(forge_setup), Access)(proposal)
-        assert announcement is not None
-        assert announcement.error is not None
+        report = build_pull_request_opener(workspace, lambda: make_access(forge_setup), Access)(proposal)
+        assert report is not None
+        assert report.error is not None
     assert submit_to_forge(forge_setup, workspace, proposal).pull_request.number == 1
-    assert len(forge_setup.local.state.pull_requests) == 1
+    assert len(forge_setup.local_forge.state.pull_requests) == 1
 
 
 @ON_GITHUB
 def test_read_only_token_is_denied(forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace) -> None:
-    reader = forge_setup.create_client(forge_setup.local.read_only_token)
+    reader = forge_setup.create_client(forge_setup.local_forge.read_only_token)
     with pytest.raises(ForgeDenied):
         open_pull_request(workspace, create_proposal(clone, workspace), reader, Access())
     reader.close_connections()
 
 
 def make_access(forge_setup: ForgeClientSetup, token: str | None = PASSWORD) -> ForgeAccess:
-    return ForgeAccess(forge_setup.local.url, token)
+    return ForgeAccess(forge_setup.local_forge.url, token)
 
 
 @ON_GITHUB_AND_SLOW_KINDS
@@ -284,7 +284,7 @@ def test_command_opens_and_prints_pull_request(
     assert "Opened pull request 1, https://forge.example/ana/" in " ".join(capsys.readouterr().out.split())
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)["pull_request"]
-    assert (data["number"], data["new"], data["forge"]) == (1, False, forge_setup.local.kind)
+    assert (data["number"], data["new"], data["forge"]) == (1, False, forge_setup.local_forge.kind)
 
 
 @ON_GITHUB
@@ -294,7 +294,7 @@ def test_command_with_no_forge_option_opens_no_pull_request(
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--no-forge", "--json"]) == 0
     assert "pull_request" not in json.loads(capsys.readouterr().out)
-    assert forge_setup.local.requests == []
+    assert forge_setup.local_forge.requests == []
 
 
 @ON_GITHUB
@@ -319,7 +319,7 @@ def test_forge_failure_leaves_proposal_submitted(
     fault: Fault,
     code: str,
 ) -> None:
-    forge_setup.local.faults.append(Fault(fault.kind, fault.status, fault.headers, times=9))
+    forge_setup.local_forge.faults.append(Fault(fault.kind, fault.status, fault.headers, times=9))
     assert main(["proposals", "submit", submitted_proposal.id, "-C", str(clone.path), "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["state"] == "open"
@@ -332,7 +332,9 @@ def test_forge_failure_leaves_proposal_submitted(
 def test_tool_opens_pull_request_or_reports_failure(
     forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
-    workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup), Access)
+    workspace.pull_request_opener = build_pull_request_opener(
+        workspace, lambda: make_access(forge_setup), Access
+    )
     dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)
     proposal = create_proposal(clone, workspace)
     call = {"proposal": proposal.id, "action": "submit"}
@@ -340,7 +342,9 @@ def test_tool_opens_pull_request_or_reports_failure(
     assert result["pull_request"]["number"] == 1
     assert result["pull_request"]["new"] is True
     assert result["pull_request"]["url"].startswith("https://forge.example/")
-    workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup, None), Access)
+    workspace.pull_request_opener = build_pull_request_opener(
+        workspace, lambda: make_access(forge_setup, None), Access
+    )
     failed_result = dispatcher.call("update_proposal", call, client="tests").data
     assert failed_result["pull_request"] is None
     assert failed_result["state"] == "open"
@@ -352,6 +356,6 @@ def test_submission_without_forge_succeeds(tmp_path: Path, capsys: Capture) -> N
     repo = repositories.create_repository(tmp_path / "alone")
     workspace = Workspace.open(repo.path, durable=False)
     proposal = create_proposal(repo, workspace)
-    assert build_announcer(workspace, ForgeAccess, Access)(proposal) is None
+    assert build_pull_request_opener(workspace, ForgeAccess, Access)(proposal) is None
     assert main(["proposals", "submit", proposal.id, "-C", str(repo.path), "--json"]) == 0
     assert "pull_request" not in json.loads(capsys.readouterr().out)

@@ -29,6 +29,7 @@ from docyard.forges.pull_request_sync import ForgeCheckResult
 from docyard.forges.webhook_events import EventScope, parse_event
 from docyard.forges.webhooks import (
     MAX_BODY_BYTES,
+    MAX_CLOCK_SKEW_S,
     AppliedWebhooks,
     Webhooks,
     build_webhook_routes,
@@ -109,25 +110,25 @@ def get_event_name(kind: str, name: str) -> str:
 
 
 class StubExchanges(ExchangeQueue):
-    """A queue whose exchanges wait until `release` is set, and then return `result`."""
+    """A queue whose exchanges wait until `release_event` is set, and then return `result`."""
 
     def __init__(self, result: ExchangeResult) -> None:
         workspace: Workspace | None = None
         super().__init__(workspace, Access, None)  # type: ignore[arg-type]
         self.result = result
-        self.release = threading.Event()
-        self.release.set()
+        self.release_event = threading.Event()
+        self.release_event.set()
         self.scopes: list[EventScope] = []
-        self.calls = 0
+        self.call_count = 0
 
     def request(self, scope: EventScope) -> Future[ExchangeResult]:
         future = super().request(scope)
-        self.calls += 1
+        self.call_count += 1
         return future
 
     def _run_exchange(self, pending: Any) -> ExchangeResult:
         self.scopes.append(EventScope(tuple(sorted(pending.branches)), tuple(sorted(pending.numbers))))
-        assert self.release.wait(TIMEOUT_S)
+        assert self.release_event.wait(TIMEOUT_S)
         return self.result
 
 
@@ -151,7 +152,7 @@ class WebhookClient:
     """A client that sends webhooks to the routes of a workspace."""
 
     def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
-        self.kind = setup.local.kind
+        self.kind = setup.local_forge.kind
         self.webhooks = Webhooks(
             setup.workspace, exchanges, setup.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
         )
@@ -171,60 +172,71 @@ def stub_exchanges() -> StubExchanges:
 
 
 @pytest.fixture
-def hooks(setup: ForgeSetup, stub_exchanges: StubExchanges) -> Iterator[WebhookClient]:
-    new_hooks = WebhookClient(setup, stub_exchanges)
-    with new_hooks.client:
-        yield new_hooks
+def webhook_client(setup: ForgeSetup, stub_exchanges: StubExchanges) -> Iterator[WebhookClient]:
+    new_client = WebhookClient(setup, stub_exchanges)
+    with new_client.client:
+        yield new_client
 
 
 def test_push_is_fetched_and_pull_request_is_checked(
-    hooks: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges
 ) -> None:
-    response = hooks.send_event("push", build_payload(hooks.kind))
+    response = webhook_client.send_event("push", build_payload(webhook_client.kind))
     assert (response.status_code, response.json()) == (200, {"commit": "c" * 40, "followed": None})
-    assert hooks.send_event("pull_request", build_payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
+    assert (
+        webhook_client.send_event(
+            "pull_request", build_payload(webhook_client.kind, "docyard/x"), "d-2"
+        ).status_code
+        == 200
+    )
     assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
 
 @pytest.mark.parametrize("defect", ["no signature", "other secret", "other body", "sha1"])
 def test_invalid_signature_is_refused(
-    hooks: WebhookClient, stub_exchanges: StubExchanges, defect: str
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges, defect: str
 ) -> None:
-    body = build_payload(hooks.kind)
-    headers = build_signed_headers(hooks.kind, body, get_event_name(hooks.kind, "push"))
+    body = build_payload(webhook_client.kind)
+    headers = build_signed_headers(webhook_client.kind, body, get_event_name(webhook_client.kind, "push"))
     match defect:
         case "no signature":
             headers = {
                 name: value for name, value in headers.items() if not name.endswith(("256", "ature", "Token"))
             }
         case "other secret":
-            headers = build_signed_headers(hooks.kind, body, "push", secret="another")
-        case "other body" if hooks.kind != "gitlab":  # the token of GitLab does not sign the body
-            body = build_payload(hooks.kind, more=1)
+            headers = build_signed_headers(webhook_client.kind, body, "push", secret="another")
+        case "other body" if webhook_client.kind != "gitlab":  # the token of GitLab does not sign the body
+            body = build_payload(webhook_client.kind, more=1)
         case _:
             headers = {"X-Hub-Signature": f"sha1={hmac.new(SECRET.encode(), body, 'sha1').hexdigest()}"}
-    response = hooks.post(body, headers)
+    response = webhook_client.post(body, headers)
     assert (response.status_code, stub_exchanges.scopes) == (401, [])
     assert SECRET not in response.text
 
 
-def test_replayed_webhook_starts_no_exchange(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
-    body = build_payload(hooks.kind)
-    assert hooks.send_event("push", body).status_code == 200
-    assert hooks.send_event("push", body).json() == {"message": "seen"}
-    assert hooks.send_event("push", body, "d-2").json() == {"message": "seen"}
-    assert hooks.send_event("push", build_payload(hooks.kind, extra=1), "d-1").json() == {"message": "seen"}
+def test_replayed_webhook_starts_no_exchange(
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+) -> None:
+    body = build_payload(webhook_client.kind)
+    assert webhook_client.send_event("push", body).status_code == 200
+    assert webhook_client.send_event("push", body).json() == {"message": "seen"}
+    assert webhook_client.send_event("push", body, "d-2").json() == {"message": "seen"}
+    assert webhook_client.send_event("push", build_payload(webhook_client.kind, extra=1), "d-1").json() == {
+        "message": "seen"
+    }
     assert len(stub_exchanges.scopes) == 1
 
 
-def test_failed_webhook_can_be_sent_again(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
-    body = build_payload(hooks.kind)
+def test_failed_webhook_can_be_sent_again(
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+) -> None:
+    body = build_payload(webhook_client.kind)
     stub_exchanges.result = ExchangeResult(build_sync_result(SyncState.DIVERGED))
-    response = hooks.send_event("push", body)
+    response = webhook_client.send_event("push", body)
     assert (response.status_code, response.headers["retry-after"]) == (503, "30")
     assert "docyard sync" in response.json()["fix"]
     stub_exchanges.result = ExchangeResult(build_sync_result())
-    assert hooks.send_event("push", body).status_code == 200
+    assert webhook_client.send_event("push", body).status_code == 200
     assert len(stub_exchanges.scopes) == 2
 
 
@@ -234,25 +246,25 @@ def test_failed_webhook_can_be_sent_again(hooks: WebhookClient, stub_exchanges: 
     ids=["text", "list", "empty", "deep", "long"],
 )
 def test_invalid_body_is_refused(
-    hooks: WebhookClient, stub_exchanges: StubExchanges, body: bytes, status: int
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges, body: bytes, status: int
 ) -> None:
-    assert hooks.send_event("push", body).status_code == status
+    assert webhook_client.send_event("push", body).status_code == status
     assert stub_exchanges.scopes == []
 
 
 def test_webhook_of_another_repository_is_refused(
-    hooks: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges
 ) -> None:
     other = {"repository": {"full_name": "mallory/docs"}, "project": {"path_with_namespace": "mallory/docs"}}
     for body in (json.dumps(other).encode(), b"{}", b'{"repository": 7, "project": 7}'):
-        response = hooks.send_event("push", body)
+        response = webhook_client.send_event("push", body)
         assert response.status_code == 422
-        assert REPOSITORIES[hooks.kind] in response.json()["message"]
+        assert REPOSITORIES[webhook_client.kind] in response.json()["message"]
     assert stub_exchanges.scopes == []
 
 
-def test_unsupported_event_is_ignored(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
-    assert hooks.send_event("star", build_payload(hooks.kind)).status_code == 202
+def test_unsupported_event_is_ignored(webhook_client: WebhookClient, stub_exchanges: StubExchanges) -> None:
+    assert webhook_client.send_event("star", build_payload(webhook_client.kind)).status_code == 202
     assert stub_exchanges.scopes == []
 
 
@@ -260,40 +272,44 @@ def test_unsupported_event_is_ignored(hooks: WebhookClient, stub_exchanges: Stub
     "setup", ["github", "gitea"], indirect=True
 )  # GitLab sends no ping and no issue_comment
 def test_ping_and_issue_comment_start_no_exchange(
-    hooks: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges
 ) -> None:
-    assert hooks.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
-    issue = build_payload(hooks.kind, issue={"number": 3})
-    assert hooks.send_event("issue_comment", issue, "d-3").status_code == 202
+    assert webhook_client.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
+    issue = build_payload(webhook_client.kind, issue={"number": 3})
+    assert webhook_client.send_event("issue_comment", issue, "d-3").status_code == 202
     assert stub_exchanges.scopes == []
 
 
 def test_other_forge_or_missing_secret_returns_404(
-    setup: ForgeSetup, hooks: WebhookClient, stub_exchanges: StubExchanges
+    setup: ForgeSetup, webhook_client: WebhookClient, stub_exchanges: StubExchanges
 ) -> None:
-    other = "gitlab" if hooks.kind != "gitlab" else "gitea"
-    body = build_payload(other)
+    other_kind = "gitlab" if webhook_client.kind != "gitlab" else "gitea"
+    body = build_payload(other_kind)
     assert (
-        hooks.post(body, build_signed_headers(other, body, get_event_name(other, "push")), other).status_code
+        webhook_client.post(
+            body, build_signed_headers(other_kind, body, get_event_name(other_kind, "push")), other_kind
+        ).status_code
         == 404
     )
-    assert hooks.post(body, {}, "bitbucket").status_code == 404
-    assert hooks.client.get(f"/hooks/{hooks.kind}").status_code == 405
-    with (disabled_hooks := WebhookClient(setup, stub_exchanges, None)).client:
-        assert disabled_hooks.send_event("push", build_payload(hooks.kind)).status_code == 404
+    assert webhook_client.post(body, {}, "bitbucket").status_code == 404
+    assert webhook_client.client.get(f"/hooks/{webhook_client.kind}").status_code == 405
+    with (disabled_client := WebhookClient(setup, stub_exchanges, None)).client:
+        assert disabled_client.send_event("push", build_payload(webhook_client.kind)).status_code == 404
     assert stub_exchanges.scopes == []
 
 
 @ON_GITHUB
-def test_concurrent_webhooks_share_two_exchanges(hooks: WebhookClient, stub_exchanges: StubExchanges) -> None:
-    stub_exchanges.release.clear()
+def test_concurrent_webhooks_share_two_exchanges(
+    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+) -> None:
+    stub_exchanges.release_event.clear()
     with ThreadPoolExecutor(8) as pool:
-        futures = [_send_in_pool(pool, hooks, 0)]
+        futures = [_send_in_pool(pool, webhook_client, 0)]
         _wait_until(lambda: stub_exchanges.scopes)  # so that the others arrive during an exchange
-        futures += [_send_in_pool(pool, hooks, number) for number in range(1, 8)]
-        _wait_until(lambda: stub_exchanges.calls == 8)
+        futures += [_send_in_pool(pool, webhook_client, number) for number in range(1, 8)]
+        _wait_until(lambda: stub_exchanges.call_count == 8)
         assert not any(item.done() for item in futures)
-        stub_exchanges.release.set()
+        stub_exchanges.release_event.set()
         assert {item.result().status_code for item in futures} == {200}
     assert len(stub_exchanges.scopes) == 2
     assert sorted(branch for scope in stub_exchanges.scopes for branch in scope.branches) == [
@@ -301,9 +317,12 @@ def test_concurrent_webhooks_share_two_exchanges(hooks: WebhookClient, stub_exch
     ]
 
 
-def _send_in_pool(pool: ThreadPoolExecutor, hooks: WebhookClient, number: int) -> Future[Any]:
+def _send_in_pool(pool: ThreadPoolExecutor, webhook_client: WebhookClient, number: int) -> Future[Any]:
     return pool.submit(
-        hooks.send_event, "pull_request", build_payload(hooks.kind, f"b{number}"), f"d-{number}"
+        webhook_client.send_event,
+        "pull_request",
+        build_payload(webhook_client.kind, f"b{number}"),
+        f"d-{number}",
     )
 
 
@@ -316,27 +335,27 @@ def _wait_until(condition: Callable[[], object]) -> None:
 
 @ON_GITHUB
 def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
-    stub_exchanges.release.clear()
-    slow_hooks = WebhookClient(setup, stub_exchanges)
-    slow_hooks.webhooks._timeout_s = 0.05
-    with slow_hooks.client:
+    stub_exchanges.release_event.clear()
+    slow_client = WebhookClient(setup, stub_exchanges)
+    slow_client.webhooks._timeout_s = 0.05
+    with slow_client.client:
         body = build_payload("github")
-        response = slow_hooks.send_event("push", body)
+        response = slow_client.send_event("push", body)
         assert (response.status_code, response.headers["retry-after"]) == (503, "30")
-        stub_exchanges.release.set()
+        stub_exchanges.release_event.set()
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("setup", GITHUB_AND_SLOW_KINDS, indirect=True)
 def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.local.state.review(number, "ana", "changes_requested", "Say why.")
+    setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     forge_checker = ForgeChecker(setup.workspace, setup.access)
     writes: list[bool] = []
     exchanges = ExchangeQueue(setup.workspace, Access, forge_checker, lambda: writes.append(True))
-    with (hooks := WebhookClient(setup, exchanges)).client:
-        response = hooks.send_event(
-            "pull_request", build_payload(hooks.kind, proposal.content.branch, number)
+    with (webhook_client := WebhookClient(setup, exchanges)).client:
+        response = webhook_client.send_event(
+            "pull_request", build_payload(webhook_client.kind, proposal.content.branch, number)
         )
         assert response.status_code == 200, response.text
         assert response.json()["followed"]["pull_requests"][0]["reviews"] == 1
@@ -344,7 +363,7 @@ def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
         # After a failed fetch, the response requests a retry, and contains no path.
         setup.remote.path.rename(setup.remote.path.with_name("moved.git"))
         try:
-            failed_response = hooks.send_event("push", build_payload(hooks.kind), "d-9")
+            failed_response = webhook_client.send_event("push", build_payload(webhook_client.kind), "d-9")
             assert failed_response.status_code == 503
             assert str(setup.remote.path) not in failed_response.text
         finally:
@@ -359,17 +378,17 @@ def test_failed_forge_check_returns_503(setup: ForgeSetup, stub_exchanges: StubE
     stub_exchanges.result = ExchangeResult(
         build_sync_result(), ForgeCheckResult("github", (), ForgeLimited("GitHub", 429, 90.0))
     )
-    with (hooks := WebhookClient(setup, stub_exchanges)).client:
-        response = hooks.send_event("pull_request", build_payload(hooks.kind, "b"))
+    with (webhook_client := WebhookClient(setup, stub_exchanges)).client:
+        response = webhook_client.send_event("pull_request", build_payload(webhook_client.kind, "b"))
     assert (response.status_code, response.headers["retry-after"]) == (503, "91")
 
 
 @ON_GITHUB
 def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
-    webhooks = Webhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local.url), SECRET)
-    hooks = WebhookClient(setup, stub_exchanges)
-    hooks.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
-    response = hooks.send_event("push", build_payload(hooks.kind))
+    webhooks = Webhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local_forge.url), SECRET)
+    webhook_client = WebhookClient(setup, stub_exchanges)
+    webhook_client.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
+    response = webhook_client.send_event("push", build_payload(webhook_client.kind))
     assert response.status_code == 503
     assert PASSWORD not in response.text
 
@@ -384,8 +403,16 @@ GITLAB_SIGNING_SECRET = "whsec_" + base64.b64encode(SIGNING_KEY).decode()
     [
         (build_standard_webhook_headers(BODY, SIGNING_KEY), GITLAB_SIGNING_SECRET, True),
         (build_standard_webhook_headers(BODY, b"plain"), "plain", True),
-        (build_standard_webhook_headers(BODY, SIGNING_KEY, NOW - 301), GITLAB_SIGNING_SECRET, False),
-        (build_standard_webhook_headers(BODY, SIGNING_KEY, NOW + 301), GITLAB_SIGNING_SECRET, False),
+        (
+            build_standard_webhook_headers(BODY, SIGNING_KEY, NOW - MAX_CLOCK_SKEW_S - 1),
+            GITLAB_SIGNING_SECRET,
+            False,
+        ),
+        (
+            build_standard_webhook_headers(BODY, SIGNING_KEY, NOW + MAX_CLOCK_SKEW_S + 1),
+            GITLAB_SIGNING_SECRET,
+            False,
+        ),
         (build_standard_webhook_headers(b"other", SIGNING_KEY), GITLAB_SIGNING_SECRET, False),
         (
             build_standard_webhook_headers(BODY, SIGNING_KEY) | {"webhook-timestamp": "9" * 40},
@@ -435,18 +462,18 @@ def test_unknown_forge_has_no_valid_signature() -> None:
     )
 
 
-def test_stored_deliveries_are_limited_in_number_and_age() -> None:
+def test_stored_webhooks_are_limited_in_number_and_age() -> None:
     clock_time = [0.0]
-    deliveries = AppliedWebhooks(clock=lambda: clock_time[0])
+    applied_webhooks = AppliedWebhooks(clock=lambda: clock_time[0])
     headers = {"x-github-delivery": "one"}
-    deliveries.record("github", headers, b"body")
-    clock_time[0] = 601.0
-    assert deliveries.was_applied("github", headers, b"other")
-    assert not deliveries.was_applied("github", {}, b"body")
+    applied_webhooks.record("github", headers, b"body")
+    clock_time[0] = 601.0  # a second after the keys of bodies have expired
+    assert applied_webhooks.was_applied("github", headers, b"other")
+    assert not applied_webhooks.was_applied("github", {}, b"body")
     for number in range(3_000):
-        deliveries.record("github", {"x-github-delivery": str(number)}, str(number).encode())
-    assert len(deliveries._expiry_by_key) == 2_000
-    assert not deliveries.was_applied("github", headers, b"other")
+        applied_webhooks.record("github", {"x-github-delivery": str(number)}, str(number).encode())
+    assert len(applied_webhooks._expiry_by_key) == 2_000
+    assert not applied_webhooks.was_applied("github", headers, b"other")
 
 
 @loop_over(

@@ -78,7 +78,7 @@ def test_bearer_token_starts_no_session(token_app: RunningApp, ana_token: str) -
         assert response.status_code == 200
         assert not response.cookies
         csrf_tokens.add(find_csrf_token(program.get("/edit/guide.md", headers=headers).text))
-    assert sorted(map(len, csrf_tokens)) == [64, 64]  # each token has its own form token
+    assert sorted(map(len, csrf_tokens)) == [64, 64]  # each token has its own CSRF token
     repeated_header = [("Authorization", f"Bearer {token_app.token}")] * 2
     assert program.get("/", headers=repeated_header).status_code == 401
 
@@ -280,14 +280,14 @@ def test_server_without_token_accepts_all_requests(app_without_tokens: RunningAp
     assert browser.get("/", params={"token": "old"}).headers["location"] == "/"
     assert not browser.cookies
     assert browser.post("/mcp", json=PING, headers=JSON_HEADERS).status_code == 200
-    # Forms still require their token, and a user can still sign in.
+    # Forms still require their CSRF token, and a user can still sign in.
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
     assert browser.post("/login", data={"token": ana_token, "after": "/"}).status_code == 303
     assert "Ana Li" in browser.get("/", headers=HTML_HEADERS).text
     assert browser.get("/", headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_form_token_of_another_session_is_refused(token_app: RunningApp, ana_token: str) -> None:
+def test_csrf_token_of_another_session_is_refused(token_app: RunningApp, ana_token: str) -> None:
     browser, other_browser = token_app.sign_in(), token_app.sign_in(ana_token)
     other_csrf_token = find_csrf_token(other_browser.get("/", headers=HTML_HEADERS).text)
     assert len(other_csrf_token) == 64

@@ -5,8 +5,8 @@ from __future__ import annotations
 from docyard.http.host_origin import AllowedHosts, Authority, parse_authority
 from tests.loops import loop_over
 
-LOCAL = AllowedHosts({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
-PUBLIC = AllowedHosts({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
+LOCAL_HOSTS = AllowedHosts({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
+PUBLIC_HOSTS = AllowedHosts({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
 
 INVALID_AUTHORITIES = {
     "empty": "",
@@ -49,8 +49,8 @@ INVALID_AUTHORITIES = {
 @loop_over("text", INVALID_AUTHORITIES.values(), ids=INVALID_AUTHORITIES)
 def test_invalid_authority_is_rejected(text: str) -> None:
     assert parse_authority(text) is None
-    assert not LOCAL.allows_host(text)
-    assert not LOCAL.allows_origin(f"http://{text}")
+    assert not LOCAL_HOSTS.allows_host(text)
+    assert not LOCAL_HOSTS.allows_origin(f"http://{text}")
 
 
 @loop_over(
@@ -85,8 +85,8 @@ def test_authority_is_normalized(text: str, expected: Authority) -> None:
     ],
 )
 def test_host_header_is_matched(header: str, is_local: bool, is_public: bool) -> None:
-    assert LOCAL.allows_host(header) is is_local
-    assert PUBLIC.allows_host(header) is is_public
+    assert LOCAL_HOSTS.allows_host(header) is is_local
+    assert PUBLIC_HOSTS.allows_host(header) is is_public
 
 
 def test_host_without_port_matches_default_ports() -> None:
@@ -114,11 +114,11 @@ def test_host_without_port_matches_default_ports() -> None:
     ],
 )
 def test_origin_header_is_matched(header: str, expected: bool) -> None:
-    assert LOCAL.allows_origin(header) is expected
+    assert LOCAL_HOSTS.allows_origin(header) is expected
 
 
 def test_origin_without_port_has_the_default_port() -> None:
-    assert PUBLIC.allows_origin("https://docs.example.org")
-    assert PUBLIC.allows_origin("http://docs.example.org")
-    assert not PUBLIC.allows_origin("http://docs.example.org", requires_https=True)
-    assert not PUBLIC.allows_origin("https://docs.example.org:8443")
+    assert PUBLIC_HOSTS.allows_origin("https://docs.example.org")
+    assert PUBLIC_HOSTS.allows_origin("http://docs.example.org")
+    assert not PUBLIC_HOSTS.allows_origin("http://docs.example.org", requires_https=True)
+    assert not PUBLIC_HOSTS.allows_origin("https://docs.example.org:8443")

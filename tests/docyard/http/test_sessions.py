@@ -1,4 +1,4 @@
-"""Sessions: their timeouts, their maximum number and their form tokens; the throttle of failed logins."""
+"""Sessions: their timeouts, their maximum number and their CSRF tokens; the throttle of failed logins."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from docyard.http.authentication import (
 
 
 class Clock:
+    """A clock that a test sets."""
+
     def __init__(self) -> None:
         self.now = 0.0
 
@@ -42,29 +44,29 @@ def test_ended_or_unknown_session_is_not_found() -> None:
     sessions = Sessions()
     value = sessions.start(TokenOwner())
     sessions.end(value)
-    for other in (value, "", "x", "é", value[:-1]):
-        assert sessions.find(other) is None
-        sessions.end(other)
+    for invalid_value in (value, "", "x", "é", value[:-1]):
+        assert sessions.find(invalid_value) is None
+        sessions.end(invalid_value)
 
 
 def test_least_recently_used_session_ends_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "MAX_SESSIONS", 3)
     sessions = Sessions()
-    first, second, third = (sessions.start(TokenOwner()) for _ in range(3))
-    assert sessions.find(first)
-    fourth = sessions.start(TokenOwner())
-    assert sessions.find(second) is None
-    assert all(sessions.find(value) for value in (first, third, fourth))
+    first_value, second_value, third_value = (sessions.start(TokenOwner()) for _ in range(3))
+    assert sessions.find(first_value)
+    fourth_value = sessions.start(TokenOwner())
+    assert sessions.find(second_value) is None
+    assert all(sessions.find(value) for value in (first_value, third_value, fourth_value))
 
 
-def test_form_tokens_differ_by_session_and_server() -> None:
+def test_csrf_tokens_differ_by_session_and_server() -> None:
     sessions = Sessions()
     stored_sessions = [sessions.find(sessions.start(TokenOwner())) for _ in range(2)]
     assert len({session.csrf for session in stored_sessions if session}) == 2
     assert (
-        sessions.compute_form_token(b"x")
-        == sessions.compute_form_token(b"x")
-        != Sessions().compute_form_token(b"x")
+        sessions.compute_csrf_token(b"x")
+        == sessions.compute_csrf_token(b"x")
+        != Sessions().compute_csrf_token(b"x")
     )
 
 

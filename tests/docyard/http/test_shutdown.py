@@ -59,14 +59,14 @@ async def collect_messages(kind: str) -> list[Message]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["waiting", "half a form"])
 async def test_waiting_request_gets_503_on_shutdown(kind: str) -> None:
-    start, body = await collect_messages(kind)
-    assert start["status"] == 503
-    assert b"the server is stopping" in body["body"]
-    assert b"idempotency key" in body["body"]
-    assert b"content-security-policy" in dict(start["headers"])
+    start_message, body_message = await collect_messages(kind)
+    assert start_message["status"] == 503
+    assert b"the server is stopping" in body_message["body"]
+    assert b"idempotency key" in body_message["body"]
+    assert b"content-security-policy" in dict(start_message["headers"])
 
 
 @pytest.mark.anyio
 async def test_completed_write_is_answered_on_shutdown() -> None:
-    start, body = await collect_messages("commit")
-    assert (start["status"], body["body"]) == (200, b"commit")
+    start_message, body_message = await collect_messages("commit")
+    assert (start_message["status"], body_message["body"]) == (200, b"commit")

@@ -19,6 +19,7 @@ TIMEOUT_S = 60.0
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 FORM_HEAD = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
 SHORT_TIMEOUT_S = 0.05  # only for requests that must time out
+USUAL_OPEN_FILE_LIMIT = 1024
 
 
 class SmallCapProtocol(TimeoutH11Protocol):
@@ -77,7 +78,8 @@ async def test_stalled_request_is_closed(request_bytes: bytes, attribute: str, s
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request_bytes)
         with anyio.fail_after(TIMEOUT_S):
-            assert (await reader.read())[9:12] == status
+            response = await reader.read()
+            assert response.removeprefix(b"HTTP/1.1 ")[:3] == status
         writer.close()
 
 
@@ -137,4 +139,4 @@ async def test_longest_idle_connection_is_closed_first() -> None:
 
 
 def test_connection_limit_is_below_open_file_limit() -> None:
-    assert MAX_CONNECTIONS + 2 * BACKLOG < 1024
+    assert MAX_CONNECTIONS + 2 * BACKLOG < USUAL_OPEN_FILE_LIMIT

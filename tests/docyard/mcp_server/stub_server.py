@@ -18,6 +18,8 @@ TOOL_NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
 
 
 class StubDispatcher:
+    """A dispatcher of the tools in TOOL_NAMES."""
+
     def definitions(self) -> list[dict[str, Any]]:
         return [
             {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}

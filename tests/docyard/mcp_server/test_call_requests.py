@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import INVALID_PARAMS
 
 from tests.stdio_client import REQUEST_META, RawClient, serve_command
 
@@ -43,7 +44,7 @@ def test_late_reader_gets_each_response_once(repo: Path) -> None:
 )
 def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any]) -> None:
     server = RawClient(serve_command(repo))
-    assert server.request(1, "tools/call", **params)["error"]["code"] == -32602
+    assert server.request(1, "tools/call", **params)["error"]["code"] == INVALID_PARAMS
     assert server.call(2, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
     server.close()
 
@@ -53,7 +54,7 @@ def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: boo
     server = RawClient(serve_command(repo), handshake=False)
     meta = {**REQUEST_META, "io.modelcontextprotocol/logLevel": level}
     response = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
-    assert (response.get("error", {}).get("code") == -32602) is is_refused
+    assert (response.get("error", {}).get("code") == INVALID_PARAMS) is is_refused
     server.close()
 
 
@@ -88,12 +89,12 @@ def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> No
 
 def test_call_before_handshake_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
-    assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == -32602
+    assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == INVALID_PARAMS
     server.close()
 
 
 def test_unknown_tool_returns_protocol_error(repo: Path) -> None:
     server = RawClient(serve_command(repo))
     error = server.call(1, "search_doc", {})["error"]
-    assert (error["code"], error["data"]["nearest"][0]) == (-32602, "search_docs")
+    assert (error["code"], error["data"]["nearest"][0]) == (INVALID_PARAMS, "search_docs")
     server.close()

@@ -42,12 +42,12 @@ def test_last_line_needs_no_line_break() -> None:
 
 
 @given(st.integers(1, 300), st.integers(1, 50))
-def test_line_is_oversized_only_over_limit(length: int, chunk: int) -> None:
+def test_line_is_oversized_only_over_limit(length: int, chunk_size: int) -> None:
     text = b"x" * length
-    chunks = [text[start : start + chunk] for start in range(0, length, chunk)]
-    first, second = assemble_lines([*chunks, b"\nnext\n"], limit=100)
-    assert first == (text if length <= 100 else OversizedLine(first.head, length))  # type: ignore[union-attr]
-    assert second == b"next"
+    chunks = [text[start : start + chunk_size] for start in range(0, length, chunk_size)]
+    first_line, second_line = assemble_lines([*chunks, b"\nnext\n"], limit=100)
+    assert first_line == (text if length <= 100 else OversizedLine(first_line.head, length))  # type: ignore[union-attr]
+    assert second_line == b"next"
 
 
 def test_endless_line_uses_bounded_memory() -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION
 
 from tests.stdio_client import INITIALIZE, REQUEST_META, RawClient, serve_command
 
@@ -17,7 +18,7 @@ NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo))
     error = server.request(1, "tools/list", _meta=REQUEST_META)["error"]
-    assert error["code"] == -32600
+    assert error["code"] == INVALID_REQUEST
     assert "handshake" in error["message"]
     assert server.request(2, "tools/list")["result"]["tools"]
     server.close()
@@ -38,8 +39,8 @@ def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> 
 def test_handshake_on_stateless_connection_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     assert server.request(1, "tools/list", _meta=REQUEST_META)["result"]["tools"]
-    assert server.exchange(INITIALIZE)["error"]["code"] == -32022
-    assert server.request(2, "tools/list")["error"]["code"] == -32602
+    assert server.exchange(INITIALIZE)["error"]["code"] == UNSUPPORTED_PROTOCOL_VERSION
+    assert server.request(2, "tools/list")["error"]["code"] == INVALID_PARAMS
     assert server.request(3, "tools/list", _meta=REQUEST_META)["result"]["tools"]
     server.close()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mcp import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.mcp_server.calls import Workers
 from docyard.mcp_server.requests import Requests
@@ -49,7 +50,7 @@ async def test_expected_error_contains_fix(dispatcher: ToolDispatcher) -> None:
         "'a\u202eb' is wrong", fix="Give 'c'.", field="a", nearest=["c"], other=SECRET
     )
     error = (await catch_error(dispatcher, tool_error)).error
-    assert error.code == -32602
+    assert error.code == INVALID_PARAMS
     assert error.message == "'a\\u202eb' is wrong. Give 'c'."
     assert error.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
 
@@ -58,7 +59,7 @@ async def test_bug_returns_reference_and_is_logged(
     dispatcher: ToolDispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
     error = (await catch_error(dispatcher, ZeroDivisionError(SECRET))).error
-    assert error.code == -32603
+    assert error.code == INTERNAL_ERROR
     assert SECRET not in f"{error.message}{error.data}"
     assert error.data["reference"] in caplog.text
     assert SECRET in caplog.text

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from mcp_types import CallToolResult
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, CallToolResult
 
+from docyard.mcp_server.input import MAX_LINE_BYTES
 from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
@@ -75,13 +76,13 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
 
 async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) -> None:
     async with connect(serve_command(repo), protocol) as client:
-        first = await client.list_tools(cache_mode="bypass")
+        first_list = await client.list_tools(cache_mode="bypass")
         await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
         await client.call_tool("search_docs", {"query": "guide"})
-        second = await client.list_tools(cache_mode="bypass")
-        assert [tool.name for tool in first.tools] == [tool.name for tool in second.tools]
-        assert {"create_document", "complete_task", "search_docs"} <= {tool.name for tool in first.tools}
-        for tool in first.tools:
+        second_list = await client.list_tools(cache_mode="bypass")
+        assert [tool.name for tool in first_list.tools] == [tool.name for tool in second_list.tools]
+        assert {"create_document", "complete_task", "search_docs"} <= {tool.name for tool in first_list.tools}
+        for tool in first_list.tools:
             assert tool.annotations is not None
             hints = tool.annotations.model_dump(exclude={"title"})
             assert all(isinstance(hint, bool) for hint in hints.values())
@@ -91,12 +92,12 @@ async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: Protoco
     async with connect(serve_command(repo), protocol) as client:
         with pytest.raises(MCPError) as error_info:
             await client.call_tool("create_documents", {})
-        assert error_info.value.error.code == -32602
+        assert error_info.value.error.code == INVALID_PARAMS
         assert "create_document" in error_info.value.error.message
 
 
 async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    before = git("rev-parse", "HEAD")
+    head_before = git("rev-parse", "HEAD")
     command = serve_command(repo, "--read-only", "--toolsets", "documents,tasks,search")
     async with connect(command, protocol) as client:
         tool_list = await client.list_tools()
@@ -107,7 +108,7 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
             await client.call_tool("create_document", {"doc_type": "document", "title": "No"})
         assert client.instructions is not None
         assert "create_document" not in client.instructions
-    assert git("rev-parse", "HEAD") == before
+    assert git("rev-parse", "HEAD") == head_before
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_request_with_invalid_id_is_refused(repo: Path) -> None:
         server.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "tools/list"}).encode())
         server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"id":1}}')
         response = server.request(number, "ping")
-        assert (response["id"], response.get("error", {}).get("code")) == (None, -32600)
+        assert (response["id"], response.get("error", {}).get("code")) == (None, INVALID_REQUEST)
         assert server.receive()["id"] == number
     assert server.close() == ""
 
@@ -188,13 +189,13 @@ def test_request_with_invalid_id_is_refused(repo: Path) -> None:
 def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     server = RawClient(serve_command(repo))
     response = server.call(5, "search_docs", {"query": "\ud800"})
-    assert (response["id"], response["error"]["code"]) == (5, -32700)
+    assert (response["id"], response["error"]["code"]) == (5, PARSE_ERROR)
     server.send(b'{"jsonrpc":"2.0","id":6,"method":')
     response = server.receive()
-    assert (response["id"], response["error"]["code"]) == (6, -32700)
+    assert (response["id"], response["error"]["code"]) == (6, PARSE_ERROR)
     server.send(b"\xff\xfe")
     response = server.receive()
-    assert (response["id"], response["error"]["code"]) == (None, -32700)
+    assert (response["id"], response["error"]["code"]) == (None, PARSE_ERROR)
     server.send(b"\r")
     server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\ud800"}}')
     response = server.call(7, "search_docs", {"query": "backoff"})
@@ -217,15 +218,15 @@ def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
 
 
 def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git: Git) -> None:
-    before = git("rev-parse", "HEAD")
+    head_before = git("rev-parse", "HEAD")
     server = RawClient(serve_command(repo))
     edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
-    response = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
+    response = server.call(1, "edit_document", {**edit, "content": "x" * (MAX_LINE_BYTES - 3_000_000)})
     assert response["result"]["isError"] is True
     assert len(json.dumps(response)) < 20_000
-    response = server.call(2, "edit_document", {**edit, "content": "x" * 33_600_000})
-    assert (response["id"], response["error"]["code"]) == (2, -32600)
-    assert git("rev-parse", "HEAD") == before
+    response = server.call(2, "edit_document", {**edit, "content": "x" * (MAX_LINE_BYTES + 1)})
+    assert (response["id"], response["error"]["code"]) == (2, INVALID_REQUEST)
+    assert git("rev-parse", "HEAD") == head_before
     response = server.call(3, "edit_document", {**edit, "content": "Short."})
     assert response["result"]["isError"] is False
     server.close()
@@ -269,7 +270,7 @@ def test_warm_up_does_not_start_while_requests_are_open(tmp_path: Path) -> None:
     assert server.close() == ""
 
 
-def test_immediate_disconnect_is_no_error(repo: Path) -> None:
+def test_server_exits_without_error_after_immediate_disconnect(repo: Path) -> None:
     process = subprocess.run(
         build_cold_serve_command(repo), input=b"", capture_output=True, env=server_environment(), timeout=60
     )

@@ -22,6 +22,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository, read_repository_files
 from workspace.errors import WorkspaceError
 
+MAX_THREADS = 8  # for GET requests
 FILES = {"README.md": "# Example\n\nText.\n\n- [ ] Task\n", "guides/setup.md": "# Setup\n\nSteps.\n"}
 PAGE_URLS = {
     "library": "/",
@@ -88,26 +89,26 @@ def _check_html(html: str) -> None:
 
 def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo) -> None:
     files_before = read_repository_files(repo.path)
-    addresses = [
+    urls = [
         re.sub(r"\{[^}]*\}", "x", route.path)
         for route in build_routes(server.site)
         if isinstance(route, Route) and "POST" in (route.methods or ())
     ]
-    assert addresses
-    for address in addresses:
+    assert urls
+    for url in urls:
         for fields in ({}, {"csrf": ""}, {"csrf": "another"}, {"csrf": CSRF + "x"}, {"csrf": "\ud7ff"}):
-            assert server.client.post(address, data=fields).status_code == 403, (address, fields)
-        json_response = server.client.post(address, json={"csrf": CSRF})
+            assert server.client.post(url, data=fields).status_code == 403, (url, fields)
+        json_response = server.client.post(url, json={"csrf": CSRF})
         assert json_response.status_code == 403
         # A form of another site may send this content type.
         text_headers = {"Content-Type": "text/plain"}
-        text_response = server.client.post(address, content=urlencode({"csrf": CSRF}), headers=text_headers)
+        text_response = server.client.post(url, content=urlencode({"csrf": CSRF}), headers=text_headers)
         assert text_response.status_code == 403
-        file_response = server.client.post(address, data={"csrf": CSRF}, files={"file": b"x"})
+        file_response = server.client.post(url, data={"csrf": CSRF}, files={"file": b"x"})
         assert file_response.status_code == 403
-        large_response = server.client.post(address, data={"csrf": CSRF, "text": "x" * 2_000_001})
+        large_response = server.client.post(url, data={"csrf": CSRF, "text": "x" * 2_000_001})
         assert large_response.status_code == 403
-        many_fields_response = server.client.post(address, data={f"f{number}": "" for number in range(3000)})
+        many_fields_response = server.client.post(url, data={f"f{number}": "" for number in range(3000)})
         assert many_fields_response.status_code == 403
     assert read_repository_files(repo.path) == files_before
 
@@ -151,14 +152,14 @@ def test_slow_pages_use_a_limited_number_of_threads() -> None:
             for _ in range(30):
                 tasks.start_soon(run_in_thread, build_response)
             with anyio.fail_after(30):
-                while len(started_requests) < 8:
+                while len(started_requests) < MAX_THREADS:
                     await anyio.sleep(0.005)
-            await anyio.sleep(0.05)  # a ninth thread would start in this time
+            await anyio.sleep(0.05)  # one more thread would start in this time
             parallel_count = len(started_requests)
             release_event.set()
         return parallel_count
 
-    assert anyio.run(request_pages) == 8
+    assert anyio.run(request_pages) == MAX_THREADS
     assert len(started_requests) == 30
 
 

@@ -13,7 +13,12 @@ from tests.repositories import Repo
 from tests.workspace.proposals.event_writer import ADA, NOON
 from workspace.document.addresses import SectionNotFound
 from workspace.git.reader import GitReader
-from workspace.proposals.comments import CommentAnchor, TextStatus, build_comment_target, find_comment_anchor
+from workspace.proposals.comments import (
+    CommentLocation,
+    TextStatus,
+    build_comment_target,
+    find_comment_location,
+)
 from workspace.proposals.events import CommentTarget, InvalidEventText
 from workspace.proposals.proposal import Comment
 from workspace.snapshot.snapshot import Snapshot
@@ -56,9 +61,9 @@ def make_comment(repo: Repo, slug: str | None, quote: str = "", path: str = "ret
 
 def test_comment_on_unchanged_text_is_at_the_same_address(repo: Repo) -> None:
     comment = make_comment(repo, "errors")
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("at least", "at most")})
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
 
 
 def test_comment_on_moved_section_has_new_address(repo: Repo) -> None:
@@ -72,33 +77,37 @@ def test_comment_on_moved_section_has_new_address(repo: Repo) -> None:
             + "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
         }
     )
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
     section = "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
     repo.commit({"retries.md": guide_without_section, "limits.md": OTHER_TEXT + section})
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
 
 
 def test_comment_on_renamed_document_has_new_path(repo: Repo) -> None:
     section_comment, document_comment = make_comment(repo, "errors"), make_comment(repo, None)
     repo.git("mv", "retries.md", "again.md")
     repo.commit({})
-    assert find_comment_anchor(section_comment, take_snapshot(repo)) == (
+    assert find_comment_location(section_comment, take_snapshot(repo)) == (
         TextStatus.MOVED,
         "again.md",
         "errors",
     )
-    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (TextStatus.MOVED, "again.md", None)
+    assert find_comment_location(document_comment, take_snapshot(repo)) == (
+        TextStatus.MOVED,
+        "again.md",
+        None,
+    )
 
 
 def test_comment_on_changed_text_is_outdated(repo: Repo) -> None:
     section_comment, document_comment = make_comment(repo, "errors"), make_comment(repo, None)
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert find_comment_anchor(section_comment, take_snapshot(repo)) == (
+    assert find_comment_location(section_comment, take_snapshot(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         "errors",
     )
-    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (
+    assert find_comment_location(document_comment, take_snapshot(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         None,
@@ -108,13 +117,13 @@ def test_comment_on_changed_text_is_outdated(repo: Repo) -> None:
 def test_comment_with_quote_depends_on_quoted_text_only(repo: Repo) -> None:
     comment = make_comment(repo, "backoff-strategy", "an exponential backoff")
     repo.commit({"retries.md": GUIDE.replace("exponential\nbackoff, and waits a", "exponential backoff. A")})
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (
+    assert find_comment_location(comment, take_snapshot(repo)) == (
         TextStatus.HERE,
         "retries.md",
         "backoff-strategy",
     )
     repo.commit({"retries.md": GUIDE.replace("exponential", "linear")})
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (
+    assert find_comment_location(comment, take_snapshot(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         "backoff-strategy",
@@ -132,7 +141,7 @@ def test_text_edited_then_moved_is_tracked_by_commits(repo: Repo) -> None:
             "limits.md": f"{OTHER_TEXT}\n## Errors\n\n{sentence}\n",
         }
     )
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "errors")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "errors")
 
 
 def test_comment_on_removed_section_or_document_has_no_location(repo: Repo) -> None:
@@ -141,25 +150,37 @@ def test_comment_on_removed_section_or_document_has_no_location(repo: Repo) -> N
         make_comment(repo, None, path="limits.md"),
     )
     repo.commit({"retries.md": GUIDE[: GUIDE.index("## Errors")]})
-    assert find_comment_anchor(section_comment, take_snapshot(repo)) == (
+    assert find_comment_location(section_comment, take_snapshot(repo)) == (
         TextStatus.GONE,
         "retries.md",
         "errors",
     )
-    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (TextStatus.HERE, "limits.md", None)
+    assert find_comment_location(document_comment, take_snapshot(repo)) == (
+        TextStatus.HERE,
+        "limits.md",
+        None,
+    )
     repo.git("rm", "-q", "limits.md")
     repo.commit({})
-    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (TextStatus.GONE, "limits.md", None)
+    assert find_comment_location(document_comment, take_snapshot(repo)) == (
+        TextStatus.GONE,
+        "limits.md",
+        None,
+    )
 
 
 @pytest.mark.parametrize("commit", [None, "1" * 40])
 def test_comment_without_its_commit_is_found_by_address_and_text(repo: Repo, commit: str | None) -> None:
     comment = make_comment(repo, "errors")._replace(commit=commit)
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
+    assert find_comment_location(comment, take_snapshot(repo)) == (
+        TextStatus.OUTDATED,
+        "retries.md",
+        "errors",
+    )
     repo.commit({"retries.md": "# Retries\n"})
-    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.GONE, "retries.md", "errors")
+    assert find_comment_location(comment, take_snapshot(repo)) == (TextStatus.GONE, "retries.md", "errors")
 
 
 def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
@@ -167,14 +188,18 @@ def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
     blob = repo.git("rev-parse", "HEAD:limits.md").strip()
     for path, slug in (("../../etc/passwd", None), ("", ""), ("nothing.md", "x"), ("retries.md", "_nothing")):
         comment = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
-        assert find_comment_anchor(comment, take_snapshot(repo)) == CommentAnchor(TextStatus.GONE, path, slug)
-        assert find_comment_anchor(comment._replace(commit=blob), take_snapshot(repo)) == CommentAnchor(
+        assert find_comment_location(comment, take_snapshot(repo)) == CommentLocation(
+            TextStatus.GONE, path, slug
+        )
+        assert find_comment_location(comment._replace(commit=blob), take_snapshot(repo)) == CommentLocation(
             TextStatus.GONE, path, slug
         )
 
 
-def test_comment_on_whole_proposal_has_no_anchor(repo: Repo) -> None:
-    assert find_comment_anchor(Comment("0" * 16, ADA, NOON, "Why?", None, None), take_snapshot(repo)) is None
+def test_comment_on_whole_proposal_has_no_location(repo: Repo) -> None:
+    assert (
+        find_comment_location(Comment("0" * 16, ADA, NOON, "Why?", None, None), take_snapshot(repo)) is None
+    )
 
 
 def test_comment_on_missing_text_is_refused(repo: Repo) -> None:
@@ -199,14 +224,18 @@ def test_comment_with_version_0_1_0_address_is_at_section(repo: Repo) -> None:
         assert new_comment.target is not None
         # A server of version 0.1.0 writes this slug.
         comments.append(new_comment._replace(target=replace(new_comment.target, slug=old_slug)))
-        assert find_comment_anchor(comments[-1], take_snapshot(repo)) == (
+        assert find_comment_location(comments[-1], take_snapshot(repo)) == (
             TextStatus.HERE,
             "retries.md",
             new_slug,
         )
     repo.commit({"retries.md": text.replace("## Errors {", "## Failures {").replace("applied", "there")})
-    assert find_comment_anchor(comments[0], take_snapshot(repo)) == (TextStatus.MOVED, "retries.md", "faults")
-    assert find_comment_anchor(comments[1], take_snapshot(repo)) == (
+    assert find_comment_location(comments[0], take_snapshot(repo)) == (
+        TextStatus.MOVED,
+        "retries.md",
+        "faults",
+    )
+    assert find_comment_location(comments[1], take_snapshot(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         "b/jitter",
@@ -223,13 +252,13 @@ def test_comment_with_attribute_list_below_heading_is_unchanged(repo: Repo) -> N
         comment.target, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest()
     )
     for comment_target in (comment.target, earlier_target):
-        assert find_comment_anchor(comment._replace(target=comment_target), take_snapshot(repo)) == (
+        assert find_comment_location(comment._replace(target=comment_target), take_snapshot(repo)) == (
             TextStatus.HERE,
             "retries.md",
             "faults",
         )
     repo.commit({"retries.md": text.replace("when to retry", "nothing")})
-    assert find_comment_anchor(comment._replace(target=earlier_target), take_snapshot(repo)) == (
+    assert find_comment_location(comment._replace(target=earlier_target), take_snapshot(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         "faults",

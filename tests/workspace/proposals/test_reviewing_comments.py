@@ -14,10 +14,10 @@ from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
     MAX_THREADS_PER_PAGE,
     MAX_TRACKED_TEXTS,
-    CommentAnchor,
+    CommentLocation,
     TextStatus,
     build_comment_target,
-    find_comment_anchor_safely,
+    find_comment_location_safely,
 )
 from workspace.proposals.events import Commented
 from workspace.proposals.review import review as review_module
@@ -34,7 +34,9 @@ def add_comment(setup: ProposalSetup, text: str, slug: str | None = None, reply_
     return setup.writer.append(body, by=BEA, proposal=ID).events[0].id
 
 
-def test_comments_have_anchors_in_proposal_and_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comments_have_locations_in_proposal_and_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE})
     setup.propose(ID, {"other.md": "# Other\n"})
     first_id = add_comment(setup, "Of the setup.", "setup")
@@ -42,41 +44,43 @@ def test_comments_have_anchors_in_proposal_and_merge(tmp_path: Path, monkeypatch
     add_comment(setup, "Of nothing.")
     add_comment(setup, "Of the use.", "use")
 
-    def list_anchors() -> list[CommentAnchor | None]:
-        return [thread.anchor for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads]
+    def list_locations() -> list[CommentLocation | None]:
+        return [
+            thread.location for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads
+        ]
 
-    assert list_anchors() == [
-        CommentAnchor(TextStatus.HERE, "guide.md", "setup"),
+    assert list_locations() == [
+        CommentLocation(TextStatus.HERE, "guide.md", "setup"),
         None,
-        CommentAnchor(TextStatus.HERE, "guide.md", "use"),
+        CommentLocation(TextStatus.HERE, "guide.md", "use"),
     ]
     setup.commit(f"proposals/{ID}", {"guide.md": None, "b/manual.md": GUIDE.replace("once", "twice")})
     expected = [
-        CommentAnchor(TextStatus.OUTDATED, "b/manual.md", "setup"),
+        CommentLocation(TextStatus.OUTDATED, "b/manual.md", "setup"),
         None,
-        CommentAnchor(TextStatus.MOVED, "b/manual.md", "use"),
+        CommentLocation(TextStatus.MOVED, "b/manual.md", "use"),
     ]
-    assert list_anchors() == expected
+    assert list_locations() == expected
     with monkeypatch.context() as patch:
-        patch.setattr(review_module, "find_comment_anchor_safely", None)
-        assert list_anchors() == expected, "anchors of a tip are cached"
+        patch.setattr(review_module, "find_comment_location_safely", None)
+        assert list_locations() == expected, "locations at a tip are cached"
     setup.merge(setup.find_proposal(ID))
     setup.move_branch(f"proposals/{ID}", None)
-    assert list_anchors() == expected, "a merged proposal has its state at the merge"
+    assert list_locations() == expected, "a merged proposal has its state at the merge"
 
 
-def test_deleted_branch_and_invalid_settings_have_no_anchors(tmp_path: Path) -> None:
+def test_deleted_branch_and_invalid_settings_have_no_locations(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "repo", {"guide.md": GUIDE})
     setup.propose(ID, {"other.md": "# Other\n"})
     add_comment(setup, "Of the setup.", "setup")
     setup.commit(f"proposals/{ID}", {"docyard.toml": "root = 7\n"})
-    assert [thread.anchor for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads] == [
-        None
-    ]
+    assert [
+        thread.location for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads
+    ] == [None]
     setup.move_branch(f"proposals/{ID}", None)
-    assert [thread.anchor for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads] == [
-        None
-    ]
+    assert [
+        thread.location for thread in setup.proposal_reviews.comments(setup.find_proposal(ID)).threads
+    ] == [None]
 
 
 def test_threads_are_paged(tmp_path: Path) -> None:
@@ -117,14 +121,14 @@ def test_page_of_document_tracks_only_possible_comments(
     remarks = [Commented(f"{number}", place=target, commit=tip, reply_to=None) for number in range(1_200)]
     setup.writer.append(*remarks, by=ADA, proposal=ID)
     call_count = 0
-    find_safely = find_comment_anchor_safely
+    find_safely = find_comment_location_safely
 
-    def count_and_find(*arguments: Any) -> CommentAnchor | None:
+    def count_and_find(*arguments: Any) -> CommentLocation | None:
         nonlocal call_count
         call_count += 1
         return find_safely(*arguments)
 
-    monkeypatch.setattr(review_module, "find_comment_anchor_safely", count_and_find)
+    monkeypatch.setattr(review_module, "find_comment_location_safely", count_and_find)
 
     def count_threads(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
         page = setup.proposal_reviews.comments(setup.find_proposal(ID), after=after, at=(path, slug))

@@ -42,9 +42,11 @@ class ProposalActions:
     `Publication`.
     """
 
-    def __init__(self, workspace: Branch, announce: Callable[[Proposal], PullRequestReport | None]) -> None:
+    def __init__(
+        self, workspace: Branch, open_pull_request: Callable[[Proposal], PullRequestReport | None]
+    ) -> None:
         self._workspace = workspace
-        self._announce = announce
+        self._open_pull_request = open_pull_request
         self._repository = ProposalRepository(workspace)
 
     def list_all(self) -> tuple[Proposal, ...]:
@@ -164,13 +166,13 @@ class ProposalActions:
         _check_key(key)
         return discuss.submit(self._repository, name, actor, key)
 
-    def announce(self, proposal: Proposal) -> PullRequestReport | None:
+    def open_pull_request(self, proposal: Proposal) -> PullRequestReport | None:
         """Open the pull request of a submitted proposal, or update it.
 
         Return None if no forge is configured. The call may take as long as a push; the report contains its
         failure.
         """
-        return self._announce(proposal)
+        return self._open_pull_request(proposal)
 
     def comment(
         self,

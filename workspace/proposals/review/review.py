@@ -14,11 +14,11 @@ from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
     MAX_THREADS_PER_PAGE,
     MAX_TRACKED_TEXTS,
-    AnchoredThread,
     CommentPage,
+    LocatedThread,
     LocationFilter,
     TargetFilter,
-    find_comment_anchor_safely,
+    find_comment_location_safely,
 )
 from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from workspace.branch import Branch
     from workspace.merge.trees import FileConflict, Merge
-    from workspace.proposals.comments import CommentAnchor
+    from workspace.proposals.comments import CommentLocation
     from workspace.proposals.proposal import Proposal, Thread
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
@@ -74,7 +74,7 @@ class Preview(NamedTuple):
 _MAX_CACHED_CHANGES = 32
 _MAX_CACHED_PREVIEWS = 16
 _MAX_CACHED_PATHS = 5_000
-_MAX_CACHED_ANCHORS = 10_000
+_MAX_CACHED_LOCATIONS = 10_000
 ComparedCommits = tuple[str | None, str]
 """The two commits that are compared: the old commit (None for an empty tree), and the proposal's commit."""
 
@@ -104,8 +104,8 @@ class ProposalReview:
         self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
             _MAX_CACHED_PREVIEWS
         )
-        self._anchors: LRUCache[tuple[str | None, str, str], CommentAnchor | None] = LRUCache(
-            _MAX_CACHED_ANCHORS
+        self._locations: LRUCache[tuple[str | None, str, str], CommentLocation | None] = LRUCache(
+            _MAX_CACHED_LOCATIONS
         )
 
     def changes(self, proposal: Proposal) -> CommitChanges:
@@ -232,9 +232,9 @@ class ProposalReview:
         limit: int = MAX_THREADS_PER_PAGE,
         at: LocationFilter = (None, None),
     ) -> CommentPage:
-        """Return a page of a proposal's threads with anchors; `at` selects the threads at a location.
+        """Return a page of a proposal's threads with locations; `at` selects the threads at a location.
 
-        Anchors are found in the proposal, or in its state at the merge; they are None if its branch is
+        Locations are found in the proposal, or in its state at the merge; they are None if its branch is
         deleted. A page for a location ends early if many texts would have to be tracked.
         """
         threads = proposal.content.threads
@@ -245,22 +245,22 @@ class ProposalReview:
         tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
         target_filter = TargetFilter(snapshot, at)
-        anchored_threads: list[AnchoredThread] = []
+        located_threads: list[LocatedThread] = []
         tracked_count, number = 0, first_number
         while (
             number < min(len(threads), first_number + max_checked)
-            and len(anchored_threads) < limit
+            and len(located_threads) < limit
             and tracked_count < max_tracked
         ):
             thread = threads[number]
             if target_filter.may_match(thread.comment):
                 tracked_count += thread.comment.target is not None
-                anchored_thread = AnchoredThread(
-                    thread, self._find_anchor(proposal, thread, snapshot), number
+                located_thread = LocatedThread(
+                    thread, self._find_location(proposal, thread, snapshot), number
                 )
-                anchored_threads += [anchored_thread] if anchored_thread.is_at(*at) else []
+                located_threads += [located_thread] if located_thread.is_at(*at) else []
             number += 1
-        return CommentPage(tuple(anchored_threads), len(threads), number if number < len(threads) else None)
+        return CommentPage(tuple(located_threads), len(threads), number if number < len(threads) else None)
 
     def _find_compared_commits(
         self, proposal: Proposal, tips: dict[str, str | None] | None = None
@@ -284,12 +284,14 @@ class ProposalReview:
             return self._bases.find_base(recorded_base, tip), tip
         return self._compared_commits.get((target, tip), lambda: (self._bases.find(target, tip), tip))
 
-    def _find_anchor(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> CommentAnchor | None:
+    def _find_location(
+        self, proposal: Proposal, thread: Thread, tip: Snapshot | None
+    ) -> CommentLocation | None:
         comment = thread.comment
         if tip is None or comment.target is None:
             return None
         key = tip.commit, proposal.id, comment.id
-        return self._anchors.get(key, lambda: find_comment_anchor_safely(comment, tip))
+        return self._locations.get(key, lambda: find_comment_location_safely(comment, tip))
 
     def _list_paths(self, compared_commits: ComparedCommits) -> frozenset[str]:
         return self._paths.get(

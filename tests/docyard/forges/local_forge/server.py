@@ -47,9 +47,9 @@ class LocalForge:
     `read_only_token` permits only GET requests.
     """
 
-    def __init__(self, kind: str, bare: Path) -> None:
+    def __init__(self, kind: str, bare_path: Path) -> None:
         self.kind = kind
-        self.state = ForgeState(bare)
+        self.state = ForgeState(bare_path)
         self.faults: list[Fault] = []
         self.requests: list[ReceivedRequest] = []
         self.page_size = 2
@@ -162,9 +162,9 @@ def _replay_body(body: bytes) -> Callable[[], Awaitable[Any]]:
 
 
 @contextmanager
-def start_local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
+def start_local_forge(kind: str, bare_path: Path) -> Iterator[LocalForge]:
     """Start a forge of a kind ("github", "gitlab", "gitea") over a bare repository, and yield it."""
-    forge = LocalForge(kind, bare)
+    forge = LocalForge(kind, bare_path)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     forge.url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -70,8 +70,8 @@ class RequestRefused(Exception):
 class ForgeState:
     """The pull requests of one bare repository. The methods are thread-safe."""
 
-    def __init__(self, bare: Path) -> None:
-        self.bare = bare
+    def __init__(self, bare_path: Path) -> None:
+        self.bare_path = bare_path
         self.pull_requests: list[PullRequest] = []
         self.lock = threading.RLock()
         self._last_id = 100
@@ -80,7 +80,7 @@ class ForgeState:
 
     def find_tip(self, branch: str) -> str | None:
         """Return the commit of a branch, or None if the branch does not exist."""
-        branch_ref = pygit2.Repository(str(self.bare)).branches.local.get(branch)
+        branch_ref = pygit2.Repository(str(self.bare_path)).branches.local.get(branch)
         return None if branch_ref is None else str(branch_ref.target)
 
     def advance_clock(self) -> datetime:
@@ -206,7 +206,7 @@ class ForgeState:
         return self._last_id
 
     def _contains(self, tip: str, commit: str) -> bool:
-        repo = pygit2.Repository(str(self.bare))
+        repo = pygit2.Repository(str(self.bare_path))
         return tip == commit or repo.descendant_of(pygit2.Oid(hex=tip), pygit2.Oid(hex=commit))
 
     def _find_merged_tree(self, pull_request: PullRequest) -> str | None:
@@ -232,7 +232,7 @@ class ForgeState:
             **(env or {}),
         }
         return subprocess.run(
-            ["git", "-C", str(self.bare), *arguments],
+            ["git", "-C", str(self.bare_path), *arguments],
             env={**os.environ, **variables},
             capture_output=True,
             text=True,

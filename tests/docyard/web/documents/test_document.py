@@ -141,7 +141,7 @@ INVALID_PATHS = {
 
 @loop_over("path", INVALID_PATHS.values(), ids=INVALID_PATHS.keys())
 @loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
-def test_invalid_path_is_an_error_page(pages: DocumentPages, kind: str, path: str) -> None:
+def test_invalid_path_returns_error_page(pages: DocumentPages, kind: str, path: str) -> None:
     response = pages.client.get(f"/{kind}/{path}")
     assert response.status_code in (404, 400)
     assert "<h1>" in response.text
@@ -153,7 +153,7 @@ def test_invalid_path_is_an_error_page(pages: DocumentPages, kind: str, path: st
     ids=["unknown", "range", "NUL", "too old", "date before history", "long"],
 )
 @loop_over("kind", ["doc", "raw", "history", "blame"])
-def test_invalid_ref_is_an_error_page(pages: DocumentPages, kind: str, ref: str) -> None:
+def test_invalid_ref_returns_error_page(pages: DocumentPages, kind: str, ref: str) -> None:
     response = pages.client.get(f"/{kind}/README.md?ref={ref}")
     assert response.status_code in (400, 404)
     assert "<h1>" in response.text

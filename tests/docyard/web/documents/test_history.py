@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from docyard.web.documents.history import COMMITS_PER_PAGE
 from tests.docyard.web.documents.page_setup import API, DocumentPages, serve_documents
 from tests.loops import loop_over
 
@@ -70,7 +71,7 @@ def test_history_position_must_be_a_commit(pages: DocumentPages) -> None:
 
 def test_section_history_lists_only_commits_of_section(pages: DocumentPages) -> None:
     assert list_subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
-    assert len(list_subjects(pages.get("/history/count.md?section=a"))) == 30
+    assert len(list_subjects(pages.get("/history/count.md?section=a"))) == COMMITS_PER_PAGE
 
 
 def test_deleted_document_has_a_history(pages: DocumentPages) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.live import LiveUpdates
 from docyard.web.summaries import LastChanges, Summaries
 from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.loops import loop_over
@@ -228,7 +227,9 @@ def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
     with serve_pages(create_repository(tmp_path / "r", files).path) as server:
         snapshot = server.workspace.snapshot()
         summarize = server.site.summaries.get
-        assert summarize(snapshot, "big.md")[1:3] == summarize(snapshot, "small.md")[1:3] == (2, 1)
+        for path in ("big.md", "small.md"):
+            summary = summarize(snapshot, path)
+            assert (summary.task_count, summary.completed_count) == (2, 1)
 
 
 def test_read_ahead_of_summaries_stops_when_closed(repo: Repo) -> None:
@@ -238,4 +239,3 @@ def test_read_ahead_of_summaries_stops_when_closed(repo: Repo) -> None:
         summaries.start_read_ahead(snapshot)
         summaries.close()
         assert summaries.get(snapshot, "plan.md").open_count == 2
-        assert LiveUpdates().listener_count == 0
