@@ -57,7 +57,7 @@ class Reader:
         return completed.stdout
 
     def make_calls(self, lines: str) -> None:
-        """Make an agent's calls, one per line; replace `k7m2q9xa` in them by the id of the first proposal."""
+        """Make an agent's calls, one per line, with the id of the first proposal in place of `k7m2q9xa`."""
         for line in lines.splitlines():
             call = json.loads(line.replace("k7m2q9xa", self.proposal_id))
             response = self._dispatcher.call(

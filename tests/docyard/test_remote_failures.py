@@ -91,12 +91,12 @@ def test_slow_remote_times_out_without_lost_commits(
     sync_pair: SyncPair, proxy: Proxy, capsys: Capture
 ) -> None:
     sync_pair.local_repo.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
-    proxy.cut(0, keep_open=True)
+    proxy.cut(after_bytes=0, keep_open=True)
     output = run_sync(capsys, sync_pair, 3)
     assert "timed out" in output
     assert "Nothing is lost." in output
     assert count_unpushed(sync_pair) == 2
-    proxy.cut(None)
+    proxy.cut(after_bytes=None)
     sync_pair.local_repo.commit({"docyard.toml": SETTINGS})  # the default timeouts, for a slow machine
     assert "Pushed 3 commits" in run_sync(capsys, sync_pair, 0)
 
@@ -104,11 +104,11 @@ def test_slow_remote_times_out_without_lost_commits(
 def test_lost_connection_is_reported_until_restored(
     sync_pair: SyncPair, proxy: Proxy, capsys: Capture
 ) -> None:
-    proxy.cut(150)
+    proxy.cut(after_bytes=150)  # every exchange is longer
     output = run_sync(capsys, sync_pair, 3)
     assert "origin" in output
     assert count_unpushed(sync_pair) == 1
-    check_server_recovers(sync_pair, "origin", lambda: proxy.cut(None))
+    check_server_recovers(sync_pair, "origin", lambda: proxy.cut(after_bytes=None))
     assert sync_pair.remote_repo.fsck() == sync_pair.local_repo.fsck() == ""
 
 

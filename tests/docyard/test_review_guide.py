@@ -67,4 +67,4 @@ def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
 def test_each_picture_of_guide_exists_with_alternative_text() -> None:
     pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", GUIDE)
     assert len(pictures) >= 10
-    assert all(words and (ROOT / "docs" / file).is_file() for words, file in pictures)
+    assert all(alternative_text and (ROOT / "docs" / file).is_file() for alternative_text, file in pictures)

@@ -100,7 +100,7 @@ def test_each_response_reports_unpushed_commits(clone: Repo, server: Server) -> 
     assert "unpushed" not in server.call("list_documents")
 
 
-def test_response_text_fixed_by_contract_has_no_sync_report(clone: Repo, server: Server) -> None:
+def test_text_of_search_response_has_no_sync_report(clone: Repo, server: Server) -> None:
     plain_response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
     clone.commit({"x.md": "# X\n"})
     response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")

@@ -45,9 +45,8 @@ def test_two_processes_return_same_fixes_as_one_process(tmp_path: Path) -> None:
     assert sorted(results) == sorted(fix_documents(finder, TEXTS))
     assert progress_counts[-1] == len(TEXTS)
     results_by_path = {result.path: result for result in results}
-    assert results_by_path[
-        "b.md"
-    ].needs_history_search  # a deleted section: only the history has its new address
+    # Only the history has the new address of the deleted section.
+    assert results_by_path["b.md"].needs_history_search
     change = results_by_path["a.md"].change
     assert change
     assert b"[gone](new.md) [case](b.md)" in change.after

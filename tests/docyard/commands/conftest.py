@@ -86,7 +86,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture
 def commit_ids(repo: Path, history: History) -> list[str]:
-    """Replace the repository by a copy of `history`; return the ids of the commits that changed documents."""
+    """Replace the repository with a copy of `history`; return the ids of commits that changed documents."""
     shutil.rmtree(repo)
     shutil.copytree(history.folder, repo)
     return history.commit_ids

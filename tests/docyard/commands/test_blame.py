@@ -111,7 +111,7 @@ def test_empty_document_has_no_lines(repo: Path, commit: CommitAll, capsys: Capt
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "word"),
+    ("arguments", "code", "expected_text"),
     [
         ([], 2, "FILE"),
         (["guides/setp.md"], 3, "guides/setup.md"),
@@ -122,12 +122,12 @@ def test_empty_document_has_no_lines(repo: Path, commit: CommitAll, capsys: Capt
     ],
 )
 def test_invalid_address_or_option_returns_error(
-    repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
+    repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, expected_text: str
 ) -> None:
     assert main(["blame", "-C", str(repo), *arguments]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert word in captured.err
+    assert expected_text in captured.err
 
 
 EXPECTED_PAGE = """\
@@ -141,7 +141,7 @@ EXPECTED_PAGE = """\
 
 
 @pytest.mark.process
-def test_terminal_shows_commit_once_per_block(
+def test_terminal_shows_commit_once_per_run(
     repo: Path, commit_ids: list[str], run_in_terminal: RunInTerminal
 ) -> None:
     for columns in (80, 120):

@@ -202,7 +202,7 @@ def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
     _, output, _ = run_fix(capsys, repo, "--anchors", "--check", "--lines", "6")
     assert "\x1b" not in output
     assert "\u202e" not in output
-    assert output.count("\n") == 8
+    assert output.count("\n") == 8  # six lines of the diff, the note about truncation, and the summary
     assert "The diff is truncated" in output
     _, output, _ = run_fix(capsys, repo, "--anchors", "--check", "--lines", "0")
     assert output.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`docyard init`: it creates a workspace, keeps existing files, and prints configurations of hosts."""
+"""`docyard init`: it creates a workspace, changes no existing file, and prints configurations of hosts."""
 
 from __future__ import annotations
 

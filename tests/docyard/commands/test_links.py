@@ -145,7 +145,7 @@ def test_task_address_lists_links_of_its_section(repo_with_links: Path, git: Git
 
 
 @loop_over(
-    ("arguments", "code", "word"),
+    ("arguments", "code", "expected_text"),
     [
         (["guide.md#zzz"], 3, "`docyard read guide.md --sections` lists the sections."),
         (["zzz"], 3, "`docyard search WORDS` finds documents."),
@@ -157,7 +157,7 @@ def test_task_address_lists_links_of_its_section(repo_with_links: Path, git: Git
     ],
 )
 def test_invalid_address_or_option_returns_error(
-    repo_with_links: Path, capsys: Capture, arguments: list[str], code: int, word: str
+    repo_with_links: Path, capsys: Capture, arguments: list[str], code: int, expected_text: str
 ) -> None:
     assert main(["links", "-C", str(repo_with_links), *arguments]) == code
-    assert word in capsys.readouterr().err
+    assert expected_text in capsys.readouterr().err

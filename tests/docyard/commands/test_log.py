@@ -258,7 +258,7 @@ def test_json_of_all_documents_has_their_changes(repo: Path, commit_ids: list[st
 
 
 @loop_over(
-    ("arguments", "code", "word"),
+    ("arguments", "code", "expected_text"),
     [
         (["guides/setp.md"], 3, "guides/setup.md"),
         (["guides/setup.md#how-to-retyr"], 3, "how-to-retry"),
@@ -272,13 +272,13 @@ def test_json_of_all_documents_has_their_changes(repo: Path, commit_ids: list[st
     ],
 )
 def test_invalid_address_or_option_returns_error(
-    repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
+    repo: Path, commit_ids: list[str], capsys: Capture, arguments: list[str], code: int, expected_text: str
 ) -> None:
     (repo / "new.md").write_text("# New\n")
     assert main(["log", "-C", str(repo), *arguments]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert word in captured.err
+    assert expected_text in captured.err
 
 
 def test_branch_without_commits_returns_error(tmp_path: Path, git: Git, capsys: Capture) -> None:

@@ -195,7 +195,7 @@ def test_damaged_file_is_named_in_error(
 ) -> None:
     for file in [*artifact.glob("index/*"), *artifact.glob("objects/pack/*"), *artifact.glob("*.manifest")]:
         data = file.read_bytes()
-        file.write_bytes(data[:-7])
+        file.write_bytes(data[:-1])
         for options in ((), ("--key", str(key_file))):
             output = run_refused_server(capsys, "--index", str(artifact), *options)
             assert file.relative_to(artifact).as_posix() in output
@@ -237,11 +237,13 @@ def test_invalid_settings_are_refused_at_start(
 def test_unsupported_embedding_is_reported(artifact: Path, key_file: Path, run_server: RunServer) -> None:
     from index.artifacts import manifest as manifests
 
-    old = (artifact / "metadata.json").read_bytes()
+    old_bytes = (artifact / "metadata.json").read_bytes()
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
-    new = json.dumps(json.loads(old) | {"embedding": embedding}).encode()
-    manifests.write_manifest(artifact, new, manifests.read_manifest(artifact, old), key_file.read_bytes())
-    (artifact / "metadata.json").write_bytes(new)
+    new_bytes = json.dumps(json.loads(old_bytes) | {"embedding": embedding}).encode()
+    manifests.write_manifest(
+        artifact, new_bytes, manifests.read_manifest(artifact, old_bytes), key_file.read_bytes()
+    )
+    (artifact / "metadata.json").write_bytes(new_bytes)
     code, output = run_server("--index", str(artifact), "--read-only", "--key", str(key_file))
     assert code == Exit.DONE
     assert "docyard searches its text" in output

@@ -285,6 +285,7 @@ def test_every_format_escapes_control_characters(repo: Path, capsys: Capture, fo
 
 @pytest.mark.process
 def test_several_processes_return_same_findings_as_one(tmp_path: Path) -> None:
+    # Each document has a link to a section `s1`, which only d001.md has: only the link of d033.md is valid.
     for number in range(200):
         write_documents(
             tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"}

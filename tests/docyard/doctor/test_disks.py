@@ -18,7 +18,7 @@ from tests.loops import loop_over
 pytestmark = pytest.mark.process
 
 NAMESPACE_COMMAND = ("unshare", "--user", "--map-root-user", "--mount")
-"""The command prefix for a separate user and mount namespace, in which a test can mount file systems."""
+"""The prefix of a command for a separate user and mount namespace, in which a test can mount file systems."""
 
 
 def _can_mount() -> bool:
@@ -41,7 +41,7 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
         (NEARLY_FULL_DISK_BYTES, ""),
     ],
 )
-def test_low_free_space_is_warning_or_error(free_bytes: int, expected: str) -> None:
+def test_low_free_space_returns_warning_or_error(free_bytes: int, expected: str) -> None:
     assert (
         "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free_bytes, "the index"))
         == expected
@@ -74,7 +74,7 @@ def run_doctor_on_disk(repo: Path, setup: str, size: str = "100m") -> list[str]:
 
 
 @needs_mounts
-def test_disk_with_free_space_is_no_problem(repo: Path) -> None:
+def test_disk_with_free_space_has_no_finding(repo: Path) -> None:
     assert run_doctor_on_disk(repo, "true") == []
 
 

@@ -22,7 +22,10 @@ from tests.docyard.conftest import Git
 
 def format_findings(folder: Path, branch: str | None = None) -> str:
     """Return one line for each finding: severity, area, message and fix."""
-    return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check_all(folder, branch))
+    return "\n".join(
+        " | ".join((finding.severity, finding.area, finding.message, finding.fix))
+        for finding in check_all(folder, branch)
+    )
 
 
 def find_problems(folder: Path) -> list[str]:
@@ -423,23 +426,25 @@ def test_libraries_are_compared_with_requirements() -> None:
         )
         == []
     )
-    too_old, not_exact, missing = find_library_problems("click>=999.0", "click==1.0", "no-such-library>=1")
-    assert too_old.severity is not_exact.severity is missing.severity is Severity.ERROR
-    assert "docyard needs click>=999.0" in too_old.message
-    assert too_old.fix == "/env/docyard/bin/python -m pip install 'click>=999.0'"
-    assert "no-such-library is not installed" in missing.message
+    outdated_finding, inexact_finding, missing_finding = find_library_problems(
+        "click>=999.0", "click==1.0", "no-such-library>=1"
+    )
+    assert outdated_finding.severity is inexact_finding.severity is missing_finding.severity is Severity.ERROR
+    assert "docyard needs click>=999.0" in outdated_finding.message
+    assert outdated_finding.fix == "/env/docyard/bin/python -m pip install 'click>=999.0'"
+    assert "no-such-library is not installed" in missing_finding.message
 
 
 def test_missing_extra_is_note_with_command_of_installer() -> None:
     lines = ("no-such-library>=2; extra == 'math'", "click>=999.0 ; extra == 'eval'")
-    missing, too_old = find_library_problems(*lines, installer=Installer.PIPX)
-    assert not missing.is_problem
-    assert missing.message.startswith(
+    missing_finding, outdated_finding = find_library_problems(*lines, installer=Installer.PIPX)
+    assert not missing_finding.is_problem
+    assert missing_finding.message.startswith(
         "no-such-library is not installed; no-such-library>=2 is needed only for "
     )
-    assert missing.fix == "pipx inject docyard 'no-such-library>=2'"
-    assert not too_old.is_problem
-    assert too_old.message.endswith("; click>=999.0 is needed only for the plots of `docyard eval`")
+    assert missing_finding.fix == "pipx inject docyard 'no-such-library>=2'"
+    assert not outdated_finding.is_problem
+    assert outdated_finding.message.endswith("; click>=999.0 is needed only for the plots of `docyard eval`")
     assert find_library_problems(*lines)[0].fix == "/env/docyard/bin/python -m pip install 'docyard[math]'"
 
 

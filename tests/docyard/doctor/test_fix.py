@@ -96,7 +96,7 @@ def test_interrupted_commit_is_recovered(
         cwd=Path(__file__).parents[3],
         check=False,
     )
-    assert process.returncode == 9
+    assert process.returncode == 9  # the exit code of the script at the given system call
     was_committed = git("rev-parse", "HEAD") != base
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"], report["not_fixed"]) == (0, [expected], [])
