@@ -14,11 +14,13 @@ from docyard import environment
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from docyard.forges.forge_checker import ForgeChecker
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
-    from tools.dispatcher import ToolDispatcher
+    from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
     from workspace.workspace import Workspace
 
@@ -35,20 +37,22 @@ class Service:
 
     `load` opens the existing index. `warm` updates the index, may be slow, and is called with a progress
     function. Both run in the background. `close` is called once, when the server ends. `get_index` returns
-    the index for a new request. `get_tokens` returns the tokens of people, or None if an artifact is served.
-    `notify_write` is called after a possible write. `forge_checker` imports changes of pull requests; None
-    if the server does not synchronise with a remote.
+    the index for a new request; it is None for many sources, which have no pages. `get_tokens` returns the
+    tokens of people, or None if an artifact is served. `notify_write` is called after a possible write.
+    `forge_checker` imports changes of pull requests; None if the server does not synchronise with a remote.
+    `routes` are further routes of an HTTP server.
     """
 
-    dispatcher: ToolDispatcher
+    dispatcher: Dispatcher
     may_write: bool
     load: Callable[[], object]
     warm: Callable[[Any], object]
     close: Callable[[], object]
-    get_index: Callable[[], SearchIndex]
+    get_index: Callable[[], SearchIndex] | None
     get_tokens: Callable[[], Tokens | None]
     notify_write: Callable[[], object]
     forge_checker: ForgeChecker | None = None
+    routes: tuple[BaseRoute, ...] = ()
 
 
 def build_repository_service(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
     from index.hints import Hint
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class Hit(NamedTuple):
     """A section that matches a query. `start_line` and `end_line` count from 1, inclusive, in the blob.
 
-    `text` is the Markdown of the section without its heading.
+    `text` is the Markdown of the section without its heading. `title` is that of the document, and `position`
+    the section's number in its document, from 1. `start` and `end` are the byte offsets of the section.
     """
 
     chunk_id: str
@@ -44,6 +46,10 @@ class Hit(NamedTuple):
     end_line: int
     address: str
     text: bytes
+    title: str
+    position: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +249,13 @@ class SearchIndex:
         """Return the documents that may link to some paths, as `InboundLinks` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
+    def read_source(self, hit: Hit) -> bytes:
+        """Return the Markdown of a hit with its heading; empty if its blob was lost after indexing."""
+        try:
+            return self._live.texts.data(hit.blob, hit.start, hit.end)
+        except DamagedRepository:
+            return b""
+
     def _make_hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
         from index.matches import Matcher
         from index.snippets import cut_snippet, make_display_text
@@ -266,6 +279,10 @@ class SearchIndex:
                     end_line=record.end_line,
                     address=address,
                     text=text,
+                    title=record.breadcrumb[0] if record.breadcrumb else "",
+                    position=record.position,
+                    start=record.start,
+                    end=record.end,
                 )
             )
         return tuple(hits)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tools.after_commit import add_caveats, build_committed_answer
 from tools.arguments import OPERATIONS, InvalidArguments, build_input_schema
 from tools.caveats import add_sync_status
 from tools.errors import error_response, escape_invisible
-from tools.tool import Answer, Context, NextStep, Progress
+from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
@@ -45,12 +45,47 @@ class ServedIndex:
     index: SearchIndex
 
 
+class Dispatcher(Protocol):
+    """The tools of a server: of one workspace (`ToolDispatcher`), or of many sources.
+
+    `on_write` is called after a call of a writing tool. `on_list_change` is called, in any thread, after the
+    list of tools may have changed without a call. `has_resources` is True if the server has one workspace,
+    whose documents are resources.
+    """
+
+    on_write: Callable[[], object]
+    on_list_change: Callable[[], object]
+    has_resources: bool
+
+    def definitions(self) -> list[dict[str, Any]]: ...
+
+    def awaits_taxonomy(self) -> bool: ...
+
+    def offers(self, name: str) -> bool: ...
+
+    def names(self) -> frozenset[str]: ...
+
+    def context(self, client: str = "") -> Context: ...
+
+    def call(
+        self,
+        name: str,
+        arguments: object,
+        *,
+        client: str,
+        progress: Progress | None = None,
+        seen_texts: SeenTexts | None = None,
+        person: Person | None = None,
+    ) -> Answer: ...
+
+
 class ToolDispatcher:
     """The tools that one server offers.
 
     `toolsets` None selects the default toolsets; `read_only` excludes writing tools. The tools of proposals
     are added to the defaults as soon as the policy of the served branch requires review. `text_tokens`
-    limits the texts of an answer; None selects the limit of docyard.toml.
+    limits the texts of an answer; None selects the limit of docyard.toml. `tools` replaces the choice by
+    toolsets, and `call_form` is the form of calls in answers.
     """
 
     def __init__(
@@ -60,16 +95,24 @@ class ToolDispatcher:
         toolsets: Iterable[str] | None,
         read_only: bool,
         text_tokens: int | None = None,
+        *,
+        tools: Mapping[str, Tool] | None = None,
+        call_form: CallForm = PLAIN_FORM,
     ) -> None:
+        self._call_form = call_form
         self._last_index = ServedIndex(workspace, index)
         self._get_current_index: Callable[[], ServedIndex] = lambda: self._last_index
         self._get_latest_index = self._get_current_index
         self._text_tokens = text_tokens
         self._may_add_review_tools = toolsets is None and not read_only
-        self._tools: Mapping[str, Tool] = select_tools(toolsets, read_only=read_only)
+        self._tools: Mapping[str, Tool] = (
+            tools if tools is not None else select_tools(toolsets, read_only=read_only)
+        )
         self._schemas: dict[str, dict[str, Any]] = {}
         self._last_definitions: list[dict[str, Any]] = []
         self.on_write: Callable[[], object] = lambda: None
+        self.on_list_change: Callable[[], object] = lambda: None
+        self.has_resources = True
 
     @classmethod
     def for_changing_index(
@@ -198,6 +241,8 @@ class ToolDispatcher:
         moves = served_index.workspace.moves if served_index else None
         data = error_response(error, tool, arguments, snapshot, moves=moves, offered_tools=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
+        if self._call_form.arguments:
+            data["example"] = {**data["example"], **self._call_form.arguments}
         if tool.shape_error:
             data.update(tool.shape_error(arguments))
         text = escape_invisible(tool.error_text(error)) if tool.error_text else None
@@ -250,6 +295,7 @@ class ToolDispatcher:
             seen_texts,
             person,
             self._text_tokens,
+            self._call_form,
         )
 
 
@@ -259,6 +305,7 @@ def _run(tool: Tool, context: Context, arguments: Mapping[str, object]) -> Answe
     next_step: NextStep | None = answer.data.get("next_step")
     if next_step is None:
         return answer
+    next_step = next_step.in_form(context.call_form)
     proposal = arguments.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
         next_step = next_step.for_proposal(proposal)

@@ -53,7 +53,8 @@ class ReadContext(NamedTuple):
 
     def build_rest_call(self, tool: str, **arguments: object) -> Call:
         """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
-        return call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
+        rest_call = call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
+        return self.context.call_form.convert(rest_call)
 
     def build_usage_answer(self, usage: Mapping[str, object]) -> Answer:
         """Return the answer to a call without a document: the usage and the first documents."""

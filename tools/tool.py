@@ -28,6 +28,9 @@ CallArguments = Mapping[str, object]
 class Tool:
     """One tool.
 
+    The context of `run`, `schema` and `describe` is that of the dispatcher which offers the tool: `Context`,
+    or `RetrievalContext` for the tools of many sources.
+
     `arguments` is the model of its input. `run` returns the answer to a call or raises a WorkspaceError. The
     dispatcher translates an error with `usage` (forms of a call) and `example` (a call that works, with the
     caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
@@ -40,15 +43,15 @@ class Tool:
     toolset: str
     description: str
     arguments: type[BaseModel]
-    run: Callable[[Context, CallArguments], Answer]
+    run: Callable[[Any, CallArguments], Answer]
     usage: Callable[[CallArguments], Mapping[str, object]]
     example: Callable[[CallArguments], dict[str, Any]]
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
-    schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
+    schema: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None
     lists_taxonomy: bool = False
-    describe: Callable[[Context], str] | None = None
+    describe: Callable[[Any], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
     shape_error: Callable[[CallArguments], Mapping[str, object]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
@@ -73,6 +76,22 @@ class Tool:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class CallForm:
+    """The form of calls that answers suggest: a prefix of the names, and arguments that every call needs."""
+
+    prefix: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def convert(self, call: Call) -> Call:
+        """Return a call in this form; a call that has it already is unchanged."""
+        name = call.tool if call.tool.startswith(self.prefix) else self.prefix + call.tool
+        return Call(name, {**call.arguments, **self.arguments})
+
+
+PLAIN_FORM = CallForm()
+"""The form of calls of a server with one workspace."""
+
 Progress = Callable[[int, int, str], None]
 
 
@@ -93,6 +112,7 @@ class Context:
     seen_texts: SeenTexts | None = None
     person: Person | None = None
     max_text_tokens: int | None = None
+    call_form: CallForm = PLAIN_FORM
 
     @property
     def text_tokens(self) -> int:
@@ -173,6 +193,11 @@ class NextStep:
     def for_proposal(self, proposal: str) -> NextStep:
         """Return the step with a proposal."""
         return NextStep(*self.parts, proposal=proposal)
+
+    def in_form(self, form: CallForm) -> NextStep:
+        """Return the step with its calls in a form."""
+        parts = (form.convert(part) if isinstance(part, Call) else part for part in self.parts)
+        return NextStep(*parts, proposal=self.proposal)
 
     def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return the step as text; `fields` maps the name of a tool to its field for a proposal.

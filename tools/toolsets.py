@@ -16,11 +16,15 @@ TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals")
 """The toolsets in the order of a client's list of tools; each is a package of `tools`."""
 
 DEFAULT_TOOLSETS = ("documents", "tasks", "search")
+SOURCES_TOOLSET = "retrieval"
+"""The toolset of a server of many sources; no other server offers it."""
+
 REVIEW_TOOLSET = "proposals"
 """The toolset that is added to the defaults if the workspace's policy requires review."""
 
 # The defaults with --read-only; `search_docs` makes `search_documents` superfluous.
 _READ_ONLY_TOOLSETS = ("documents", "search", "reading")
+_SOURCE_READING_TOOLSETS = ("documents", "search", "reading", "history")
 _EXCLUDED_IF_READ_ONLY = ("search_documents",)
 
 
@@ -41,7 +45,9 @@ def all_tools() -> tuple[Tool, ...]:
     return tuple(tool for toolset in TOOLSETS for tool in load_toolset(toolset))
 
 
-def parse_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
+def parse_toolsets(
+    names: str | Iterable[str] | None, *, read_only: bool, serves_sources: bool = False
+) -> tuple[str, ...] | None:
     """Return the toolsets of a list or a comma-separated text; None for None (the defaults).
 
     Raises UnknownToolset with the nearest name.
@@ -50,20 +56,21 @@ def parse_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tup
         return None
     toolsets = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
     toolsets = [name for name in toolsets if name]
+    known_toolsets = (SOURCES_TOOLSET, *_SOURCE_READING_TOOLSETS) if serves_sources else TOOLSETS
     for name in toolsets:
-        if name not in TOOLSETS:
-            nearest = find_nearest(name, TOOLSETS)
+        if name not in known_toolsets:
+            nearest = find_nearest(name, known_toolsets)
             fix = f"Did you mean '{nearest[0]}'? " if nearest else ""
             raise UnknownToolset(
                 f"unknown toolset '{name[:100]}'",
-                fix=f"{fix}The toolsets are {', '.join(TOOLSETS)}.",
-                toolsets=list(TOOLSETS),
+                fix=f"{fix}The toolsets are {', '.join(known_toolsets)}.",
+                toolsets=list(known_toolsets),
             )
     if not toolsets:
         raise UnknownToolset(
             "the list of toolsets is empty",
-            fix=f"The toolsets are {', '.join(TOOLSETS)}.",
-            toolsets=list(TOOLSETS),
+            fix=f"The toolsets are {', '.join(known_toolsets)}.",
+            toolsets=list(known_toolsets),
         )
     return tuple(dict.fromkeys(toolsets))
 

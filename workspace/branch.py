@@ -171,11 +171,14 @@ class Branch:
         commit_id = commit or self.tip()
         with self._lock:
             if self._latest is None or self._latest.commit != commit_id:
-                latest = Snapshot(self.git, commit_id, self._cache, self._latest)
+                latest = self._create_snapshot(commit_id, self._latest)
                 if commit is not None:
                     return latest
                 self._latest = latest
             return self._latest
+
+    def _create_snapshot(self, commit: str | None, previous: Snapshot | None) -> Snapshot:
+        return Snapshot(self.git, commit, self._cache, previous)
 
     def has_commit(self, commit: str) -> bool:
         """Return True if a commit is still in the repository."""

@@ -29,6 +29,13 @@ _HTTP_OPTIONS = {
     "math": "--math",
 }
 
+_REPOSITORY_OPTIONS = {
+    "repo": "-C",
+    "branch": "--branch",
+    "no_fsync": "--no-fsync",
+    "no_sync": "--no-sync",
+}
+
 
 @click.command(name="serve", short_help="Serve a repository to an MCP host, or as web pages.")
 @options.repository
@@ -81,6 +88,18 @@ _HTTP_OPTIONS = {
     help="The key that OUT was built with. Without it, the first start builds an index of its documents.",
 )
 @click.option(
+    "--sources",
+    "sources_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Serve the documentation sources that a TOML file names, read-only, with the tools for retrieval.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Check the file of --sources and each source, then exit: 0 if all can be served.",
+)
+@click.option(
     "--http",
     metavar="HOST:PORT",
     help="Serve web pages, and MCP at /mcp, over HTTP. Port 0 selects a free port. [default: MCP over "
@@ -123,6 +142,8 @@ def command(
     no_sync: bool,
     artifact: Path | None,
     key: Path | None,
+    sources_file: Path | None,
+    check: bool,
     http: str | None,
     allow_hosts: tuple[str, ...],
     token_file: Path | None,
@@ -143,6 +164,7 @@ def command(
         docyard serve -C ~/specs --branch main --toolsets documents,search
         docyard serve --index site-index --read-only --key ~/site.key
         docyard serve -C ~/specs --http 127.0.0.1:8000
+        docyard serve --sources sources.toml
     """
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="docyard %(levelname)s %(name)s: %(message)s"
@@ -151,13 +173,23 @@ def command(
     from tools.toolsets import UnknownToolset, parse_toolsets
 
     try:
-        selected_toolsets = parse_toolsets(toolsets, read_only=read_only)
+        selected_toolsets = parse_toolsets(
+            toolsets, read_only=read_only, serves_sources=sources_file is not None
+        )
     except UnknownToolset as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
+    if check and sources_file is not None:
+        return _check_sources(find_folder(sources_file))
     settings = _build_settings(context)
     from docyard.service import build_artifact_service, build_repository_service
 
-    if artifact is not None:
+    if sources_file is not None:
+        from docyard.sources.service import build_sources_service
+
+        service = build_sources_service(
+            find_folder(sources_file), selected_toolsets, max_text_tokens=text_tokens
+        )
+    elif artifact is not None:
         key = find_folder(key) if key else None
         service = build_artifact_service(
             find_folder(artifact), key, selected_toolsets, max_text_tokens=text_tokens
@@ -190,20 +222,44 @@ def _check_usage(context: click.Context) -> None:
         for name, flag in _HTTP_OPTIONS.items():
             if name in given_options:
                 raise click.UsageError(f"{flag} needs --http HOST:PORT")
+    if context.params["sources_file"] is not None:
+        for name, flag in (*_REPOSITORY_OPTIONS.items(), ("artifact", "--index"), ("key", "--key")):
+            if name in given_options:
+                raise click.UsageError(f"--sources and {flag} exclude each other: the file names the sources")
+        for name in ("mermaid", "math"):
+            if name in given_options:
+                raise click.UsageError(f"--sources and --{name} exclude each other: there are no pages")
+        return
+    if "check" in given_options:
+        raise click.UsageError("--check needs --sources FILE")
     if context.params["artifact"] is None:
         if "key" in given_options:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
         return
     if not context.params["read_only"]:
         raise click.UsageError("--index needs --read-only: an artifact cannot be written")
-    for name, flag in (
-        ("repo", "-C"),
-        ("branch", "--branch"),
-        ("no_fsync", "--no-fsync"),
-        ("no_sync", "--no-sync"),
-    ):
+    for name, flag in _REPOSITORY_OPTIONS.items():
         if name in given_options:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
+
+
+def _check_sources(file: Path) -> int:
+    """Check a file and open each of its sources; report every mistake."""
+    from docyard.sources.report import describe_sources, format_sources
+    from docyard.sources.service import open_sources
+    from index.sources.settings import InvalidSourcesFile, format_position
+
+    try:
+        sources = open_sources(file)
+    except InvalidSourcesFile as error:
+        for mistake in error.mistakes:
+            click.echo(f"{format_position(file, mistake)}: {mistake.message}", err=True)
+            click.echo(f"  fix: {mistake.fix}", err=True)
+        return Exit.PROBLEMS
+    entries = describe_sources(sources, include_stats=True)
+    for line in format_sources(entries):
+        click.echo(line)
+    return Exit.DONE if all(entry["available"] for entry in entries) else Exit.PROBLEMS
 
 
 def _build_settings(context: click.Context) -> HttpSettings | None:

@@ -141,9 +141,12 @@ class ShutdownMiddleware:
 
 
 class AppComponents(NamedTuple):
-    """The components of an application: pages, people's tokens, the MCP endpoint, and further routes."""
+    """The components of an application: pages, people's tokens, the MCP endpoint, and further routes.
 
-    site: Site
+    `site` is None if the server has no pages, because it serves many sources.
+    """
+
+    site: Site | None
     people: Tokens | None
     open_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]]
     routes: Sequence[BaseRoute] = ()
@@ -175,14 +178,17 @@ def build_app(
         throttle or FailedLoginThrottle(),
         # Cookies are sent to every port of a host.
         cookie_name=f"docyard_session_{port}",
-        may_write=not components.site.read_only,
+        may_write=components.site is not None and not components.site.read_only,
         is_proxied=is_proxied,
     )
     inner_app.router.routes.extend(_build_routes(components, mcp_endpoint, authentication))
     host_check = HostOriginMiddleware(
         authentication, settings.build_allowed_hosts(port), is_proxied=is_proxied
     )
-    shutdown = ShutdownMiddleware(SafeHeaders(host_check), [mcp_endpoint.close, components.site.close])
+    listeners: list[Callable[[], object]] = [mcp_endpoint.close]
+    if components.site is not None:
+        listeners.append(components.site.close)
+    shutdown = ShutdownMiddleware(SafeHeaders(host_check), listeners)
     inner_app.state.stop_event = shutdown.stop_event
     return shutdown
 
@@ -220,17 +226,17 @@ def _build_routes(
         Route(MCP_PATH, mcp_endpoint),
         *build_login_routes(authentication),
         *components.routes,
-        *build_routes(components.site),
+        *(build_routes(components.site) if components.site is not None else ()),
     ]
 
 
-async def _respond_to_error(site: Site, request: Request, error: Exception) -> Response:
+async def _respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:
     """Return the response for a request that no route handles: a page for a browser, or else text."""
     from docyard.web.not_found import build_not_found_handler
 
     assert isinstance(error, HTTPException)
     caller = getattr(request.state, "caller", None)
-    if error.status_code != 404 or caller is None or not is_page_request(request.scope):
+    if site is None or error.status_code != 404 or caller is None or not is_page_request(request.scope):
         return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
     response: Response = await build_not_found_handler(site)(request, error)
     return response
@@ -326,17 +332,22 @@ def start_server(
     if math:
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)
-    site = Site(service.get_index, not service.may_write, script, math, service.notify_write)
+    site = (
+        Site(service.get_index, not service.may_write, script, math, service.notify_write)
+        if service.get_index is not None
+        else None
+    )
     endpoint = partial(
         serve_http,
         service.dispatcher,
         version=__version__,
-        load=partial(_load_index_and_pages, service),
+        load=partial(_load_index_and_pages, service) if site is not None else service.load,
         warm=service.warm,
     )
     sockets, port = open_sockets(settings.address)
     try:
-        app = build_app(AppComponents(site, tokens, endpoint, _build_webhooks(service)), settings, port)
+        routes = [*_build_webhooks(service), *service.routes]
+        app = build_app(AppComponents(site, tokens, endpoint, routes), settings, port)
         run_app(app, sockets, partial(_print_url, settings.build_url(port)))
     finally:
         for listening_socket in sockets:

@@ -22,7 +22,7 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
 from tools.after_commit import add_caveats, build_committed_answer
-from tools.dispatcher import ToolDispatcher, UnknownTool
+from tools.dispatcher import Dispatcher, UnknownTool
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
@@ -161,9 +161,7 @@ class ToolCalls:
     `seen_texts` contains the texts that the client of a stdio server has read; it is None over HTTP.
     """
 
-    def __init__(
-        self, dispatcher: ToolDispatcher, workers: Workers, seen_texts: SeenTexts | None = None
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, workers: Workers, seen_texts: SeenTexts | None = None) -> None:
         self._dispatcher = dispatcher
         self._workers = workers
         self._seen_texts = seen_texts

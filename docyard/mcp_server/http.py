@@ -24,7 +24,7 @@ from docyard.mcp_server.calls import Progress, ToolCalls, Workers
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.server import build_server
-from tools.dispatcher import ToolDispatcher
+from tools.dispatcher import Dispatcher
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The maximum size of the body of a request."""
@@ -98,7 +98,7 @@ def _build_too_large_response() -> Response:
 
 @asynccontextmanager
 async def serve_http(
-    dispatcher: ToolDispatcher,
+    dispatcher: Dispatcher,
     *,
     version: str,
     load: Callable[[], object],
@@ -120,6 +120,7 @@ async def serve_http(
         calls = ToolCalls(dispatcher, workers)
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(dispatcher.definitions, workers, bus, is_shared=True)
+        dispatcher.on_list_change = announcer.schedule_from_thread
         subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus, is_shared=True)
         server = build_server(
             dispatcher,

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
+from anyio.lowlevel import EventLoopToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
@@ -66,6 +70,7 @@ class ToolListAnnouncer:
         self._announced_list: object = None
         self._session: ServerSession | None = None
         self._check_event = anyio.Event()
+        self._event_loop: EventLoopToken | None = None
 
     def record_list(self, definitions: object, session: ServerSession) -> None:
         """Record the list that a client received. Notifications start with the first list."""
@@ -80,8 +85,15 @@ class ToolListAnnouncer:
         """Schedule a comparison: the list may have changed."""
         self._check_event.set()
 
+    def schedule_from_thread(self) -> None:
+        """Schedule a comparison from a thread outside the event loop; nothing happens before `run`."""
+        if self._event_loop is not None:
+            with suppress(RuntimeError):  # the event loop has ended
+                anyio.from_thread.run_sync(self.schedule, token=self._event_loop)
+
     async def run(self) -> None:
         """Announce changes while the server runs."""
+        self._event_loop = anyio.lowlevel.current_token()
         while True:
             await self._check_event.wait()
             await anyio.sleep(_DEBOUNCE_S)

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.mcp_server.calls import Workers, WorkRejected, escape_surrogates
-from tools.dispatcher import ToolDispatcher
+from tools.dispatcher import Dispatcher
 from tools.errors import escape_invisible
 from tools.tool import Context
 from workspace.errors import WorkspaceError
@@ -27,7 +27,7 @@ _MAX_TEXT_CHARACTERS = 500
 class Requests:
     """The requests of one server, run in its workers. Each request reads the current index."""
 
-    def __init__(self, dispatcher: ToolDispatcher, workers: Workers) -> None:
+    def __init__(self, dispatcher: Dispatcher, workers: Workers) -> None:
         self._dispatcher = dispatcher
         self._workers = workers
 

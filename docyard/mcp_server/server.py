@@ -36,7 +36,7 @@ from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
-from tools.dispatcher import ToolDispatcher, UnknownTool
+from tools.dispatcher import Dispatcher, UnknownTool
 from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def build_server(
-    dispatcher: ToolDispatcher,
+    dispatcher: Dispatcher,
     calls: ToolCalls,
     workers: Workers,
     announcer: ToolListAnnouncer,
@@ -112,6 +112,18 @@ def build_server(
 
     requests = Requests(dispatcher, workers)
     resources, prompts = Resources(requests, subscriptions), Prompts(requests)
+    handlers: dict[str, Any] = {}
+    if dispatcher.has_resources:
+        handlers = {
+            "on_list_resources": resources.list,
+            "on_list_resource_templates": resources.list_templates,
+            "on_read_resource": resources.read,
+            "on_subscribe_resource": None if is_shared else subscriptions.subscribe,
+            "on_unsubscribe_resource": None if is_shared else subscriptions.unsubscribe,
+            "on_list_prompts": prompts.list,
+            "on_get_prompt": prompts.get,
+            "on_completion": Completions(requests).complete,
+        }
 
     return Server(
         "docyard",
@@ -125,15 +137,8 @@ def build_server(
         get_tool_input_schema=get_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=resources.list,
-        on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read,
-        on_subscribe_resource=None if is_shared else subscriptions.subscribe,
-        on_unsubscribe_resource=None if is_shared else subscriptions.unsubscribe,
         on_subscriptions_listen=subscriptions.listen,
-        on_list_prompts=prompts.list,
-        on_get_prompt=prompts.get,
-        on_completion=Completions(requests).complete,
+        **handlers,
     )
 
 
@@ -185,7 +190,7 @@ def get_person(context: Context) -> Person | None:
 
 
 async def serve_stdio(
-    dispatcher: ToolDispatcher,
+    dispatcher: Dispatcher,
     *,
     version: str,
     warm: Callable[[Progress], object],
@@ -228,6 +233,7 @@ async def serve_stdio(
         calls = ToolCalls(dispatcher, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(dispatcher.definitions, workers, bus)
+        dispatcher.on_list_change = announcer.schedule_from_thread
         subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus)
         server = build_server(
             dispatcher,
@@ -254,7 +260,7 @@ async def serve_stdio(
 
 
 def run_stdio(
-    dispatcher: ToolDispatcher,
+    dispatcher: Dispatcher,
     *,
     version: str,
     warm: Callable[[Progress], object],

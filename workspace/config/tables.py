@@ -188,6 +188,19 @@ _MIN_INTERVAL_S = 5
 _MAX_INTERVAL_S = 86_400 * 7
 
 
+def parse_interval(value: object) -> int:
+    """Return the seconds of an interval: a number, or a text such as "5m". Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError('must be a number of seconds, or a text such as "5m"')
+    match = _INTERVAL_PATTERN.fullmatch(str(value))
+    if match is None:
+        raise ValueError('must be a number of seconds, or a text such as "30s", "5m", "1h"')
+    seconds = int(match[1]) * _SECONDS_BY_UNIT[match[2] or "s"]
+    if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
+        raise ValueError(f"must be between {_MIN_INTERVAL_S} seconds and 7 days")
+    return seconds
+
+
 class RemoteSettings(BaseModel):
     """Settings of the synchronized remote: its name, the times of synchronization, and the limits.
 
@@ -242,15 +255,7 @@ class RemoteSettings(BaseModel):
     @field_validator("every", mode="before")
     @classmethod
     def _parse_interval(cls, value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValueError('must be a number of seconds, or a text such as "5m"')
-        match = _INTERVAL_PATTERN.fullmatch(str(value))
-        if match is None:
-            raise ValueError('must be a number of seconds, or a text such as "30s", "5m", "1h"')
-        seconds = int(match[1]) * _SECONDS_BY_UNIT[match[2] or "s"]
-        if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
-            raise ValueError(f"must be between {_MIN_INTERVAL_S} seconds and 7 days")
-        return seconds
+        return parse_interval(value)
 
 
 _FORGE_SECRET_NAMES = (

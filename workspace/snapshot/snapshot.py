@@ -186,7 +186,10 @@ def _measure_cost(document: Document) -> int:
 
 
 class Snapshot:
-    """One commit of the workspace. `commit` and `tree` are None before the first commit."""
+    """One commit of the workspace. `commit` and `tree` are None before the first commit.
+
+    With a `folder`, only this folder has documents, whatever root the settings name.
+    """
 
     def __init__(
         self,
@@ -194,8 +197,10 @@ class Snapshot:
         commit: str | None,
         cache: DocumentCache | None = None,
         previous: Snapshot | None = None,
+        folder: str | None = None,
     ) -> None:
         self.git = git
+        self.folder = folder
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
@@ -206,7 +211,7 @@ class Snapshot:
 
     def at(self, commit: str) -> Snapshot:
         """Return the snapshot of another commit of the repository, with the same cache of documents."""
-        return Snapshot(self.git, commit, self._cache)
+        return Snapshot(self.git, commit, self._cache, folder=self.folder)
 
     def entry(self, path: str) -> TreeEntry | None:
         """Return the entry at a path in the commit's tree: a file, a folder, a link or a submodule."""
@@ -222,7 +227,8 @@ class Snapshot:
     def config(self) -> WorkspaceConfig:
         """The settings at this commit. Raises InvalidConfig."""
         entry = self.entry(CONFIG_PATH)
-        return _read_settings(read_bytes(self.git, entry.id) if entry and entry.is_blob else None)
+        config = _read_settings(read_bytes(self.git, entry.id) if entry and entry.is_blob else None)
+        return config if self.folder is None else config.model_copy(update={"root": self.folder})
 
     @cached_property
     def documents(self) -> Mapping[str, str]:

@@ -1,0 +1,143 @@
+"""A thread that fetches the sources that have a URL, builds missing indexes, and reads the file again.
+
+SIGHUP requests that the file is read again. An invalid file changes nothing, and its mistakes are logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from index.sources.settings import InvalidSourcesFile, read_sources_file
+from index.sources.source import SourceUnavailable
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from index.sources.source import Source
+    from index.sources.sources import Sources
+    from workspace.git.remotes.credentials import Access
+
+log = logging.getLogger("docyard")
+
+_CLOSE_TIMEOUT_S = 2.0
+_MAX_WAIT_S = 60.0
+
+
+class Follower:
+    """Follows the sources of a server from `start` to `close`.
+
+    `access` returns the user's credentials and is called for each fetch. `on_change` is called after the file
+    was read again.
+    """
+
+    def __init__(
+        self, sources: Sources, file: Path, access: Callable[[], Access], on_change: Callable[[], object]
+    ) -> None:
+        self._sources = sources
+        self._file = file
+        self._access = access
+        self._on_change = on_change
+        self._wake_event = threading.Event()
+        self._reload_requested = threading.Event()
+        self._close_requested = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="docyard-sources", daemon=True)
+        self._fetch_times: dict[Source, float] = {}  # monotonic seconds
+        self._requested_names: set[str] = set()
+        self._prepared: set[Source] = set()
+        self._logged_messages: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread. A running fetch ends with the process."""
+        self._close_requested.set()
+        self._wake_event.set()
+        if self._thread.is_alive():
+            self._thread.join(_CLOSE_TIMEOUT_S)
+
+    def request_reload(self) -> None:
+        """Read the file again soon. May be called from a signal handler."""
+        self._reload_requested.set()
+        self._wake_event.set()
+
+    def request_fetch(self, name: str) -> None:
+        """Fetch a source soon, because it was pushed to."""
+        self._requested_names.add(name)
+        self._wake_event.set()
+
+    def listen_to_hangup(self) -> None:
+        """Read the file again at each SIGHUP. Must be called in the main thread."""
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, lambda number, frame: self.request_reload())
+
+    def _run(self) -> None:
+        while not self._close_requested.is_set():
+            self._wake_event.clear()
+            try:
+                if self._reload_requested.is_set():
+                    self._reload_requested.clear()
+                    self._reload()
+                for source in self._sources:
+                    if self._close_requested.is_set():
+                        return
+                    self._update(source)
+            except Exception:
+                log.exception("the sources could not be followed")
+                self._close_requested.wait(_MAX_WAIT_S)
+            self._wake_event.wait(self._compute_wait_s())
+
+    def _compute_wait_s(self) -> float:
+        """Return the seconds until the next fetch."""
+        now = time.monotonic()
+        times = [self._fetch_times.get(source, now) for source in self._sources if source.settings.url]
+        return max(0.0, min([_MAX_WAIT_S, *(due - now for due in times)]))
+
+    def _reload(self) -> None:
+        try:
+            plan = self._sources.replace(read_sources_file(self._file))
+        except InvalidSourcesFile as error:
+            log.warning("the file of sources is invalid, and the sources stay as they are: %s", error.message)
+            return
+        log.warning(
+            "the file of sources was read again: %s added, %s changed, %s removed",
+            *(len(names) for names in plan[:3]),
+        )
+        self._on_change()
+
+    def _update(self, source: Source) -> None:
+        """Fetch a source if it is due, and build its index if there is none."""
+        if source.settings.url is not None:
+            now = time.monotonic()
+            if source.name in self._requested_names or self._fetch_times.get(source, now) <= now:
+                self._requested_names.discard(source.name)
+                self._fetch(source)
+                self._fetch_times[source] = time.monotonic() + source.settings.interval_s
+        if source not in self._prepared:
+            try:
+                source.prepare()
+                self._prepared.add(source)
+            except SourceUnavailable as error:
+                self._log_once(source, error.message)
+
+    def _fetch(self, source: Source) -> None:
+        try:
+            source.fetch(self._access())
+        except WorkspaceError as error:
+            self._log_once(source, error.message)
+        except OSError as error:
+            self._log_once(source, f"the clone cannot be written ({error.strerror})")
+        else:
+            if self._logged_messages.pop(source.name, None) is not None:
+                log.warning("the source '%s' can be fetched again", source.name)
+
+    def _log_once(self, source: Source, message: str) -> None:
+        if self._logged_messages.get(source.name) != message:
+            self._logged_messages[source.name] = message
+            log.warning("the source '%s': %s", source.name, message)

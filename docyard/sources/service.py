@@ -1,0 +1,80 @@
+"""The service of a server of many sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docyard import environment
+from docyard.service import Service
+from docyard.sources.follower import Follower
+from index.sources.settings import SourcesFile, read_sources_file
+from index.sources.sources import SourceFolders, Sources
+from tools.retrieval.dispatcher import SourcesDispatcher
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+READY_PATH = "/readyz"
+
+
+def open_sources(file: Path, content: SourcesFile | None = None) -> Sources:
+    """Return the sources of a file; none of them is opened yet. Raises InvalidSourcesFile."""
+    from platformdirs import user_cache_path, user_data_path
+
+    folders = SourceFolders(
+        file=file.parent,
+        clones=user_data_path("docyard", appauthor=False) / "sources",
+        indexes=user_cache_path("docyard", appauthor=False) / "sources",
+    )
+    return Sources(content or read_sources_file(file), folders)
+
+
+def build_sources_service(
+    file: Path, toolsets: tuple[str, ...] | None, *, max_text_tokens: int | None = None
+) -> Service:
+    """Return the service of a file of sources. Raises InvalidSourcesFile.
+
+    Must be called in the main thread, because it listens to SIGHUP.
+    """
+    sources = open_sources(file)
+    dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)
+    follower = Follower(sources, file, environment.read_remote_access, lambda: dispatcher.on_list_change())
+    follower.listen_to_hangup()
+
+    def warm(progress: object) -> None:
+        follower.start()
+
+    def close() -> None:
+        follower.close()
+        sources.close()
+
+    return Service(
+        dispatcher,
+        may_write=False,
+        load=lambda: None,
+        warm=warm,
+        close=close,
+        get_index=None,
+        get_tokens=lambda: None,
+        notify_write=lambda: None,
+        routes=build_routes(sources),
+    )
+
+
+def build_routes(sources: Sources) -> tuple[BaseRoute, ...]:
+    """Return the route /readyz: 200 if a source can be read, else 503; the body has each source's state."""
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    from docyard.sources.report import describe_sources
+
+    async def respond_ready(request: Request) -> Response:
+        entries = await run_in_threadpool(describe_sources, sources)
+        is_ready = not entries or any(entry["available"] for entry in entries)
+        return JSONResponse({"ready": is_ready, "sources": entries}, 200 if is_ready else 503)
+
+    return (Route(READY_PATH, respond_ready),)

@@ -1,0 +1,75 @@
+"""The URL of a section for a citation: the operator's template, the forge's page, or a resource URI."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
+
+# The page of a file at a commit, and its lines, for each well-known host.
+_PAGE_TEMPLATES = {
+    "github.com": "https://github.com/{repository}/blob/{commit}/{path}#L{line}-L{end_line}",
+    "gitlab.com": "https://gitlab.com/{repository}/-/blob/{commit}/{path}#L{line}-{end_line}",
+    "codeberg.org": "https://codeberg.org/{repository}/src/commit/{commit}/{path}#L{line}-L{end_line}",
+}
+_SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
+_SAFE_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar
+_SAFE_IN_FRAGMENT = _SAFE_IN_PATH + "?"
+
+
+class SectionPosition(NamedTuple):
+    """A section in a source: its document, its key, its lines, and the commit (None outside Git).
+
+    `folder` is the folder of the source in its repository, or an empty text.
+    """
+
+    namespace: str
+    folder: str
+    path: str
+    key: str
+    commit: str | None
+    line: int
+    end_line: int
+
+
+def format_permalink(position: SectionPosition, template: str | None, remote_url: str | None) -> str:
+    """Return the URL of a section. `remote_url` is the URL of the source's repository, if it is known."""
+    values = {
+        "namespace": quote(position.namespace, safe=""),
+        "path": quote(position.path, safe=_SAFE_IN_PATH),
+        "page": quote(_read_page(position), safe=_SAFE_IN_PATH),
+        "anchor": quote(position.key, safe=_SAFE_IN_FRAGMENT),
+        "commit": position.commit or "",
+        "line": str(position.line),
+        "end_line": str(position.end_line),
+    }
+    if template is not None:
+        return template.format_map(values)
+    page_template = _find_page_template(remote_url) if remote_url and position.commit else None
+    if page_template is not None:
+        return page_template.format_map(values)
+    return f"doc:///{values['namespace']}/{values['path']}#{values['anchor']}"
+
+
+def _read_page(position: SectionPosition) -> str:
+    """Return the path of a document within the folder of its source, without its suffix."""
+    path = position.path.removeprefix(f"{position.folder}/") if position.folder else position.path
+    return path.removesuffix(".md").removesuffix(".markdown")
+
+
+def _find_page_template(remote_url: str) -> str | None:
+    """Return the template of a page on a well-known forge, with the repository filled in; None elsewhere."""
+    try:
+        address = parse_remote_url(remote_url)
+    except UnsupportedRemote:
+        return None
+    template = _PAGE_TEMPLATES.get(_SSH_HOSTS.get(address.host, address.host))
+    if template is None or address.transport is Transport.FILE:
+        return None
+    return template.replace("{repository}", quote(_read_repository(address), safe="/~"))
+
+
+def _read_repository(address: RemoteUrl) -> str:
+    path = urlsplit(address.url).path if "://" in address.url else address.url.partition(":")[2]
+    return path.strip("/").removesuffix(".git")

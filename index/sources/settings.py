@@ -1,0 +1,300 @@
+"""The file that names the sources of a server: TOML, written by the operator, checked as a whole.
+
+    [sources.api-reference]                  the key is the namespace
+    repo = "/srv/api.git"                    or artifact = "out/", or url = "https://host/api.git"
+    ref = "main"                             a branch is followed; a tag or commit never changes
+    folder = "docs"
+    description = "Complete API documentation and guides"
+    permalink = "https://docs.example.com/{path}#{anchor}"
+    every = "5m"                             for url: the time between two fetches
+    key = "site.key"                         for artifact: the key that it was built with
+
+    [features]
+    contextual_search = true
+    tool_prefix = "docs_"
+
+    [limits]
+    max_tokens = 5000
+
+Paths are relative to the folder of the file. A permalink can contain {namespace}, {path} (of the repository),
+{page} (the path within `folder`, without its suffix), {anchor}, {commit}, {line} and {end_line}.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from workspace.config.tables import Folder, parse_interval
+from workspace.config.toml import InvalidToml, load_toml
+from workspace.errors import WorkspaceError
+from workspace.git.remotes.url import Transport, UnsupportedRemote, parse_remote_url
+from workspace.nearest import find_nearest
+
+MAX_SOURCES = 1_000
+PERMALINK_NAMES = ("namespace", "path", "page", "anchor", "commit", "line", "end_line")
+MIN_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 200, 1_000_000
+DEFAULT_ANSWER_TOKENS = 5_000
+ALL_NAMESPACES = "*"
+"""The namespace of a search in all sources."""
+
+_DEFAULT_INTERVAL_S = 300
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_PREFIX_PATTERN = re.compile(r"(?:[a-z][a-z0-9_]{0,15})?")
+_LOCATION_NAMES = ("repo", "artifact", "url")
+_KEY_LINE = re.compile(r"""\s*(?P<key>[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')\s*(?:=|\.)""")
+_TABLE_LINE = re.compile(r"\s*\[{1,2}(?P<name>[^\]\n]+)\]{1,2}\s*(?:#.*)?")
+_LATER_SETTINGS = {"analytics", "searches_per_minute"}
+
+
+class Mistake(NamedTuple):
+    """A mistake in the file: its line (None if unknown), the setting, what is wrong, and a fix."""
+
+    line: int | None
+    setting: str
+    message: str
+    fix: str
+
+
+class InvalidSourcesFile(WorkspaceError):
+    """The file of the sources cannot be used; `mistakes` has every mistake, in the order of the file."""
+
+    code: ClassVar[str] = "INVALID_SOURCES_FILE"
+
+    def __init__(self, file: Path, mistakes: Sequence[Mistake]) -> None:
+        lines = [f"{format_position(file, item)}: {item.message}" for item in mistakes]
+        super().__init__("; ".join(lines), fix=mistakes[0].fix, field=mistakes[0].setting)
+        self.mistakes = tuple(mistakes)
+
+
+def format_position(file: Path, mistake: Mistake) -> str:
+    """Return the name of the file and the line of a mistake."""
+    return file.name if mistake.line is None else f"{file.name}:{mistake.line}"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _check_url(url: str) -> str:
+    try:
+        address = parse_remote_url(url)
+    except UnsupportedRemote as error:
+        raise ValueError(f"is not a URL of a repository: {error.details['reason']}") from None
+    if address.password is not None:
+        raise ValueError(
+            "must not contain a password or a token; set DOCYARD_REMOTE_TOKEN, or use the credential file"
+        )
+    is_local_http = address.transport is Transport.HTTP and address.is_private
+    if address.transport not in (Transport.HTTPS, Transport.SSH) and not is_local_http:
+        raise ValueError("must begin with https:// or ssh://")
+    return url
+
+
+def _check_permalink(template: str) -> str:
+    try:
+        fields = [
+            (name, spec, conversion) for _, name, spec, conversion in string.Formatter().parse(template)
+        ]
+    except ValueError as error:
+        raise ValueError(f"is not a template: {error}") from None
+    for name, spec, conversion in fields:
+        if name is None:
+            continue
+        if name not in PERMALINK_NAMES:
+            nearest = find_nearest(name, PERMALINK_NAMES)
+            hint = f"; did you mean {{{nearest[0]}}}?" if nearest else ""
+            raise ValueError(f"has the unknown name {{{name[:50]}}}{hint}")
+        if spec or conversion:
+            raise ValueError(f"must contain {{{name}}} without a format")
+    if not template.startswith(("https://", "http://")) or not template.isprintable():
+        raise ValueError("must begin with https:// or http://")
+    return template
+
+
+def _check_line(text: str) -> str:
+    line = " ".join(text.split())
+    if not line.isprintable():
+        raise ValueError("must contain visible characters only")
+    return line
+
+
+def _check_prefix(prefix: str) -> str:
+    if not _PREFIX_PATTERN.fullmatch(prefix):
+        raise ValueError("must be at most 16 lower-case letters, digits and _ that begin with a letter")
+    return prefix
+
+
+_Path = Annotated[str, Field(min_length=1, max_length=4_000)]
+
+
+class SourceSettings(_Settings):
+    """The settings of one source. Exactly one of `repo`, `artifact` and `url` is set."""
+
+    repo: _Path | None = None
+    artifact: _Path | None = None
+    url: Annotated[str, Field(max_length=2_000), AfterValidator(_check_url)] | None = None
+    ref: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
+    folder: Folder = ""
+    description: Annotated[str, Field(max_length=500), AfterValidator(_check_line)] = ""
+    permalink: Annotated[str, Field(max_length=2_000), AfterValidator(_check_permalink)] | None = None
+    every: Annotated[int, BeforeValidator(parse_interval)] | None = None
+    key: _Path | None = None
+
+    @property
+    def interval_s(self) -> int:
+        """Return the seconds between two fetches of a URL."""
+        return self.every or _DEFAULT_INTERVAL_S
+
+    @property
+    def location(self) -> str:
+        """Return the path or URL of the source, for a list of sources."""
+        return self.repo or self.artifact or self.url or ""
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> SourceSettings:
+        given = [name for name in _LOCATION_NAMES if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = f"has {' and '.join(given)}" if given else "has none of them"
+            raise ValueError(f"must have exactly one of repo, artifact and url ({found})")
+        if self.artifact is not None and (self.ref or self.folder):
+            raise ValueError(
+                "must not have ref or folder beside artifact: an artifact is one version of its documents"
+            )
+        if self.key is not None and self.artifact is None:
+            raise ValueError("must not have key without artifact: a repository needs no key")
+        if self.every is not None and self.url is None:
+            raise ValueError("must not have every without url: a local source is checked at each search")
+        return self
+
+
+class Features(_Settings):
+    """Optional tools, and a prefix of the names of all tools."""
+
+    contextual_search: bool = False
+    tool_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
+
+
+class AnswerLimits(_Settings):
+    """The largest number of tokens of an answer of search_documentation; a call may ask for less."""
+
+    max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
+
+
+def _check_names(sources: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(sources, dict):
+        raise ValueError("must be a table of sources, such as [sources.api-reference]")
+    if len(sources) > MAX_SOURCES:
+        raise ValueError(f"must have at most {MAX_SOURCES:,} sources, and has {len(sources):,}")
+    names_by_lower_case: dict[str, str] = {}
+    for name in sources:
+        if not _NAME_PATTERN.fullmatch(name):
+            raise ValueError(
+                f"'{name[:100]}' must be 1 to 64 letters, digits and . _ - that begin with a letter or digit"
+            )
+        first_name = names_by_lower_case.setdefault(name.lower(), name)
+        if first_name != name:
+            raise ValueError(f"'{first_name}' and '{name}' must not differ in case alone")
+    return sources
+
+
+class SourcesFile(_Settings):
+    """The content of the file. An empty file has no sources."""
+
+    sources: Annotated[dict[str, SourceSettings], BeforeValidator(_check_names)] = {}
+    features: Features = Features()
+    limits: AnswerLimits = AnswerLimits()
+
+
+def read_sources_file(file: Path) -> SourcesFile:
+    """Return the checked content of a file. Raises InvalidSourcesFile with all mistakes."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        reason = f"the file cannot be read ({error.strerror})"
+        raise InvalidSourcesFile(file, [Mistake(None, "", reason, "Name a readable file.")]) from None
+    try:
+        table = load_toml(data)
+    except InvalidToml as error:
+        mistake = Mistake(error.line, "", error.reason, error.fix.replace(" and commit it", ""))
+        raise InvalidSourcesFile(file, [mistake]) from error
+    try:
+        return SourcesFile.model_validate(table)
+    except ValidationError as error:
+        text = data.decode("utf-8-sig")
+        mistakes = sorted(_describe_mistakes(error, text), key=lambda item: item.line or 0)
+        raise InvalidSourcesFile(file, mistakes) from error
+
+
+def _describe_mistakes(error: ValidationError, text: str) -> Iterator[Mistake]:
+    for details in error.errors(include_url=False, include_input=False):
+        location = tuple(str(part) for part in details["loc"])
+        setting = ".".join(location)
+        line = find_line(text, location)
+        if details["type"] == "extra_forbidden":
+            names = _list_setting_names(location[:-1])
+            nearest = find_nearest(location[-1], names)
+            fix = (
+                f"Did you mean '{nearest[0]}'?"
+                if nearest
+                else f"Remove it. The settings are {', '.join(names)}."
+            )
+            yield Mistake(line, setting, f"there is no setting '{setting[:200]}'", fix)
+            continue
+        reason = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        reason = reason.replace("a valid dictionary or instance of SourceSettings", "a table")
+        yield Mistake(line, setting, f"{setting[:200]}: {reason}", f"Correct {setting[:200] or 'the file'}.")
+
+
+def _list_setting_names(location: Sequence[str]) -> list[str]:
+    models: Mapping[str, type[BaseModel]] = {
+        "sources": SourceSettings,
+        "features": Features,
+        "limits": AnswerLimits,
+    }
+    return list((models[location[0]] if location else SourcesFile).model_fields)
+
+
+def find_line(text: str, location: Sequence[str]) -> int | None:
+    """Return the line of a setting, counted from 1; that of its table if the setting is not in a line.
+
+    The standard library's parser reports no positions. A line is a candidate if it names the last part of the
+    location, and it is right if the text up to it contains the setting for the first time.
+    """
+    if not location:
+        return None
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        match = _TABLE_LINE.fullmatch(line) or _KEY_LINE.match(line)
+        if match is None or location[-1] not in line:
+            continue
+        if _contains(lines[: index + 1], location) and not _contains(lines[:index], location):
+            return index + 1
+    return find_line(text, location[:-1])
+
+
+def _contains(lines: Sequence[str], location: Sequence[str]) -> bool:
+    """Return True if the beginning of a file is TOML that has a setting."""
+    try:
+        table: Any = tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:
+        return False
+    for part in location:
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = table[part]
+    return True

@@ -1,0 +1,281 @@
+"""The sources of one server, and searches in one of them or in all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from index.cursors import InvalidCursor, StaleCursor, sign_token, verify_token
+from index.sources.settings import ALL_NAMESPACES, Features, SourcesFile
+from index.sources.source import Source, SourceUnavailable
+from index.storage.keys import load_user_key
+from workspace.errors import WorkspaceError
+from workspace.nearest import find_nearest
+
+if TYPE_CHECKING:
+    from index.port import Progress
+    from index.service import Hit, SearchPage
+
+_FUSION_CONSTANT = 60
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+MAX_OFFSET = 1_000
+"""The number of hits that the pages of one search can show."""
+
+_CURSOR_KIND = "sources"
+_MAX_LISTED_NAMES = 50
+
+
+class NoNamespacesConfigured(WorkspaceError):
+    """The server has no sources."""
+
+    code: ClassVar[str] = "NO_NAMESPACES_CONFIGURED"
+
+
+class NamespaceRequired(WorkspaceError):
+    """The server has several sources, and the call names none of them; `namespaces` are their names."""
+
+    code: ClassVar[str] = "NAMESPACE_REQUIRED"
+
+
+class NamespaceNotFound(WorkspaceError):
+    """The server has no source of this name; `nearest` are similar names, `namespaces` all names."""
+
+    code: ClassVar[str] = "NAMESPACE_NOT_FOUND"
+
+
+class SourcesPlan(NamedTuple):
+    """The difference between the sources of a server and those of a file, by name."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+def plan_sources(old: SourcesFile, new: SourcesFile) -> SourcesPlan:
+    """Return the difference between two files of sources."""
+    common = [name for name in new.sources if name in old.sources]
+    return SourcesPlan(
+        added=tuple(name for name in new.sources if name not in old.sources),
+        changed=tuple(name for name in common if old.sources[name] != new.sources[name]),
+        removed=tuple(name for name in old.sources if name not in new.sources),
+        unchanged=tuple(name for name in common if old.sources[name] == new.sources[name]),
+    )
+
+
+class SourceFolders(NamedTuple):
+    """The folders of a server of sources: that of its file, of the clones, and of the indexes."""
+
+    file: Path
+    clones: Path
+    indexes: Path
+
+
+class Sources:
+    """The sources of one server, by namespace, in the order of the file. Safe to use from threads."""
+
+    def __init__(self, file: SourcesFile, folders: SourceFolders) -> None:
+        self._folders = folders
+        self._file = file
+        self._sources = {name: self._create(name, file) for name in file.sources}
+
+    @property
+    def file(self) -> SourcesFile:
+        """The file that the sources were read from."""
+        return self._file
+
+    @property
+    def features(self) -> Features:
+        """The features of the server."""
+        return self._file.features
+
+    @property
+    def max_tokens(self) -> int:
+        """The largest number of tokens of an answer of search_documentation."""
+        return self._file.limits.max_tokens
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(tuple(self._sources.values()))
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def replace(self, file: SourcesFile) -> SourcesPlan:
+        """Apply a changed file: unchanged sources stay open, and the others are opened when asked for."""
+        plan = plan_sources(self._file, file)
+        old_sources = self._sources
+        self._sources = {
+            name: old_sources[name] if name in plan.unchanged else self._create(name, file)
+            for name in file.sources
+        }
+        self._file = file
+        return plan
+
+    def select(self, namespace: str | None, *, allows_all: bool = True) -> tuple[Source, ...]:
+        """Return the sources that a call names: one, or all for "*" and for the only source of a server.
+
+        Without `allows_all`, "*" is a name like any other.
+
+        Raises NoNamespacesConfigured, NamespaceRequired, NamespaceNotFound.
+        """
+        sources, name = self._sources, (namespace or "").strip()
+        if not sources:
+            raise NoNamespacesConfigured(
+                "No documentation namespaces configured for this server",
+                fix="Add a source to the server's file of sources.",
+            )
+        if (allows_all and name == ALL_NAMESPACES) or (not name and len(sources) == 1):
+            return tuple(sources.values())
+        if not name:
+            raise NamespaceRequired(
+                f"Multiple namespaces available: {_list_names(sources)}",
+                fix="Name one in 'namespace'"
+                + (f', or search all with "{ALL_NAMESPACES}".' if allows_all else "."),
+                field="namespace",
+                namespaces=list(sources)[:_MAX_LISTED_NAMES],
+            )
+        if name not in sources:
+            nearest = find_nearest(name, sources)
+            raise NamespaceNotFound(
+                f"no namespace '{name[:100]}'",
+                fix=f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of: {_list_names(sources)}.",
+                field="namespace",
+                nearest=nearest,
+                namespaces=list(sources)[:_MAX_LISTED_NAMES],
+            )
+        return (sources[name],)
+
+    def close(self) -> None:
+        """Close the files of all sources."""
+        for source in self:
+            source.close()
+
+    def _create(self, name: str, file: SourcesFile) -> Source:
+        return Source(name, file.sources[name], *self._folders)
+
+
+def _list_names(names: Collection[str]) -> str:
+    listed, omitted_count = ", ".join(list(names)[:_MAX_LISTED_NAMES]), len(names) - _MAX_LISTED_NAMES
+    return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
+
+
+class SourceHit(NamedTuple):
+    """A section that matches a question: its source, the hit, and the score by which the list is ordered."""
+
+    source: Source
+    hit: Hit
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesPage:
+    """The best sections of the searched sources. `has_more` is True if there are further sections.
+
+    `commits` has the searched commit of each source, `unavailable` the reason of each source that could not
+    be searched. `missing_words` are the words of the question that no searched source contains. `notes`
+    report invalid operators. `suggested_queries` find something where the question finds nothing.
+    """
+
+    hits: tuple[SourceHit, ...]
+    has_more: bool
+    commits: Mapping[str, str | None]
+    unavailable: Mapping[str, str]
+    missing_words: tuple[str, ...]
+    notes: tuple[str, ...]
+    suggested_queries: tuple[str, ...]
+
+
+def search_sources(
+    sources: Sequence[Source], query: str, *, limit: int, offset: int = 0, progress: Progress | None = None
+) -> SourcesPage:
+    """Return the hits [offset, offset + limit) of a question in some sources, best first.
+
+    The lists of several sources are fused by rank. Raises the errors of `SearchIndex.search`, and
+    SourceUnavailable if no source can be searched.
+    """
+    pages: dict[Source, SearchPage] = {}
+    unavailable: dict[str, SourceUnavailable] = {}
+    for source in sources:
+        try:
+            with source.open() as index:
+                pages[source] = index.search(query, limit=offset + limit + 1, progress=progress)
+        except SourceUnavailable as error:
+            unavailable[source.name] = error
+    if not pages:
+        raise next(iter(unavailable.values()))
+    hits = fuse_by_rank(pages) if len(sources) > 1 else _list_hits(pages)
+    missing_words = [page.missing_words for page in pages.values()]
+    hints = [page.hint for page in pages.values() if page.hint is not None]
+    queries = dict.fromkeys(query for hint in hints for query in hint.suggested_queries)
+    return SourcesPage(
+        hits=tuple(hits[offset : offset + limit]),
+        has_more=len(hits) > offset + limit,
+        commits={source.name: page.commit for source, page in pages.items()},
+        unavailable={name: error.reason for name, error in unavailable.items()},
+        missing_words=tuple(
+            word for word in missing_words[0] if all(word in other for other in missing_words[1:])
+        ),
+        notes=tuple(dict.fromkeys(note for page in pages.values() for note in page.notes)),
+        suggested_queries=() if hits else tuple(queries),
+    )
+
+
+def _list_hits(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
+    return [SourceHit(source, hit, hit.score) for source, page in pages.items() for hit in page.hits]
+
+
+def fuse_by_rank(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
+    """Return the hits of several sources as one list, by reciprocal rank fusion.
+
+    No section is in two sources, so the ranks alone would show the sources in turn. The ranks of a source
+    are therefore weighted by its best score, relative to the best score of all sources.
+    """
+    best_scores = {source: page.hits[0].score for source, page in pages.items() if page.hits}
+    best_score = max(best_scores.values(), default=0.0)
+    fused: defaultdict[float, list[SourceHit]] = defaultdict(list)
+    for source, page in pages.items():
+        for rank, hit in enumerate(page.hits, 1):
+            weight = best_scores[source] / best_score if best_score > 0 else 1.0
+            score = round(weight / (_FUSION_CONSTANT + rank), 6)
+            fused[score].append(SourceHit(source, hit, score))
+    return [hit for score in sorted(fused, reverse=True) for hit in fused[score]]
+
+
+def write_sources_cursor(digest: str, commits: Mapping[str, str | None], offset: int) -> str:
+    """Return the cursor that continues a search at `offset`. `digest` is that of its arguments."""
+    return sign_token(load_user_key(), [_CURSOR_KIND, digest, _digest(sorted(commits.items())), offset])
+
+
+def read_sources_cursor(cursor: str, digest: str) -> tuple[str, int]:
+    """Return the digest of the commits, and the offset of the next hit. Raises InvalidCursor."""
+    kind, cursor_digest, commits_digest, offset = verify_token(load_user_key(), cursor, 4)
+    if kind != _CURSOR_KIND or cursor_digest != digest:
+        raise InvalidCursor(
+            "the cursor belongs to another search",
+            fix="Repeat the search without a cursor to start at its first page.",
+        )
+    return str(commits_digest), int(offset)
+
+
+def check_cursor_commits(commits_digest: str, commits: Mapping[str, str | None]) -> None:
+    """Raise StaleCursor if a source has another commit than that of the cursor."""
+    if commits_digest != _digest(sorted(commits.items())):
+        raise StaleCursor(
+            "the documents have changed since the cursor was issued",
+            fix="Repeat the search without a cursor to start at its first page.",
+        )
+
+
+def compute_arguments_digest(*values: object) -> str:
+    """Return a digest of the arguments that decide the hits of a search."""
+    return _digest(values)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]

@@ -1,0 +1,203 @@
+"""The tools of a server of many sources, and the answer to a call.
+
+The tools of one workspace, such as `get_doc`, take the argument `namespace` here. They appear and disappear
+with the sources and features of the file, and all names can have a prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tools.arguments import InvalidArguments, build_input_schema
+from tools.dispatcher import ToolDispatcher, UnknownTool
+from tools.errors import error_response
+from tools.retrieval import CONTEXTUAL_TOOL, TOOLS, WALKTHROUGH_TOOLS
+from tools.retrieval.context import RetrievalContext
+from tools.tool import Answer, CallForm, Context
+from tools.toolsets import SOURCES_TOOLSET, load_toolset, select_tools
+from workspace.errors import WorkspaceError
+from workspace.nearest import find_nearest
+
+if TYPE_CHECKING:
+    from index.sources.sources import Sources
+    from tools.tool import Progress, Tool
+    from workspace.policy.tokens import Person
+    from workspace.writing.read_before_write import SeenTexts
+
+_DEFAULT_READING_TOOL = "get_doc"
+_NAMESPACE = {
+    "type": "string",
+    "description": "Specific namespace to read in (optional if only one namespace)",
+}
+
+
+class SourcesDispatcher:
+    """The tools that a server of sources offers.
+
+    `toolsets` adds the reading tools of these toolsets to those of the toolset `retrieval`. `max_text_tokens`
+    limits the texts of the reading tools; None selects their default.
+    """
+
+    def __init__(
+        self, sources: Sources, toolsets: Iterable[str] | None = None, max_text_tokens: int | None = None
+    ) -> None:
+        self._sources = sources
+        self._max_text_tokens = max_text_tokens
+        self._reading_tools = _select_reading_tools(toolsets)
+        self._last_definitions: list[dict[str, Any]] = []
+        self.on_write: Callable[[], object] = lambda: None
+        self.on_list_change: Callable[[], object] = lambda: None
+        self.has_resources = False
+
+    @property
+    def _prefix(self) -> str:
+        return self._sources.features.tool_prefix
+
+    def _select_tools(self) -> dict[str, Tool]:
+        """Return the tools that the sources and features offer now, by name without the prefix."""
+        if not len(self._sources):
+            return {tool.name: tool for tool in WALKTHROUGH_TOOLS}
+        is_contextual = self._sources.features.contextual_search
+        tools = [tool for tool in TOOLS if is_contextual or tool is not CONTEXTUAL_TOOL]
+        return {**{tool.name: tool for tool in tools}, **self._reading_tools}
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """Return the tool definitions for a client, in a fixed order; the same object until one changes."""
+        context = self._build_context("")
+        definitions = [
+            {
+                "name": self._prefix + tool.name,
+                **tool.title_field(),
+                "description": tool.description,
+                "inputSchema": self._build_schema(tool, context),
+                "annotations": tool.annotations(),
+            }
+            for tool in self._select_tools().values()
+        ]
+        if definitions != self._last_definitions:
+            self._last_definitions = definitions
+        return self._last_definitions
+
+    def awaits_taxonomy(self) -> bool:
+        """Return False: no schema has the values of a taxonomy."""
+        return False
+
+    def offers(self, name: str) -> bool:
+        """Return True if a tool of this name is offered."""
+        return name in self.names()
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the tools that are offered, with their prefix."""
+        return frozenset(self._prefix + name for name in self._select_tools())
+
+    def context(self, client: str = "") -> Context:
+        """Raise NoResources: a server of sources has no resources, and its prompts need no workspace."""
+        raise NoResources
+
+    def call(
+        self,
+        name: str,
+        arguments: object,
+        *,
+        client: str,
+        progress: Progress | None = None,
+        seen_texts: SeenTexts | None = None,
+        person: Person | None = None,
+    ) -> Answer:
+        """Return the answer to a call, also for an expected error. Raises UnknownTool.
+
+        Other exceptions are bugs.
+        """
+        tools = self._select_tools()
+        tool = tools.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
+        if tool is None:
+            raise UnknownTool(name, find_nearest(name, self.names()))
+        fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
+        context = self._build_context(client, progress)
+        try:
+            if arguments is not None and not isinstance(arguments, Mapping):
+                raise InvalidArguments(
+                    "arguments must be an object", fix="Send an object of the tool's fields."
+                )
+            if tool.name in self._reading_tools:
+                return self._call_reading_tool(tool, fields, client, progress)
+            answer: Answer = tool.run(context, fields)
+        except WorkspaceError as error:
+            data = error_response(error, tool, fields, None, offered_tools=context.tools)
+            if namespaces := error.details.get("nearest" if "nearest" in error.details else "namespaces"):
+                data["example"] = {**data["example"], _get_namespace_field(tool): namespaces[0]}
+            return Answer(data, is_error=True)
+        return _convert_next_step(answer, context.call_form)
+
+    def _call_reading_tool(
+        self, tool: Tool, arguments: Mapping[str, object], client: str, progress: Progress | None
+    ) -> Answer:
+        """Return the answer of a tool of one workspace, for the source that the call names."""
+        field = _get_namespace_field(tool)
+        namespace = arguments.get(field)
+        if namespace is not None and not isinstance(namespace, str):
+            raise InvalidArguments(f"'{field}' must be a string", fix="Name one source.", field=field)
+        [source] = self._sources.select(namespace, allows_all=False)
+        call_form = CallForm(self._prefix, {field: source.name} if len(self._sources) > 1 else {})
+        own_arguments = {name: value for name, value in arguments.items() if name != field}
+        with source.open() as index:
+            dispatcher = ToolDispatcher(
+                index.workspace,
+                index,
+                None,
+                True,
+                self._max_text_tokens,
+                tools=self._reading_tools,
+                call_form=call_form,
+            )
+            return dispatcher.call(tool.name, own_arguments, client=client, progress=progress)
+
+    def _build_context(self, client: str, progress: Progress | None = None) -> RetrievalContext:
+        return RetrievalContext(
+            self._sources,
+            client,
+            frozenset(self._select_tools()),
+            progress,
+            self._max_text_tokens,
+            CallForm(self._prefix),
+        )
+
+    def _build_schema(self, tool: Tool, context: RetrievalContext) -> dict[str, Any]:
+        schema = build_input_schema(tool.arguments)
+        if tool.name in self._reading_tools:
+            return {**schema, "properties": {**schema["properties"], _get_namespace_field(tool): _NAMESPACE}}
+        return tool.schema(context, schema) if tool.schema else schema
+
+
+class NoResources(WorkspaceError):
+    """A request for resources of a server of sources, which has none."""
+
+    code = "NO_RESOURCES"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a server of documentation sources has no resources", fix="Search with its tools instead."
+        )
+
+
+def _select_reading_tools(toolsets: Iterable[str] | None) -> dict[str, Tool]:
+    """Return the reading tools of some toolsets by name; `get_doc` is always one of them."""
+    names = {name for name in toolsets or () if name != SOURCES_TOOLSET}
+    tools = select_tools(names, read_only=True) if names else {}
+    default_tools = {tool.name: tool for tool in load_toolset("search") if tool.name == _DEFAULT_READING_TOOL}
+    return {**default_tools, **tools}
+
+
+def _get_namespace_field(tool: Tool) -> str:
+    """Return the name of the argument for the source; a tool's own argument of this name keeps it."""
+    return "docyard_namespace" if "namespace" in tool.arguments.model_fields else "namespace"
+
+
+def _convert_next_step(answer: Answer, form: CallForm) -> Answer:
+    """Return an answer with its next step as text, whose calls are in a form."""
+    next_step = answer.data.get("next_step")
+    if next_step is None:
+        return answer
+    return replace(answer, data={**answer.data, "next_step": next_step.in_form(form).text()})

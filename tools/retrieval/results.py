@@ -1,0 +1,158 @@
+"""The results of a search in documentation sources, within a budget of tokens.
+
+Every result has its title, summary and URL. The contents of long sections are cut so that the answer fits. If
+even short contents do not fit, the page ends earlier, with a cursor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from index.sources.permalinks import SectionPosition, format_permalink
+from tools.pages import cut_text
+from tools.tool import NextStep, call
+from workspace.texts.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from index.sources.sources import SourceHit, SourcesPage
+    from tools.tool import Data
+
+MAX_SUMMARY_CHARACTERS = 200
+_MIN_CONTENT_CHARACTERS = 200
+_PRECISION = 50  # the length of the contents is at most 1/50 below the longest possible one
+
+
+class Result(NamedTuple):
+    """One result: its fields without the content, and the whole content (None if none is wanted)."""
+
+    fields: Data
+    content: str | None
+
+
+BuildAnswer = Callable[[list["Data"]], "Data"]
+"""Returns the whole answer with some results."""
+
+
+def build_results(page: SourcesPage, *, include_content: bool, names_namespace: bool) -> list[Result]:
+    """Return the results of a page; `names_namespace` adds the namespace of each.
+
+    Raises SourceUnavailable.
+    """
+    return [
+        _build_result(source_hit, page, include_content=include_content, names_namespace=names_namespace)
+        for source_hit in page.hits
+    ]
+
+
+def _build_result(
+    source_hit: SourceHit, page: SourcesPage, *, include_content: bool, names_namespace: bool
+) -> Result:
+    source, hit = source_hit.source, source_hit.hit
+    key = hit.address.removeprefix(f"{hit.filepath}#")
+    commit = page.commits[source.name]
+    settings = source.settings
+    position = SectionPosition(
+        source.name, settings.folder, hit.filepath, key, commit, hit.start_line, hit.end_line
+    )
+    fields: Data = {
+        "document": hit.filepath,
+        "relevance_score": round(source_hit.score, 6),
+        "title": hit.title,
+        "summary": shorten_summary(hit.snippet),
+        "url": format_permalink(position, settings.permalink, source.remote_url),
+        "chunk_index": hit.position,
+        "address": hit.address,
+        "blob": hit.blob,
+        "lines": [hit.start_line, hit.end_line],
+    }
+    if names_namespace:
+        fields = {"namespace": source.name, **fields}
+    content = None
+    if include_content:
+        with source.open() as index:
+            content = str(index.read_source(hit), "utf-8", "replace")
+    return Result(fields, content)
+
+
+def shorten_summary(text: str) -> str:
+    """Return a text on one line, of at most 200 characters and an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_SUMMARY_CHARACTERS:
+        return line
+    cut_line = line[:MAX_SUMMARY_CHARACTERS]
+    words, separator, _ = cut_line.rpartition(" ")
+    return f"{words if separator and len(words) > MAX_SUMMARY_CHARACTERS // 2 else cut_line}…"
+
+
+def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildAnswer) -> Data:
+    """Return the answer with the results that fit a number of tokens; contents are cut if needed.
+
+    A cut content has `truncated` and `offset`, the number of its shown characters. If one result without its
+    content does not fit, the answer has it nevertheless.
+    """
+
+    def build(count: int, limit: int) -> Data:
+        return build_answer([_cut_content(result, limit) for result in results[:count]])
+
+    def fits(count: int, limit: int) -> bool:
+        return count_answer_tokens(build(count, limit)) <= max_tokens
+
+    count = len(results)
+    longest = max((len(result.content or "") for result in results), default=0)
+    if fits(count, longest):
+        return build(count, longest)
+    while count > 1 and not fits(count, min(longest, _MIN_CONTENT_CHARACTERS)):
+        count -= 1
+    fitting, exceeding = 0, longest
+    while exceeding - fitting > max(1, fitting // _PRECISION):
+        middle = (fitting + exceeding) // 2
+        if fits(count, middle):
+            fitting = middle
+        else:
+            exceeding = middle
+    return build(count, fitting)
+
+
+def count_answer_tokens(data: object) -> int:
+    """Return the number of tokens of data as compact JSON, with a next step as its text."""
+    return count_tokens(json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_format_step))
+
+
+def _format_step(step: NextStep) -> str:
+    return step.text()
+
+
+def _cut_content(result: Result, limit: int) -> Data:
+    """Return a result with at most `limit` characters of its content."""
+    fields, content = result
+    if content is None:
+        return fields
+    if len(content) <= limit:
+        return _insert_content(fields, content)
+    text, offset = cut_text(content, 0, limit) if limit > 0 else ("", 0)
+    return {**_insert_content(fields, text), "truncated": True, "offset": offset}
+
+
+def _insert_content(fields: Data, content: str) -> Data:
+    """Return fields with the content after the summary, as in the contract."""
+    data: Data = {}
+    for name, value in fields.items():
+        data[name] = value
+        if name == "summary":
+            data["content"] = content
+    return data
+
+
+def suggest_rest(sources: Sequence[Data]) -> NextStep | None:
+    """Return the next step that reads the rest of the first truncated content."""
+    cut = next((source for source in sources if source.get("truncated")), None)
+    if cut is None:
+        return None
+    namespace = {"namespace": cut["namespace"]} if "namespace" in cut else {}
+    offset = {"offset": cut["offset"]} if cut["offset"] else {}
+    rest_call = call("get_doc", chunk_id=cut["address"], **offset, **namespace)
+    return NextStep("Read the rest of a truncated content with ", rest_call)

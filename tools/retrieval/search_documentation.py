@@ -1,0 +1,230 @@
+"""search_documentation: searches one documentation source or all, and returns cited sections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from index.sources.settings import ALL_NAMESPACES, MIN_ANSWER_TOKENS
+from index.sources.sources import (
+    MAX_OFFSET,
+    check_cursor_commits,
+    compute_arguments_digest,
+    read_sources_cursor,
+    search_sources,
+    write_sources_cursor,
+)
+from tools.arguments import (
+    OPERATIONS,
+    Arguments,
+    Boolean,
+    Integer,
+    InvalidArguments,
+    Objects,
+    read_arguments,
+    read_operations,
+)
+from tools.retrieval.results import build_results, fit_results, suggest_rest
+from tools.tool import Answer, NextStep, Tool, call
+from tools.writer import select_example_arguments
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from index.sources.sources import SourcesPage
+    from tools.retrieval.context import RetrievalContext
+    from tools.tool import CallArguments, Data
+
+MAX_RESULTS = 20
+MAX_QUESTIONS = 10
+USED_SEARCH_TYPE = "bm25"
+"""The algorithm of each search, until a server has embeddings."""
+
+_TOKENS_OF_ENTRY = 10
+_MAX_LISTED_SOURCES = 20
+_MAX_SUGGESTED_QUERIES = 3
+
+
+class VectorSearchUnavailable(WorkspaceError):
+    """A search by vectors on a server without embeddings."""
+
+    code: ClassVar[str] = "VECTOR_SEARCH_UNAVAILABLE"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "search_type 'vector' is unavailable: this server has no embeddings",
+            fix="Use 'hybrid' or 'bm25'.",
+            field="search_type",
+        )
+
+
+class SearchDocumentationArguments(Arguments):
+    """The input of search_documentation. `query` may be left out beside `operations`."""
+
+    query: str = Field("", description="Search query for documentation")
+    namespace: str | None = Field(
+        None, description="Specific namespace to search in (optional if only one namespace)"
+    )
+    search_type: Literal["vector", "bm25", "hybrid"] = Field("hybrid", description="Search algorithm to use")
+    max_results: Integer = Field(10, description="Maximum number of results to return", ge=1, le=MAX_RESULTS)
+    include_content: Boolean = Field(True, description="Whether to include full content or just summaries")
+    cursor: str | None = None
+    max_tokens: Integer | None = None
+    operations: Objects | None = Field(None, description="More questions: [{query, ...}]")
+
+
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
+    return {
+        "search": f"Call with {{query, namespace?, max_results?}}; max_results is 1 to {MAX_RESULTS}",
+        "namespaces": f'list_documentation_sources lists them; "{ALL_NAMESPACES}" searches all',
+        "query": 'Words are joined by OR; "exact phrase"; -word; title:x; auth*; AND, OR, NOT, ( )',
+        "pages": "Add cursor: the next_cursor of the page before, with the same query",
+        "batch": f"Call with {{operations: [{{query, namespace?}}, ...]}}; at most {MAX_QUESTIONS} questions",
+        "budget": f"max_tokens limits the answer; at least {MIN_ANSWER_TOKENS}",
+    }
+
+
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {
+        "query": "how to paginate",
+        **select_example_arguments(arguments, ("query", "namespace")),
+        "max_results": 5,
+    }
+
+
+def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
+    request = read_arguments(SearchDocumentationArguments, arguments)
+    max_tokens = read_max_tokens(request.max_tokens, context.sources.max_tokens)
+    if request.operations is None:
+        return Answer(_search(context, request, max_tokens))
+    items = read_operations(request.operations)
+    if request.query.strip():
+        items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
+    if len(items) > MAX_QUESTIONS:
+        raise InvalidArguments(
+            f"'{OPERATIONS}' has {len(items):,} questions; at most {MAX_QUESTIONS} are allowed",
+            fix="Split the call into several.",
+            field=OPERATIONS,
+        )
+    return _answer_questions(context, items, max_tokens)
+
+
+def read_max_tokens(requested: int | None, limit: int) -> int:
+    """Return the limit of an answer: what the call asks for, at most the operator's `limit`.
+
+    Raises InvalidArguments for less than 200 tokens.
+    """
+    if requested is None:
+        return limit
+    if requested < MIN_ANSWER_TOKENS:
+        raise InvalidArguments(
+            f"'max_tokens' must be at least {MIN_ANSWER_TOKENS} ({requested} was given)",
+            fix=f"Give 'max_tokens' from {MIN_ANSWER_TOKENS} to {limit:,}, or leave it out.",
+            field="max_tokens",
+            ge=MIN_ANSWER_TOKENS,
+            le=limit,
+        )
+    return min(requested, limit)
+
+
+def _answer_questions(context: RetrievalContext, items: list[dict[str, object]], max_tokens: int) -> Answer:
+    """Return the answers to several questions; each has its share of the tokens, and fails alone."""
+    share = max(max_tokens // len(items) - _TOKENS_OF_ENTRY, MIN_ANSWER_TOKENS // 2)
+    results: list[Data] = []
+    for item in items:
+        try:
+            request = read_arguments(SearchDocumentationArguments, item)
+            data = _search(context, request, min(read_max_tokens(request.max_tokens, share), share))
+            data.pop("next_step", None)  # each truncated content has its offset
+            results.append({"success": True, **data})
+        except WorkspaceError as error:
+            results.append({"success": False, "error": error.message, "code": error.code, "fix": error.fix})
+    return Answer({"batch_results": results}, is_error=not any(result["success"] for result in results))
+
+
+def _search(context: RetrievalContext, request: SearchDocumentationArguments, max_tokens: int) -> Data:
+    if request.search_type == "vector":
+        raise VectorSearchUnavailable
+    sources = context.sources.select(request.namespace)
+    digest = compute_arguments_digest(request.query, [source.name for source in sources])
+    commits_digest, offset = None, 0
+    if request.cursor is not None:
+        commits_digest, offset = read_sources_cursor(request.cursor, digest)
+    page = search_sources(
+        sources, request.query, limit=request.max_results, offset=offset, progress=context.progress
+    )
+    if commits_digest is not None:
+        check_cursor_commits(commits_digest, page.commits)
+    names_namespace = len(context.sources) > 1
+
+    def build_answer(results: list[Data]) -> Data:
+        data: Data = {
+            "query_processed": True,
+            "result_count": len(results),
+            "search_type": USED_SEARCH_TYPE,
+            "sources": results,
+            **describe_page(page),
+        }
+        end = offset + len(results)
+        if (page.has_more or len(results) < len(page.hits)) and end < MAX_OFFSET:
+            data["next_cursor"] = write_sources_cursor(digest, page.commits, end)
+        next_step = suggest_rest(results) if results else _suggest_search(page, request)
+        if next_step is not None:
+            data["next_step"] = next_step
+        return data
+
+    results = build_results(page, include_content=request.include_content, names_namespace=names_namespace)
+    return fit_results(results, max_tokens, build_answer)
+
+
+def describe_page(page: SourcesPage) -> Data:
+    """Return the commits, the sources that could not be searched, and the words that nothing contains."""
+    data: Data = {}
+    commits = list(page.commits.values())
+    if len(commits) == 1:
+        data["commit"] = commits[0]
+    else:
+        shown_names = dict.fromkeys(item.source.name for item in page.hits)
+        data["commits"] = {name: page.commits[name] for name in shown_names}
+    if page.unavailable:
+        data["unavailable"] = dict(list(page.unavailable.items())[:_MAX_LISTED_SOURCES])
+    if page.missing_words:
+        data["missing_words"] = list(page.missing_words)
+    if page.notes:
+        data["notes"] = list(page.notes)
+    if page.suggested_queries:
+        data["suggested_queries"] = list(page.suggested_queries[:_MAX_SUGGESTED_QUERIES])
+    return data
+
+
+def _suggest_search(page: SourcesPage, request: SearchDocumentationArguments) -> NextStep:
+    """Return the next step after a search without results."""
+    namespace = {"namespace": request.namespace} if request.namespace else {}
+    if page.suggested_queries:
+        query = page.suggested_queries[0]
+        return NextStep("Search again: ", call("search_documentation", query=query, **namespace))
+    return NextStep("Search again with other words")
+
+
+def add_namespaces(context: RetrievalContext, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that lists the namespaces of the server, if they are few, and requires the query."""
+    names = [source.name for source in context.sources]
+    properties = dict(schema["properties"])
+    if 1 < len(names) <= _MAX_LISTED_SOURCES:
+        properties["namespace"] = {**properties["namespace"], "enum": [*names, ALL_NAMESPACES]}
+    return {**schema, "properties": properties, "required": ["query"]}
+
+
+TOOL = Tool(
+    name="search_documentation",
+    title="Search documentation",
+    toolset="retrieval",
+    description="Search documentation for relevant information",
+    arguments=SearchDocumentationArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+    schema=add_namespaces,
+)
