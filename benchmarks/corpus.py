@@ -68,7 +68,7 @@ class Corpus:
                 yield SectionText(
                     id=f"{path}#{section.key}",
                     title=section.title,
-                    body=document.text(section.body, section.end),
+                    body=document.text(section.body_start, section.end),
                     headings="\n".join(indexed_document.headings_above(section)),
                     path=path,
                     tags=" ".join(document.tags),

@@ -55,8 +55,8 @@ class IndexedDocument:
         """Return the text of a section without its heading. The heading is indexed from the plain title."""
         data = self.data
         if section.start == section.heading_start:
-            return data[section.body : section.end]
-        return data[section.start : section.heading_start] + data[section.body : section.end]
+            return data[section.body_start : section.end]
+        return data[section.start : section.heading_start] + data[section.body_start : section.end]
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
         """Return the document's title and the titles from the top section down to this one.

@@ -205,12 +205,12 @@ class SearchIndex:
         from index.storage.metadata import format_corpus_description
 
         if (metadata := self.metadata()) is not None:
-            return format_corpus_description(metadata.corpus_description, self._workspace.name)
+            return format_corpus_description(metadata.corpus_description, self._workspace.repository_name)
         try:
             configured = self._workspace.snapshot().config.corpus.description
         except WorkspaceError:  # a call that reads a document reports the error
             configured = None
-        return format_corpus_description(configured, self._workspace.name)
+        return format_corpus_description(configured, self._workspace.repository_name)
 
     def keys(self) -> Mapping[str, str | None]:
         """Return the keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""

@@ -82,5 +82,5 @@ class Archive(Workspace):
         self._packs.open_packs()
 
     def without_source_commit(self) -> Workspace:
-        """Return a workspace of the same documents whose tip is the id of their tree, as an index needs."""
+        """Return a workspace of the same documents, whose tip is their tree's id, not the source commit."""
         return Workspace(self.git, durable=False)

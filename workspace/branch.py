@@ -34,13 +34,13 @@ _MAX_CACHED_BRANCHES = 64  # the served branch is not counted
 
 
 class BranchNotFound(WorkspaceError):
-    """The repository has no branch of this name. `branches` are the most similar names."""
+    """An error: the repository has no branch of this name. `branches` are the most similar names."""
 
     code = "BRANCH_NOT_FOUND"
 
 
 class RepositoryMissing(WorkspaceError):
-    """The repository, or its served linked work tree, is no longer at the path where it was opened."""
+    """An error: the repository, or its served linked work tree, is no longer at the path of its opening."""
 
     code = "REPOSITORY_GONE"
 
@@ -48,17 +48,17 @@ class RepositoryMissing(WorkspaceError):
 def check_branch_name(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit, or is checked out and unborn."""
     if branch != git.head().branch and git.tip(branch) is None:
-        raise branch_not_found_error(git, branch)
+        raise make_branch_not_found_error(git, branch)
 
 
 def check_branch(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit; RepositoryMissing if its repository is missing."""
     if git.tip(branch) is None:
         check_repository_exists(git)
-        raise branch_not_found_error(git, branch)
+        raise make_branch_not_found_error(git, branch)
 
 
-def branch_not_found_error(git: GitReader, branch: str) -> BranchNotFound:
+def make_branch_not_found_error(git: GitReader, branch: str) -> BranchNotFound:
     """Return the error for a branch without a commit, with the most similar names."""
     branches = git.branches()
     if branch in branches:
@@ -85,7 +85,7 @@ def check_repository_exists(git: GitReader) -> None:
         )
 
 
-def deleted_branch_error(
+def make_deleted_branch_error(
     git: GitReader, branch: str, *, is_named: bool, is_served: bool = True
 ) -> BranchNotFound:
     """Return the error for a deleted branch: the served branch (named, or checked out), or another branch."""
@@ -138,7 +138,7 @@ class Branch:
         return not isinstance(self.git, GitStore)
 
     @property
-    def name(self) -> str:
+    def repository_name(self) -> str:
         """The name of the repository's folder."""
         folder = self.git.worktree or self.git.common_dir
         return folder.name.removesuffix(".git") or folder.parent.name
@@ -161,7 +161,7 @@ class Branch:
         check_repository_exists(self.git)
         if head.branch is not None and head.branch in self._seen_branches:
             is_served = self._served_branch is None
-            raise deleted_branch_error(
+            raise make_deleted_branch_error(
                 self.git, head.branch, is_named=head.branch == self._branch_name, is_served=is_served
             )
         return None

@@ -56,27 +56,27 @@ class WorkspaceError(Exception):
 
 
 def _restore_error(
-    kind: type[WorkspaceError], args: tuple[object, ...], state: Mapping[str, object]
+    error_class: type[WorkspaceError], args: tuple[object, ...], state: Mapping[str, object]
 ) -> WorkspaceError:
-    error = kind.__new__(kind, *args)
+    error = error_class.__new__(error_class, *args)
     error.__dict__.update(state)
     return error
 
 
 class InvalidConfig(WorkspaceError):
-    """`docyard.toml` cannot be read, or a setting is unknown or out of range. `field` is the setting."""
+    """An error: `docyard.toml` cannot be read, or a setting (`field`) is unknown or out of range."""
 
     code = "INVALID_CONFIG"
 
 
 class LimitExceeded(WorkspaceError):
-    """An object exceeds a limit of the workspace. `limit` and `actual` are numbers."""
+    """An error: an object exceeds a limit of the workspace. `limit` and `actual` are numbers."""
 
     code = "LIMIT_EXCEEDED"
 
 
 class ConcurrentChange(WorkspaceError):
-    """Another writer changed the text that this call changes.
+    """An error: another writer changed the text that this call changes.
 
     `theirs` is the current text, `base` the text that the caller has read, `ours` the text after the call.
     If an address cannot be mapped, `candidates` are its possible current addresses.

@@ -28,21 +28,21 @@ _ANY_FOLDERS = re.compile(r"(?:^|(?<=/))(?:\*\*/)+")
 class Glob(NamedTuple):
     """A compiled glob. Any text compiles; `find_problem` returns the error of an invalid glob."""
 
-    folder: str
+    text: str
     pattern: re.Pattern[str]
 
     @classmethod
     @lru_cache(maxsize=1_000)
     def compile(cls, text: str) -> Glob:
         """Return the compiled glob of a text."""
-        folder = text.rstrip("/")
-        alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _expand_any_folders(folder))
-        return cls(folder, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
+        text = text.rstrip("/")
+        alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _expand_any_folders(text))
+        return cls(text, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
 
     def matches(self, path: str) -> bool:
         """Return True if the glob matches a path; a glob with brackets also matches its own text."""
-        folder = self.folder
-        return path == folder or path.startswith(folder + "/") or self.pattern.match(path) is not None
+        text = self.text
+        return path == text or path.startswith(text + "/") or self.pattern.match(path) is not None
 
 
 def find_problem(text: str) -> str | None:

@@ -13,12 +13,16 @@ MAX_NEAREST_NAMES = 5
 
 # The comparison takes time, and a workspace may have a hundred thousand paths.
 _MAX_COMPARED_NAMES = 2000
+_MAX_WORD_LENGTH = 200
 
 
 def find_nearest(word: str, existing_names: Iterable[str], count: int = MAX_NEAREST_NAMES) -> list[str]:
-    """Return the names most similar to a word, then the names that contain its text after the last slash."""
+    """Return the names most similar to a word, then the names that contain its text after the last slash.
+
+    For a longer word than the limit, return the first names.
+    """
     names = list(dict.fromkeys(existing_names))
-    if len(word) > 200:
+    if len(word) > _MAX_WORD_LENGTH:
         return names[:count]
     if len(names) > _MAX_COMPARED_NAMES:
         names = _select_same_prefix(word, names)

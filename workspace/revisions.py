@@ -53,19 +53,19 @@ _LAST_SECOND = time(23, 59, 59)
 
 
 class RefNotFound(WorkspaceError):
-    """The repository has no such ref, or it is invalid. `refs` are the most similar names."""
+    """An error: a ref does not exist, or its name is invalid. `refs` are the most similar names."""
 
     code = "REF_NOT_FOUND"
 
 
 class NotACommit(WorkspaceError):
-    """The ref names a file's content or a folder. `kind` is "blob" or "tree"."""
+    """An error: a ref names a file's content or a folder. `kind` is "blob" or "tree"."""
 
     code = "NOT_A_COMMIT"
 
 
 class BeforeHistory(WorkspaceError):
-    """The date is before the first commit. `first` is its time (ISO 8601, UTC), if it is known."""
+    """An error: a date is before the first commit. `first` is the commit's time (ISO 8601, UTC), if known."""
 
     code = "BEFORE_HISTORY"
 
@@ -143,11 +143,11 @@ def _parse_date(date_text: str, ref: str) -> int:
 
 
 def _find_start(git: GitReader, name: str, tip: str | None) -> str:
-    """Return the commit from which a date is searched."""
+    """Return the commit at which the search for a date begins."""
     if name:
         return _find_commit_by_name(git, name)
     if tip is None:
-        raise _no_commit_error()
+        raise _make_no_commit_error()
     return tip
 
 
@@ -156,7 +156,7 @@ def _find_commit_by_name(git: GitReader, name: str) -> str:
     if name in ("HEAD", "@"):
         commit = git.head().commit
         if commit is None:
-            raise _no_commit_error()
+            raise _make_no_commit_error()
         return commit
     # A proposal id takes precedence over a branch or tag of the same name.
     proposal_commit = find_proposal_commit(git, name) if len(name) == _PROPOSAL_ID_LENGTH else None
@@ -167,7 +167,7 @@ def _find_commit_by_name(git: GitReader, name: str) -> str:
         proposal_commit = find_proposal_commit(git, name)
         if proposal_commit is not None:
             return proposal_commit
-        raise _not_found_error(git, name)
+        raise _make_not_found_error(git, name)
     kind, commit = git.peel(id)
     if kind != "commit":
         kind_text = "a folder (a tree)" if kind == "tree" else "a file's content (a blob)"
@@ -187,7 +187,7 @@ def _find_commit_at(git: GitReader, start: str, time: int, ref: str) -> str:
         if commit.time <= time:
             return commit.id
     reason = "this clone is shallow and begins at" if commit.parents else "the first commit is from"
-    raise _before_history_error(git, commit.time, ref, reason)
+    raise _make_before_history_error(git, commit.time, ref, reason)
 
 
 def _apply_steps(git: GitReader, id: str, steps: str, ref: str) -> str:
@@ -224,11 +224,11 @@ def _find_parent(graph: Graph, id: str, number: int, ref: str) -> str:
     return parents[number - 1]
 
 
-def _no_commit_error() -> RefNotFound:
+def _make_no_commit_error() -> RefNotFound:
     return RefNotFound("nothing is committed yet", fix="Commit a file first, then try again.")
 
 
-def _not_found_error(git: GitReader, name: str) -> RefNotFound:
+def _make_not_found_error(git: GitReader, name: str) -> RefNotFound:
     names = list_ref_names(git)
     proposals = _list_candidates(git, name)
     nearest_names = find_nearest(name, proposals or names) or list(proposals[:_MAX_LISTED_NAMES])
@@ -254,7 +254,7 @@ def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
     return list_open_proposals(git)
 
 
-def _before_history_error(git: GitReader, first_seconds: int, ref: str, reason: str) -> BeforeHistory:
+def _make_before_history_error(git: GitReader, first_seconds: int, ref: str, reason: str) -> BeforeHistory:
     try:
         first_time = datetime.fromtimestamp(first_seconds, UTC)
     except (ValueError, OverflowError, OSError):  # the time of a commit can be any number
@@ -279,7 +279,7 @@ _MAX_LISTED_PROPOSALS = 20
 
 
 class NoProposedCommit(WorkspaceError):
-    """A proposal has no commit to read: it was closed, or its branch was deleted, according to `state`."""
+    """An error: a proposal has no commit to read. `state` says if it was closed or its branch was deleted."""
 
     code: ClassVar[str] = "NO_PROPOSED_COMMIT"
 

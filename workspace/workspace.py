@@ -37,8 +37,8 @@ class Workspace(Branch):
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         super().__init__(git, branch=branch, durable=durable)
         self._sync_status: TrackingStatus | None = None
+        # A function that opens or updates the pull request of a proposal; None without a forge.
         self.pull_request_opener: Callable[[Proposal], PullRequestReport | None] | None = None
-        """The function that opens the pull request of a proposal; None without access to a forge."""
         self.guards["remote"] = lambda snapshot, changes: self.sync_status().check_writable(snapshot, changes)
 
     @classmethod

@@ -132,7 +132,9 @@ def check_spans(document: Document) -> Outcomes:
     if document.data[document.front_matter_end : end].strip():
         yield "text before the first section"
     for section in document.sections:
-        is_ordered = section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
+        is_ordered = (
+            section.start <= section.heading_start <= section.body_start <= section.end <= section.tree_end
+        )
         yield (
             None
             if section.start == end and is_ordered
@@ -145,7 +147,7 @@ def check_spans(document: Document) -> Outcomes:
 def check_replacing(document: Document, count: int) -> Outcomes:
     """Replace each section with its own text, with and without its heading."""
     for section in _select_evenly(_list_addressable_sections(document), count):
-        for text in (document.source(section), document.data[section.body : section.end]):
+        for text in (document.source(section), document.data[section.body_start : section.end]):
             update = UpdateContent(file=document.path, slug=section.key, content=text.decode())
             yield _compare_bytes(document, section, partial(_apply_operations, document, update))
 
@@ -186,7 +188,7 @@ def _list_addressable_sections(document: Document) -> list[Section]:
 
 
 def _read_body(document: Document, section: Section) -> str:
-    return document.data[section.body : section.end].decode()
+    return document.data[section.body_start : section.end].decode()
 
 
 def _select_evenly(sections: Sequence[Section], count: int) -> Sequence[Section]:

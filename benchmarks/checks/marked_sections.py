@@ -38,10 +38,12 @@ def add_marks(documents: Mapping[str, bytes]) -> dict[str, bytes]:
         for section in document.sections:
             line = b"Section-mark-%d." % number + line_end
             line_break = (
-                b"" if data[: section.body].endswith((b"\n", b"\r")) or not section.body else line_end
+                b""
+                if data[: section.body_start].endswith((b"\n", b"\r")) or not section.body_start
+                else line_end
             )
-            parts += [data[position : section.body], line_break, line_end, line, line_end]
-            position, number = section.body, number + 1
+            parts += [data[position : section.body_start], line_break, line_end, line, line_end]
+            position, number = section.body_start, number + 1
         marked_data = b"".join((*parts, data[position:]))
         headings = [(item.level, item.title) for item in Document.parse(marked_data, path).sections]
         if headings == [(item.level, item.title) for item in document.sections]:
@@ -51,7 +53,7 @@ def add_marks(documents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def find_mark(document: Document, section: Section) -> int | None:
     """Return the mark of a section; None if the section has no mark."""
-    match = _MARK.search(document.data, section.body, section.end)
+    match = _MARK.search(document.data, section.body_start, section.end)
     return int(match[1]) if match else None
 
 
@@ -106,7 +108,7 @@ def map_marks_to_texts(snapshot: Snapshot) -> dict[int, bytes]:
             mark = find_mark(document, section)
             if mark is not None:
                 text = _remove_spans(
-                    document, _find_destination_spans(document), section.body, section.end
+                    document, _find_destination_spans(document), section.body_start, section.end
                 ).strip()
                 texts_by_mark[mark] = text.replace(b"\r\n", b"\n")
     return texts_by_mark
@@ -142,7 +144,7 @@ def _remove_spans(document: Document, spans: list[tuple[int, int]], start: int, 
 
 def _find_anchor_spans(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
     """Yield the spans of a heading's anchors, before and after its text."""
-    line = document.data[heading.heading_start : heading.body]
+    line = document.data[heading.heading_start : heading.body_start]
     for text in (heading.text.prefix, heading.text.suffix):
         anchors = text.encode("utf-8", "surrogateescape").rstrip()
         offset = line.find(anchors) if anchors else -1

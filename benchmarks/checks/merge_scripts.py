@@ -105,7 +105,7 @@ def bind_move(slug: str, parent: str | None, before: str | None) -> Callable[[Do
         position = find_target_position(document, parent_key, before_key, None, section)
         if is_in_place(document, section, document, position) and position.level == section.level:
             return document
-        form = document.form or EDIT_CONTEXT.form
+        form = document.anchor_form or EDIT_CONTEXT.anchor_form
         return move_section(document, section, document, position, (form, form), LinkRules()).target
 
     return apply
@@ -169,7 +169,7 @@ class ScriptGenerator:
         key = section.key
         content = self._rng.choice(["{}", "- {}", "```\n{}\n```"]).format(self.make_unique_text())
         # Two steps that fill an empty section write the same text.
-        has_text = bool(self._document.data[section.body : section.end].strip())
+        has_text = bool(self._document.data[section.body_start : section.end].strip())
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", has_text)),
             bind_edit(AppendContent, "slug", slug=key, content=content),
@@ -177,14 +177,14 @@ class ScriptGenerator:
 
     def _draw_replace_word_step(self) -> Step | None:
         section = self._draw_section()
-        words = [*_WORDS.finditer(self._document.text(section.body, section.end))]
+        words = [*_WORDS.finditer(self._document.text(section.body_start, section.end))]
         if not words:
             return None
         word = self._rng.choice(words)
         old_word = word.group()
         key = section.key
         # The number of line breaks before a word identifies its position.
-        line_number = self._document.text(section.body, section.end)[: word.start()].count("\n")
+        line_number = self._document.text(section.body_start, section.end)[: word.start()].count("\n")
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", False), Touch(f"line {key} {line_number}")),
             bind_edit(ReplaceText, "slug", slug=key, old=old_word, new=self.make_unique_text(), count=1),
@@ -324,7 +324,7 @@ class ScriptGenerator:
                 unit = UnitId(UnitKind.HEADING, key)
             case 1:
                 changes, unit = replacements, UnitId(UnitKind.TEXT, key)
-                if not self._document.data[section.body : section.end].strip():
+                if not self._document.data[section.body_start : section.end].strip():
                     return None
             case 2:
                 changes = [bind_edit(RemoveSection, "slug", slug=key), replacements[0]]

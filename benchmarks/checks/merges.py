@@ -52,7 +52,7 @@ def describe_sections(document: Document) -> dict[str, tuple[object, ...]]:
     sections_by_key: dict[str, tuple[object, ...]] = {}
     for section in document.sections:
         parent = None if section.parent is None else document.sections[section.parent].key
-        text = document.data[section.body : section.end].strip(b"\r\n")
+        text = document.data[section.body_start : section.end].strip(b"\r\n")
         # The order of fields that both sides add to a task is arbitrary.
         blocks = Counter(
             tuple(sorted(text[block.start : block.end].splitlines())) for block in parse_nested_blocks(text)

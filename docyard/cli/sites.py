@@ -186,6 +186,6 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
         for section in document.sections:
             if section.heading and section.heading.names_below and not section.heading.text.name:
                 next_line_count += 1
-            elif section.form:
-                counts[section.form] += 1
+            elif section.anchor_form:
+                counts[section.anchor_form] += 1
     return dict(counts), next_line_count, len(files.documents) > MAX_DOCUMENTS

@@ -138,7 +138,7 @@ def _read_contents(
     commit = head_commit if ref is None else resolve_ref(git, ref, head_commit)
     if commit is None:
         raise CommandError("the repository has no commit yet", fix="Commit the documents first.")
-    contents = read_commit_contents(git, commit, Workspace(git).name, content_filter)
+    contents = read_commit_contents(git, commit, Workspace(git).repository_name, content_filter)
     if ref is None and (
         uncommitted_paths := _list_uncommitted(git.list_uncommitted(), contents, content_filter)
     ):

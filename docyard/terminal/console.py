@@ -180,14 +180,14 @@ def strip_anchors(document: Document, start: int, end: int) -> str:
 
 def _strip_anchor(document: Document, section: Section) -> str:
     heading = section.heading
-    has_anchor_below = heading is not None and heading.below_start < section.body
+    has_anchor_below = heading is not None and heading.below_start < section.body_start
     if heading is None or not (heading.text.prefix or heading.text.suffix or has_anchor_below):
         return document.text(section.start, section.end)
     heading_text = document.text(section.heading_start, heading.below_start)
     if heading.text.suffix:
         prefix, _, text_after = heading_text.rpartition(heading.text.suffix)
         heading_text = prefix + text_after
-    return heading_text.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
+    return heading_text.replace(heading.text.prefix, "", 1) + document.text(section.body_start, section.end)
 
 
 def _render_markdown(source: str) -> Markdown:

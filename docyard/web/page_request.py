@@ -72,7 +72,7 @@ class PageRequest:
     def workspace_name(self) -> str:
         """Return the workspace's name, which is part of the title of each page."""
         try:
-            return self.workspace.name
+            return self.workspace.repository_name
         except WorkspaceError:  # the page itself shows the error
             return "Docyard"
 

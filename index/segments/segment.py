@@ -64,7 +64,7 @@ SHORTENED_KEY = b"\xff"
 """The first byte of a key that is stored without its parent's key and a slash; it is never in UTF-8."""
 
 _PREAMBLE_KEY = encode(PREAMBLE)
-_SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
+_SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body_start", "end", "line", "end_line")
 
 
 class TableBuilder:

@@ -138,7 +138,7 @@ class MetadataPublisher:
 
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
-        description = format_corpus_description(config.corpus.description, self._workspace.name)
+        description = format_corpus_description(config.corpus.description, self._workspace.repository_name)
         return describe_index(state, self._values(state), description, config.taxonomy_keys)
 
     def _is_description_current(self, last: Metadata, state: State) -> bool:
@@ -148,7 +148,9 @@ class MetadataPublisher:
         """
         if not self._has_current_description:
             config = self._workspace.snapshot(state.commit).config
-            current_description = format_corpus_description(config.corpus.description, self._workspace.name)
+            current_description = format_corpus_description(
+                config.corpus.description, self._workspace.repository_name
+            )
             self._has_current_description = last.corpus_description == current_description
         return self._has_current_description
 

@@ -58,7 +58,7 @@ class Entry:
             blob=page.blob,
             start=section.start,
             heading_start=section.heading_start,
-            body=section.body,
+            body=section.body_start,
             end=section.end,
             line=section.line,
             end_line=section.end_line,

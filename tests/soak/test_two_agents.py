@@ -149,9 +149,9 @@ def _assert_structure(text: str, agent_marks: dict[str, str], task_marks: set[st
     """Check the order of the sections, and that each contains only its agent's text."""
     document = Document.parse(text.encode(), FILE)
     assert tuple(section.address for section in document.sections) == ADDRESSES
-    assert document.text(document.sections[2].body, document.sections[2].end).strip() == "Stays."
+    assert document.text(document.sections[2].body_start, document.sections[2].end).strip() == "Stays."
     for position, agent in ((1, "w0"), (3, "w1")):
         section = document.sections[position]
-        assert document.text(section.body, section.end).strip() == f"Text «{agent_marks[agent]}»."
+        assert document.text(section.body_start, section.end).strip() == f"Text «{agent_marks[agent]}»."
     titles = {task.title for task in document.tasks(document.sections[4])}
     assert titles == {"Begin", *(f"Task «{mark}»" for mark in task_marks)}

@@ -49,7 +49,7 @@ def test_archive_documents_equal_tree_documents(repo: Repo, archive_folder: Path
     assert all(snapshot.read(path) == tree_snapshot.read(path) for path in FILES)
     assert snapshot.commit == tree_snapshot.commit
     assert archive.snapshot("another commit") is snapshot
-    assert archive.name == "site"
+    assert archive.repository_name == "site"
     assert archive.branch is None
     assert archive.read_only
     assert archive.recover() is None

@@ -248,7 +248,7 @@ def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
 def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
     repo = repositories.create_bare_repository(tmp_path / "r.git")
     workspace = open_workspace(repo)
-    assert (workspace.name, workspace.branch) == ("r", "main")
+    assert (workspace.repository_name, workspace.branch) == ("r", "main")
     write_batch(workspace, APPEND_OPERATION)
     assert repo.git("show", "main:README.md") == "# Example\n\nText.\n\nMore.\n"
     assert repo.fsck() == ""

@@ -55,7 +55,7 @@ def _list_shown_lines(diff: str) -> tuple[set[int], set[int]]:
 def _select_sections(document: Document, lines: set[int]) -> Iterator[Section]:
     """Yield the sections whose lines are all in `lines`, except headings and blank lines."""
     for section in document.sections:
-        spans = ((section.start, section.heading_start), (section.body, section.end))
+        spans = ((section.start, section.heading_start), (section.body_start, section.end))
         if all(_has_lines(document, start, end, lines) for start, end in spans):
             yield section
 

@@ -47,7 +47,7 @@ def read_comments_page(
     A page of a location may be empty although another page follows.
     """
     page = context.workspace.proposal_reviews().comments(
-        proposal, after=first_index, limit=limit, at=location
+        proposal, after=first_index, limit=limit, location=location
     )
     threads: list[Data] = []
     for located_thread in page.threads:

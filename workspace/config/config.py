@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_CALL_READ_BYTES = 50_000_000
 """The maximum number of bytes of documents that the operations of one call may read in total."""
-HEADING_BYTES = 100
+HEADING_READ_COST_BYTES = 100
 """The cost to read a heading, in bytes of text."""
 DOCUMENT_SUFFIXES = (".md", ".markdown")
 

@@ -74,7 +74,7 @@ class LinkRules(BaseModel):
     ignore: tuple[Annotated[str, AfterValidator(_check_glob)], ...] = ()
 
     @property
-    def omits_suffixes(self) -> bool:
+    def may_omit_suffixes(self) -> bool:
         """Return True if a destination may omit the `.md` of its document."""
         return self.dialect is not Dialect.GITHUB
 

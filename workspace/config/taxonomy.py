@@ -234,39 +234,47 @@ class _ManifestParser(NamedTuple):
             )
         return Manifest(
             self._parse_metadata(table, None),
-            tuple(self._parse_override(number, override) for number, override in enumerate(overrides)),
+            tuple(
+                self._parse_override(override_index, override)
+                for override_index, override in enumerate(overrides)
+            ),
         )
 
-    def _parse_override(self, number: int, table: object) -> ValueOverride:
+    def _parse_override(self, override_index: int, table: object) -> ValueOverride:
         if not isinstance(table, dict):
             self._raise_error(
-                "override", number, "must be a table", "Write each override below [[override]]."
+                "override", override_index, "must be a table", "Write each override below [[override]]."
             )
-        self._check_names(table, ("match", "metadata"), number)
+        self._check_names(table, ("match", "metadata"), override_index)
         for name in ("match", "metadata"):
             if name not in table:
                 self._raise_error(
-                    "override", number, f"has no '{name}'", "An override needs a glob to match, and metadata."
+                    "override",
+                    override_index,
+                    f"has no '{name}'",
+                    "An override needs a glob to match, and metadata.",
                 )
         match = table["match"]
         reason = globs.find_problem(match) if isinstance(match, str) else "must be a text"
         if reason is not None:
             self._raise_error(
-                "match", number, reason, 'Write a glob relative to this folder, such as "guides/*".'
+                "match", override_index, reason, 'Write a glob relative to this folder, such as "guides/*".'
             )
-        return ValueOverride(Glob.compile(match), self._parse_metadata(table, number))
+        return ValueOverride(Glob.compile(match), self._parse_metadata(table, override_index))
 
-    def _parse_metadata(self, table: Mapping[str, object], number: int | None) -> Values:
+    def _parse_metadata(self, table: Mapping[str, object], override_index: int | None) -> Values:
         metadata = table.get("metadata", {})
         if not isinstance(metadata, dict):
-            self._raise_error("metadata", number, "must be a table", 'Write key = "value" below [metadata].')
+            self._raise_error(
+                "metadata", override_index, "must be a table", 'Write key = "value" below [metadata].'
+            )
         values_by_key = {}
         for key, value in metadata.items():
             if key not in self.keys:
                 suggestion = _suggest_nearest(key, self.keys)
                 self._raise_error(
                     key,
-                    number,
+                    override_index,
                     "is not a key of the taxonomy",
                     f"{suggestion}Declare it as [taxonomy.{key[:_MAX_SHOWN_LENGTH]}] in docyard.toml, "
                     "or remove it.",
@@ -274,36 +282,36 @@ class _ManifestParser(NamedTuple):
             texts = value if isinstance(value, list) else [value]
             if not all(isinstance(text, str) for text in texts):
                 self._raise_error(
-                    key, number, "must be a text or a list of texts", "Put its value in quotes."
+                    key, override_index, "must be a text or a list of texts", "Put its value in quotes."
                 )
             values_by_key[key] = read_values(key, value)
         return {key: values for key, values in values_by_key.items() if values}
 
     def _check_names(
-        self, table: Mapping[str, object], known_names: tuple[str, ...], number: int | None
+        self, table: Mapping[str, object], known_names: tuple[str, ...], override_index: int | None
     ) -> None:
         for key in table:
             if key not in known_names:
                 suggestion = _suggest_nearest(key, known_names)
                 self._raise_error(
                     key,
-                    number,
+                    override_index,
                     "is unknown here",
                     f"{suggestion}The known names are {' and '.join(known_names)}.",
                 )
 
-    def _raise_error(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:
-        line = find_line(decode_text(self.data), key, number)
+    def _raise_error(self, key: str, override_index: int | None, reason: str, fix: str) -> NoReturn:
+        line = find_line(decode_text(self.data), key, override_index)
         short_key = key if len(key) <= _MAX_SHOWN_LENGTH else key[:_MAX_SHOWN_LENGTH] + "…"
         message = f"{self.path}, line {line}: {short_key!r} {reason}"
         raise InvalidManifest(message, fix=fix, path=self.path, line=line, key=short_key)
 
 
-def find_line(text: str, key: str, number: int | None) -> int:
-    """Return the line of a key, from 1: in the override at index `number`, or for None outside all overrides.
+def find_line(text: str, key: str, override_index: int | None) -> int:
+    """Return the line of a key, from 1, in the override of this index; for None, outside all overrides.
 
-    If the key is not found there, return the line of the table's header, else another line with the key, else
-    the first line.
+    If the key is not in this part, return the line of the part's header, else another line with the key,
+    else the first line.
     """
     key_pattern = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
     override_count, current_override, header_line, other_line = 0, None, 0, 0
@@ -312,9 +320,9 @@ def find_line(text: str, key: str, number: int | None) -> int:
             is_override = match[2].partition(".")[0].strip(" \t\"'") == "override"
             override_count += is_override and match[1] == "[["
             current_override = override_count - 1 if is_override else None
-            header_line = header_line or (line if current_override == number else 0)
+            header_line = header_line or (line if current_override == override_index else 0)
         if key_pattern.search(content):
-            if current_override == number:
+            if current_override == override_index:
                 return line
             other_line = other_line or line
     return header_line or other_line or 1

@@ -29,6 +29,7 @@ _WORD = re.compile(r"\w")
 _MAX_TITLE_CHARACTERS = 120
 _MAX_LINE_CHARACTERS = 500
 _MAX_ROWS = 40
+_MAX_LISTED_TITLES = 5
 _CONTEXT_CHARACTERS = 60  # characters on each side of words that differ
 
 _TASK_SENTENCES = {
@@ -127,7 +128,7 @@ def describe_change(change: SectionChange, path: str) -> ChangeDescription:
 def format_one_line(text: str, max_chars: int = _MAX_TITLE_CHARACTERS) -> str:
     """Return a text on one line, of at most `max_chars` characters, with invisible characters replaced."""
     one_line = collapse_blanks(text[: 4 * max_chars])
-    return _replace_white_space(one_line if len(one_line) <= max_chars else one_line[:max_chars] + "…")
+    return _make_visible(one_line if len(one_line) <= max_chars else one_line[:max_chars] + "…")
 
 
 def replace_invisible(text: str) -> str:
@@ -135,7 +136,7 @@ def replace_invisible(text: str) -> str:
     return _INVISIBLE_CHARACTER.sub("\ufffd", text)
 
 
-def _replace_white_space(text: str) -> str:
+def _make_visible(text: str) -> str:
     """Return a text with invisible characters replaced.
 
     In a text of white space only, spaces other than blanks and line ends are replaced too.
@@ -171,12 +172,13 @@ def _describe_task(change: SectionChange, location: PartVersion, texts: tuple[st
 
 
 def _format_list(titles: list[str]) -> tuple[Segment, ...]:
-    first_titles = titles[:5]
+    first_titles = titles[:_MAX_LISTED_TITLES]
     parts: list[Segment] = []
     for index, title in enumerate(first_titles):
         parts += [Segment(", ")] * (index > 0) + [Segment(format_one_line(title), "title")]
     if titles:
-        parts.append(Segment(f" and {len(titles) - 5:,} more." if len(titles) > 5 else "."))
+        omitted_count = len(titles) - _MAX_LISTED_TITLES
+        parts.append(Segment(f" and {omitted_count:,} more." if omitted_count > 0 else "."))
     return tuple(parts)
 
 
@@ -232,7 +234,7 @@ def _describe_values(before: str, after: str) -> tuple[Segment, ...]:
 
 
 def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
-    """Return the rows of two texts that differ, at most 40."""
+    """Return the rows of two texts that differ, at most `_MAX_ROWS`."""
     rows: list[DiffRow] = []
     omitted_count = 0
     for step in diff_units(before, after):
@@ -265,9 +267,7 @@ def _has_unchanged_word(before: str, step: DiffStep) -> bool:
 
 
 def _truncate_line(line: str) -> str:
-    return _replace_white_space(
-        line if len(line) <= _MAX_LINE_CHARACTERS else line[:_MAX_LINE_CHARACTERS] + "…"
-    )
+    return _make_visible(line if len(line) <= _MAX_LINE_CHARACTERS else line[:_MAX_LINE_CHARACTERS] + "…")
 
 
 def _make_diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Segment]:
@@ -289,7 +289,7 @@ def _make_diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Seg
 
 
 def _format_spaces(text: str) -> str:
-    return _replace_white_space(
+    return _make_visible(
         collapse_blanks(text[: 4 * _MAX_LINE_CHARACTERS])[:_MAX_LINE_CHARACTERS]
         if len(text) > _MAX_LINE_CHARACTERS
         else text.replace("\n", " ")

@@ -151,8 +151,8 @@ def compare_matched_sections(
     """
     old_document, new_document = old.document, new.document
     matched_sections = {
-        position: (old_document.sections[old_section], new_document.sections[position])
-        for position, old_section in sorted(pairs.items())
+        position: (old_document.sections[old_position], new_document.sections[position])
+        for position, old_position in sorted(pairs.items())
     }
     rewritten_positions = {
         position

@@ -75,6 +75,7 @@ def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> 
 
 
 _TEXT_FIELDS = frozenset({"before", "after", "words"})
+_MAX_PATH_CHARACTERS = 1000
 
 
 def _make_document(document: DocumentChange) -> Data:
@@ -178,7 +179,8 @@ def _format_plain_segment(segment: Segment, is_full_line: bool) -> str:
 def _make_line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
     """Yield functions that make blocks of lines, each with the number of its changes."""
     for document in changes:
-        head: tuple[Line, ...] = ((Segment(format_one_line(document.path, 1000), "address"),),)
+        path = format_one_line(document.path, _MAX_PATH_CHARACTERS)
+        head: tuple[Line, ...] = ((Segment(path, "address"),),)
         sentence = describe_document(document)
         if sentence:
             is_counted = document.is_addition_or_removal or not document.sections
@@ -230,7 +232,8 @@ def _make_markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[C
     """Yield functions that make the parts of the text, each with the number of its changes."""
     separator = ""
     for document in changes:
-        head = f"{separator}### {format_code_span(format_one_line(document.path, 1000))}\n"
+        path = format_one_line(document.path, _MAX_PATH_CHARACTERS)
+        head = f"{separator}### {format_code_span(path)}\n"
         separator = "\n"
         sentence = describe_document(document)
         if sentence:

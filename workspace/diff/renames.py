@@ -67,7 +67,7 @@ class Renames:
         if blob is None or blob == _EMPTY_BLOB:
             return None
         equal_paths = [other_path for other_path, id in self.added_blobs.items() if id == blob]
-        return _find_nearest_name(path, equal_paths) if equal_paths else self._find_most_similar(path)
+        return _find_nearest_path(path, equal_paths) if equal_paths else self._find_most_similar(path)
 
     def _find_most_similar(self, path: str) -> str | None:
         """Return the most similar added document, if each of the two is most similar to the other."""
@@ -128,7 +128,7 @@ class Renames:
         return self._lines[blob]
 
 
-def _find_nearest_name(path: str, other_paths: Sequence[str]) -> str | None:
+def _find_nearest_path(path: str, other_paths: Sequence[str]) -> str | None:
     """Return the path with the most trailing parts in common with `path`; None for a tie."""
     parts = _reverse_parts(path)
     counts = {

@@ -171,7 +171,7 @@ def read_source(document: Document, section: Section) -> str:
 def read_raw_heading(document: Document, section: Section) -> bytes:
     """Return a section's heading with the anchors above it; for a preamble, without the text above it."""
     start = section.heading_start if section.is_preamble else section.start
-    return document.data[start : section.body]
+    return document.data[start : section.body_start]
 
 
 def read_raw_text(document: Document, section: Section, removed_spans: Iterable[Span] = ()) -> bytes:
@@ -180,8 +180,8 @@ def read_raw_text(document: Document, section: Section, removed_spans: Iterable[
     Text above a document's title belongs to its preamble.
     """
     if not section.is_preamble:
-        return _trim_blank_lines(remove_spans(document.data, section.body, section.end, removed_spans))
-    spans = sorted([*removed_spans, (section.heading_start, section.body)])
+        return _trim_blank_lines(remove_spans(document.data, section.body_start, section.end, removed_spans))
+    spans = sorted([*removed_spans, (section.heading_start, section.body_start)])
     return _trim_blank_lines(remove_spans(document.data, section.start, section.end, spans))
 
 

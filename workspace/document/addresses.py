@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _TASK_ADDRESS = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
+_MAX_LISTED_TASKS = 20
+_MAX_LISTED_ADDRESSES = 50
+_MAX_SHOWN_LENGTH = 200
 
 
 class SectionNotFound(WorkspaceError):
@@ -143,7 +146,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         raise InvalidAddress(
             f"'{slug}' is the address of a section, but the address of a task is required",
             fix=f"Add the index of a task, counted from 0: '{example}'.",
-            tasks=[format_task_address(section.key, task) for task in tasks[:20]],
+            tasks=[format_task_address(section.key, task) for task in tasks[:_MAX_LISTED_TASKS]],
         )
     section = resolve_section(document, fragment.section)
     tasks = document.tasks(section)
@@ -159,7 +162,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         if addresses
         else "Use the section's address, or add a task first.",
         among=SuggestionSource(HintKind.TASKS, document.path, section.key) if addresses else None,
-        tasks=addresses[:50],
+        tasks=addresses[:_MAX_LISTED_ADDRESSES],
     )
 
 
@@ -180,7 +183,7 @@ def make_section_not_found_error(document: Document, slug: str) -> SectionNotFou
         among = SuggestionSource(HintKind.SECTIONS, document.path)
     else:
         fix = f"{document.path} has no sections: use its path alone, or add a section first."
-    short_slug = slug if len(slug) <= 200 else slug[:200] + "…"
+    short_slug = slug if len(slug) <= _MAX_SHOWN_LENGTH else slug[:_MAX_SHOWN_LENGTH] + "…"
     return SectionNotFound(
         f"no section '{short_slug}' in {document.path}",
         fix=fix,

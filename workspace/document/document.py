@@ -169,9 +169,9 @@ class Document:
         return next((section for section in self.sections if section.is_preamble), None)
 
     @property
-    def form(self) -> AnchorForm | None:
+    def anchor_form(self) -> AnchorForm | None:
         """The most frequent form of the document's anchors, or None if it has no anchors."""
-        forms = Counter(section.form for section in self.sections if section.form)
+        forms = Counter(section.anchor_form for section in self.sections if section.anchor_form)
         return forms.most_common(1)[0][0] if forms else None
 
     @cached_property

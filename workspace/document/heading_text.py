@@ -143,7 +143,7 @@ def _rename_anchors(document: Document, section: Section, names: Mapping[str, st
     if heading is None or not names:
         return []
     splices: list[Splice] = []
-    text = document.data[section.start : section.body]
+    text = document.data[section.start : section.body_start]
     for start, end in _find_name_spans(document, heading):
         new_name = names.get(document.text(start, end))
         if new_name is not None:
@@ -165,7 +165,7 @@ def _find_name_spans(document: Document, heading: AnchoredHeading) -> Iterator[t
     for first, last in anchors.find_name_spans(source):
         yield end - len(source[first:].encode()), end - len(source[last:].encode())
     position = heading.below_start
-    for line in document.data[position : heading.body].splitlines(keepends=True):
+    for line in document.data[position : heading.body_start].splitlines(keepends=True):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         attributes = read_attribute_line(text)
         for name in attributes.names if attributes else ():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.markdown.outline import BlockOutline, Heading
     from workspace.markdown.scanner import ScannedHeadings
 
-# Only so many attribute lists below one heading are read.
+# The maximum number of attribute lists that are read below one heading.
 _MAX_LISTS_BELOW = 4
 _LIST_BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -35,7 +35,7 @@ class AnchoredHeading(NamedTuple):
 
     `first_line`, counted from 0, is the first line with its anchors. Offsets are bytes: `start` is the start
     of that line, and `heading_start` the start of the heading's own line. `below_start` is the end
-    of the heading's own lines. `body` is the end of the attribute lists below them, whose ids are
+    of the heading's own lines. `body_start` is the end of the attribute lists below them, whose ids are
     `names_below`.
     """
 
@@ -47,7 +47,7 @@ class AnchoredHeading(NamedTuple):
     slug: str
     start: int
     heading_start: int
-    body: int
+    body_start: int
     names_below: tuple[str, ...] = ()
     below_start: int = 0
 
@@ -59,10 +59,10 @@ class AnchoredHeading(NamedTuple):
         return None if name == PREAMBLE else name
 
     @property
-    def form(self) -> AnchorForm | None:
+    def anchor_form(self) -> AnchorForm | None:
         """The form of the anchor."""
-        if self.text.form or not (self.names_above or self.names_below):
-            return self.text.form
+        if self.text.anchor_form or not (self.names_above or self.names_below):
+            return self.text.anchor_form
         # The list `{: #id}` below a heading corresponds to `{#id}` in the heading.
         return AnchorForm.BRACES if self.names_below else AnchorForm.HTML
 
@@ -118,7 +118,7 @@ def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[Anchor
 
 def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> AnchoredHeading:
     names: list[str] = []
-    position = heading.body
+    position = heading.body_start
     for _ in range(_MAX_LISTS_BELOW):
         line = _LIST_BELOW.match(data, position, end)
         attributes = read_attribute_line(line[1].decode("utf-8", "replace")) if line else None
@@ -126,7 +126,9 @@ def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchore
             break
         names += (name.name for name in attributes.names)
         position = line.end()
-    return heading if position == heading.body else heading._replace(names_below=tuple(names), body=position)
+    if position == heading.body_start:
+        return heading
+    return heading._replace(names_below=tuple(names), body_start=position)
 
 
 def find_anchors_above(lines: Lines, heading_line: int, floor: int) -> tuple[int, tuple[str, ...]]:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def read_own_text(document: Document, section: Section) -> bytes:
     """Return a section's own text, without its heading and its subsections."""
-    return document.data[section.body : section.end].strip(BLANK)
+    return document.data[section.body_start : section.end].strip(BLANK)
 
 
 def read_full_text(document: Document, section: Section) -> bytes:
     """Return the text of a section and its subsections, without the section's heading."""
-    return document.data[section.body : section.tree_end].strip(BLANK)
+    return document.data[section.body_start : section.tree_end].strip(BLANK)
 
 
 def read_comparable_text(document: Document, section: Section) -> bytes:

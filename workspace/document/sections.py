@@ -28,8 +28,8 @@ class Section(NamedTuple):
     """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
     Offsets are bytes. [start, end) is the section's own text with its heading and the HTML anchors on lines
-    just above it. [body, end) is the own text without heading and anchors. [start, tree_end) includes the
-    subsections; a preamble has none.
+    just above it. [body_start, end) is the own text without heading and anchors. [start, tree_end) includes
+    the subsections; a preamble has none.
     `heading_start` is the start of the heading's own line. Lines count from 1 and are inclusive; `line` is
     the heading's line. `key` is the address made unique in the file. If several headings have one address,
     the keys are `errors~1`, `errors~2`, and `errors` alone is ambiguous.
@@ -44,7 +44,7 @@ class Section(NamedTuple):
     end_line: int
     start: int
     heading_start: int
-    body: int
+    body_start: int
     end: int
     tree_end: int
     parent: int | None
@@ -67,9 +67,9 @@ class Section(NamedTuple):
         return self.heading.anchor if self.heading else None
 
     @property
-    def form(self) -> AnchorForm | None:
+    def anchor_form(self) -> AnchorForm | None:
         """The form of the anchor."""
-        return self.heading.form if self.heading else None
+        return self.heading.anchor_form if self.heading else None
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -85,11 +85,12 @@ def build_sections(
     The first H1 is the preamble, even after other headings. But if there is text before the first heading,
     that text is the preamble; the H1 is then a section, and still gives the title.
     """
-    headings, body = layout.headings, layout.body_start
+    headings = layout.headings
     levels = [heading.block.level for heading in headings]
     h1_index = levels.index(1) if 1 in levels else None
     title = (None if h1_index is None else headings[h1_index].title) or metadata_title
-    has_text = bool(data[body : headings[0].start if headings else None].strip(BLANK))
+    text_before_headings = data[layout.body_start : headings[0].start if headings else None]
+    has_text = bool(text_before_headings.strip(BLANK))
     if h1_index is not None and (h1_index == 0 or not has_text):
         levels[h1_index] = 0
         if title and not headings[h1_index].title:
@@ -100,15 +101,15 @@ def build_sections(
         levels.insert(0, 0)
     starts = [heading.start for heading in headings]
     if levels and levels[0] == 0:
-        starts[0] = body
+        starts[0] = layout.body_start
     return _make_sections(headings, levels, starts, len(data), layout.line_count), title
 
 
 def _make_empty_heading(title: str, layout: DocumentLayout) -> AnchoredHeading:
     """Return a heading of level 0 that covers no bytes, for a preamble without a heading."""
-    line, body = max(0, min(layout.front_matter_lines, layout.line_count - 1)), layout.body_start
+    line, start = max(0, min(layout.front_matter_lines, layout.line_count - 1)), layout.body_start
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
-    return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), body, body, body)
+    return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), start, start, start)
 
 
 def _make_sections(
@@ -121,8 +122,8 @@ def _make_sections(
     """Return the sections of these headings. Each section ends at the start of the next one."""
     parents, tree_ends = find_parents_and_ends(levels, starts, document_size)
     names = [(heading.anchor, heading.slug) for heading in headings]
-    # Docyard 0.1.0 gave `## Errors { .wide }` another address, so `## Errors` after it had no number. It
-    # keeps that address.
+    # Docyard 0.1.0 gave `## Errors { .wide }` another address, so `## Errors` after it had no number. The
+    # later heading keeps its address without a number.
     numbered_last = {
         position
         for position, (anchor, _) in enumerate(names)
@@ -134,7 +135,7 @@ def _make_sections(
     end_lines = (*(heading.first_line for heading in headings[1:]), line_count)
     sections: list[Section] = []
     for position, heading in enumerate(headings):
-        block, _, _, _, title, slug, _, heading_start, body, _, _ = heading
+        block, _, _, _, title, slug, _, heading_start, body_start, _, _ = heading
         line = block.line + 1
         sections.append(
             Section(
@@ -147,7 +148,7 @@ def _make_sections(
                 max(line, end_lines[position]),
                 starts[position],
                 heading_start,
-                body,
+                body_start,
                 ends[position],
                 tree_ends[position],
                 parents[position],

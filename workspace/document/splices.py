@@ -70,16 +70,16 @@ class EditContext:
     With `is_anchor_optional`, new headings of a document whose headings have no anchors have none either.
     """
 
-    form: AnchorForm
+    anchor_form: AnchorForm
     today: str
     is_anchor_optional: bool = False
 
     def choose_form(self, document: Document) -> AnchorForm | None:
         """Return the form of anchors on new headings of a document; None if they have no anchors."""
-        if document.form is not None:
-            return document.form
+        if document.anchor_form is not None:
+            return document.anchor_form
         has_sections = any(not section.is_preamble for section in document.sections)
-        return None if self.is_anchor_optional and has_sections else self.form
+        return None if self.is_anchor_optional and has_sections else self.anchor_form
 
 
 def apply_splices(data: bytes, splices: Iterable[Splice]) -> bytes:
@@ -295,7 +295,7 @@ def find_needed_blank_line(document: Document, text: str, position: int, end: in
     section = _find_section_at_heading(document, end)
     if section is None or len(document.data[position:end].splitlines()) > 1:
         return b""
-    heading = normalize_line_endings(document.text(section.start, section.body))
+    heading = normalize_line_endings(document.text(section.start, section.body_start))
     return document.line_ending if would_absorb_headings(text, heading) else b""
 
 

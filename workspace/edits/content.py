@@ -192,7 +192,7 @@ def format_heading(level: int, title: str, address: str, form: AnchorForm | None
 
 def drop_own_heading(text: str, section: Section, document: Document) -> str:
     """Return content without the section's own heading and anchors, if the content begins with them."""
-    heading_text = strip_blank_lines(normalize_line_endings(document.text(section.start, section.body)))
+    heading_text = strip_blank_lines(normalize_line_endings(document.text(section.start, section.body_start)))
     if heading_text and (text == heading_text or text.startswith(heading_text + "\n")):
         return strip_blank_lines(text[len(heading_text) :])
     return strip_heading(text, section.title, max(section.level, 1))

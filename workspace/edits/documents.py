@@ -104,7 +104,7 @@ class CreateDocument(Operation):
         """Create the document in the overlay. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
         title = check_title(self.title)
         path = self._derive_path(title, overlay)
-        text = self._format_text(title, context.form)
+        text = self._format_text(title, context.anchor_form)
         document = Document.parse(text.encode(), path)
         if document.title != to_plain_text(title):
             raise InvalidTitle(
@@ -213,7 +213,7 @@ def _split_sections(text: str, *, is_nested: bool = False) -> tuple[str, list[_T
 
 def _find_body_line(lines: Lines, heading: AnchoredHeading) -> int:
     """Return the first line of the text below a heading."""
-    return heading.block.end + len(lines.data[heading.below_start : heading.body].splitlines())
+    return heading.block.end + len(lines.data[heading.below_start : heading.body_start].splitlines())
 
 
 def _find_top_headings(headings: list[AnchoredHeading]) -> list[AnchoredHeading]:

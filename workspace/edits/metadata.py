@@ -77,6 +77,7 @@ def _rewrite_front_matter(document: Document, rewrite: Callable[[str], str]) -> 
 
 # YAML 1.1 §9.1.1: a simple key is on one line, but PyYAML writes a longer key on two.
 MAX_KEY_CHARACTERS = 120
+_NUMBER_CHARACTERS = 20  # an estimate, for the limit on the size of the metadata
 _CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
@@ -205,11 +206,11 @@ def _check_and_measure_value(value: object, depth: int) -> int:
         check_text(value, "metadata")
         return len(value)
     if value is None or isinstance(value, bool):
-        return 4
+        return len("null")
     if isinstance(value, int) and value.bit_length() <= MAX_INTEGER_BITS:
-        return 20
+        return _NUMBER_CHARACTERS
     if isinstance(value, float) and math.isfinite(value):
-        return 20
+        return _NUMBER_CHARACTERS
     raise InvalidMetadata(
         "the metadata has a number that front matter cannot store",
         fix="Send the number as text, in quotes.",

@@ -205,7 +205,7 @@ class _LabelMove:
                 ),
             ),
             tuple(
-                target.text(*target_definitions[label][3:5])
+                target.text(target_definitions[label].label_start, target_definitions[label].label_end)
                 for label in dict.fromkeys(use.label for use in linked_uses)
             ),
         )

@@ -179,8 +179,8 @@ def _make_splice(
         blank_line = find_needed_blank_line(document, text, text_end, current_section.tree_end)
         return Splice(current_section.start, text_end, block + blank_line), current_section.start, len(block)
     assert position is not None
-    heading_splices = [item for item in inner_splices if item.end <= old_section.body]
-    heading = move_text(old.data, old_section.start, old_section.body, heading_splices, ending).data
+    heading_splices = [item for item in inner_splices if item.end <= old_section.body_start]
+    heading = move_text(old.data, old_section.start, old_section.body_start, heading_splices, ending).data
     insertion, block_start = paste_block(document, position.offset, block, heading, cut_range.gap, ending)
     return insertion, insertion.start + block_start, len(block)
 

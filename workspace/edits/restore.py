@@ -117,7 +117,7 @@ class RestoreDocument(Operation):
         tip = overlay.snapshot
         snapshot = Snapshot(tip.git, self.commit)
         if tip.commit is None:
-            raise tip.not_found_error(path)
+            raise tip.make_not_found_error(path)
         history = list_commits_between(tip.git, tip.commit, self.commit)
         if is_present and tip.entry(path) is not None:
             origin = HistoryTracer(tip).map_position(history, SectionPosition(path))
@@ -214,7 +214,7 @@ class RestoreSection(DocumentOperation):
 
         document, current_section, old_document, old_section = self._find_versions(overlay)
         reinsertion = reinsert_section(
-            document, current_section, old_document, old_section, document.form or context.form
+            document, current_section, old_document, old_section, document.anchor_form or context.anchor_form
         )
         path, slug = document.path, reinsertion.section.key
         result: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}

@@ -181,7 +181,7 @@ def _read_text_before(document: Document, offset: int) -> bytes:
 
 def _read_heading_at(document: Document, offset: int) -> bytes:
     next_section = next((item for item in document.sections if item.start >= offset), None)
-    return document.data[next_section.start : next_section.body] if next_section else b""
+    return document.data[next_section.start : next_section.body_start] if next_section else b""
 
 
 def _decode(data: bytes) -> str:
@@ -320,7 +320,7 @@ class _Move:
             item = self.moved_sections[
                 bisect_right(self.moved_sections, splice.start, key=lambda item: item.start) - 1
             ]
-            if splice.start < item.body:
+            if splice.start < item.body_start:
                 self.heading_splices.setdefault(item.position, []).append(splice)
         self.new_anchors: dict[int, str] = {}
         if section.anchor is None:
@@ -338,7 +338,8 @@ class _Move:
                 break
             self.new_anchors |= lost_addresses
         raise StructureChanged(
-            f"'{self.section.address}' cannot be moved there without changing another section's address",
+            f"'{self.section.address}' cannot be moved to that position without changing "
+            "another section's address",
             fix="Add anchors to the headings first.",
             section=self.section.address,
         )
@@ -369,8 +370,8 @@ class _Move:
         heading = move_text(
             source.data,
             cut_range.start,
-            section.body,
-            [item for item in inner_splices if item.end <= section.body],
+            section.body_start,
+            [item for item in inner_splices if item.end <= section.body_start],
             ending,
         )
         block = moved_text.data + (

@@ -216,7 +216,7 @@ class RenameSection(DocumentOperation):
             return Edit((), result, summary)
         if section.heading is None:
             return self._set_document_title(document, title, context)
-        inline = _format_inline(section, section.heading, title, document.form or context.form)
+        inline = _format_inline(section, section.heading, title, document.anchor_form or context.anchor_form)
         splice = Splice(*replace_inline(document.lines, section.heading.block, inline))
         hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
         return Edit((splice,), result, summary, hints, renamed_position=section.position)
@@ -231,7 +231,7 @@ class RenameSection(DocumentOperation):
             position = preamble.position if preamble else None
             return Edit((splice,), result, summary, renamed_position=position, may_change_front_matter=True)
         address = find_free_address(None, title, collect_anchor_names(document))
-        line = format_heading(1, title, address, document.form or context.form)
+        line = format_heading(1, title, address, document.anchor_form or context.anchor_form)
         if preamble and document.source(preamble).strip(BLANK):
             start = find_text_start(document.data, preamble.start, preamble.end)
             splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.line_ending))
@@ -309,9 +309,9 @@ class MoveSection(DocumentOperation):
             )
         if is_in_place(source, section, target, position) and position.level == section.level:
             result = {"slug": section.key, "file": path, "level": section.level}
-            hint = f"'{section.key}' is already there"
+            hint = f"'{section.key}' is already at that position"
             return Outcome(path, result, f"Keep {section.key} of {path}", False, (hint,))
-        forms = (source.form or context.form, target.form or context.form)
+        forms = (source.anchor_form or context.anchor_form, target.anchor_form or context.anchor_form)
         move_result = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
         overlay.put(move_result.source)
         if self.to_title is not None:
@@ -347,7 +347,7 @@ class MoveSection(DocumentOperation):
             return Document.parse(b"", path)
         # The title does not take an address away from a section.
         used_names = {PREAMBLE, *(item.address for item in (section, *source.descendants(section)))}
-        heading = format_heading(1, title, find_free_address(None, title, used_names), context.form)
+        heading = format_heading(1, title, find_free_address(None, title, used_names), context.anchor_form)
         return Document.parse(encode_with_ending(f"{heading}\n", source.line_ending), path)
 
     def map_addresses(

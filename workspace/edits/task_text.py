@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
+_ANY_LIST_ITEM = "- x"  # whether the lines of a task absorb the next heading depends only on the list
 
 
 def check_task_title(title: str) -> str:
@@ -73,7 +74,7 @@ def add_lines(document: Document, task: Task, lines: str) -> Splice:
     """Return the splice that adds indented lines below a task, after its fields."""
     position = find_content_end(document.data, task.fields_end)
     text = document.line_ending + encode_with_ending(lines, document.line_ending)
-    blank_line = find_needed_blank_line(document, "- x", position, task.fields_end)
+    blank_line = find_needed_blank_line(document, _ANY_LIST_ITEM, position, task.fields_end)
     return Splice(position, position, text + blank_line)
 
 

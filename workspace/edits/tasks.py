@@ -310,9 +310,12 @@ class MoveTask(DocumentOperation):
         position = self._find_position(document, task)
         current_position = find_position_before(document, section, task)
         summary = f"Move task {format_task_address(section.key, task)} of {self.file}"
-        if position[:2] == current_position[
-            :2
-        ] and position.sibling_index - current_position.sibling_index in (0, 1):
+        has_same_parent = (position.section, position.parent) == (
+            current_position.section,
+            current_position.parent,
+        )
+        # The positions before and after the task are both its current position.
+        if has_same_parent and position.sibling_index - current_position.sibling_index in (0, 1):
             return Edit((), build_task_result(section, task), summary)
         check_separate_line(document, section, task)
         cut_splice = cut_task(document, task)

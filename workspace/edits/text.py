@@ -86,12 +86,12 @@ class UpdateContent(DocumentOperation):
         text = drop_own_heading(text, section, document)
         replaced_sections = document.descendants(section) if self.include_subsections else ()
         end = section.tree_end if self.include_subsections else section.end
-        heading_end = find_text_end(document.data, section.start, section.body)
-        text_start = find_text_start(document.data, section.body, end)
-        text_end = find_text_end(document.data, section.body, end)
+        heading_end = find_text_end(document.data, section.start, section.body_start)
+        text_start = find_text_start(document.data, section.body_start, end)
+        text_end = find_text_end(document.data, section.body_start, end)
         result: dict[str, object] = {"slug": section.key}
         summary = f"Update {section.key} of {self.file}"
-        if strip_blank_lines(normalize_line_endings(document.text(section.body, end))) == text:
+        if strip_blank_lines(normalize_line_endings(document.text(section.body_start, end))) == text:
             return Edit((), result, summary)
         content = prepare_content(
             document,
@@ -169,6 +169,7 @@ _MAX_NAMED_LINES = 5
 # The time to find a similar line grows with the number of lines and with their length.
 _MAX_COMPARED_LINES = 2000
 _MAX_COMPARED_CHARACTERS = 200
+_MIN_LINE_SIMILARITY = 0.75  # as in `difflib.get_close_matches`; 1 means equal
 
 
 class MatchCount(WorkspaceError):
@@ -370,7 +371,7 @@ def _find_similar_line(document: Document, text: _NormalizedText, old: str) -> i
         first_line[:_MAX_COMPARED_CHARACTERS],
         [line[:_MAX_COMPARED_CHARACTERS] for line in stripped_lines if line],
         n=1,
-        cutoff=0.75,
+        cutoff=_MIN_LINE_SIMILARITY,
     )
     if not matches:
         return None
@@ -459,7 +460,7 @@ def read_editable_text(document: Document, section: Section | None) -> str:
 
 def _find_span(document: Document, section: Section | None) -> _Span:
     data = document.data
-    range_start, range_end = (section.body, section.end) if section else (0, len(data))
+    range_start, range_end = (section.body_start, section.end) if section else (0, len(data))
     if range_start == 0 and data.startswith(BOM):
         range_start = len(BOM)
     return _Span(
@@ -479,7 +480,9 @@ def _make_splice(document: Document, section: Section | None, text: str, *, repl
             else Splice(range_start, range_end, text.encode())
         )
     if not text:
-        heading_end = find_text_end(document.data, section.start, section.body) if section else range_start
+        heading_end = (
+            find_text_end(document.data, section.start, section.body_start) if section else range_start
+        )
         return Splice(heading_end, text_end, b"")
     old_text = document.data[text_start:text_end]
     new_text = _rewrite_lines(old_text, text, document.line_ending) + find_needed_blank_line(

@@ -31,7 +31,7 @@ _FOLDER_MODES = (b"40000",)
 _FILE_MODES = (b"100644", b"100755", b"100664")
 _ID_BYTES = 20
 
-Route = tuple[tuple[bytes, ...], ...]
+PathPattern = tuple[tuple[bytes, ...], ...]
 """A path as a search pattern: for each of its names, the possible first bytes of the tree entry."""
 
 
@@ -187,11 +187,11 @@ class Graph:
         return self._blobs.get((tree, path, depth), self._read_blob_id, tree, path, depth)
 
     def _read_blob_id(self, tree: str, path: str, depth: int) -> str | None:
-        route = build_route(path)
-        entry_id = find_entry(self._git.tree_data(tree, self._loose_folders), route[depth])
+        path_pattern = build_path_pattern(path)
+        entry_id = find_entry(self._git.tree_data(tree, self._loose_folders), path_pattern[depth])
         return (
             entry_id
-            if entry_id is None or depth + 1 == len(route)
+            if entry_id is None or depth + 1 == len(path_pattern)
             else self._find_blob_id(entry_id, path, depth + 1)
         )
 
@@ -217,21 +217,21 @@ def select_reachable(graph: Graph, start: str, ids: Iterable[str]) -> frozenset[
 
     Few commits older than the oldest of `ids` are read, so the cost is proportional to the newer commits.
     """
-    remaining = {id for id in ids if id == start or graph.time(id)}
-    if not remaining or not graph.time(start):
-        return frozenset(remaining & {start})
-    oldest = min(graph.time(id) for id in remaining) - MAX_CLOCK_SKEW_S
+    remaining_ids = {id for id in ids if id == start or graph.time(id)}
+    if not remaining_ids or not graph.time(start):
+        return frozenset(remaining_ids & {start})
+    oldest_time = min(graph.time(id) for id in remaining_ids) - MAX_CLOCK_SKEW_S
     reachable: set[str] = set()
     visited = {start}
     queue = [(-graph.time(start), start, 0)]
-    while queue and remaining:
+    while queue and remaining_ids:
         _, id, old_count = heapq.heappop(queue)
-        if id in remaining:
-            remaining.discard(id)
+        if id in remaining_ids:
+            remaining_ids.discard(id)
             reachable.add(id)
         for parent in graph.parents(id):
             time = graph.time(parent)
-            parent_old_count = old_count + 1 if time < oldest else 0
+            parent_old_count = old_count + 1 if time < oldest_time else 0
             if parent not in visited and parent_old_count <= MAX_OLD_COMMITS:
                 visited.add(parent)
                 heapq.heappush(queue, (-time, parent, parent_old_count))
@@ -279,7 +279,7 @@ def list_commits_between(
 
 
 @lru_cache(maxsize=256)
-def build_route(path: str) -> Route:
+def build_path_pattern(path: str) -> PathPattern:
     """Return the search pattern of a path."""
     names = path.encode("utf-8", "surrogateescape").split(b"/")
     mode_choices = [*[_FOLDER_MODES] * (len(names) - 1), _FILE_MODES]

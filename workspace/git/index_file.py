@@ -143,7 +143,7 @@ _REBUILD_COMMAND = 'mv "$(git rev-parse --git-path index)" broken-index && git r
 
 
 class SplitIndex(DamagedRepository):
-    """Git's index is split over two files (git-update-index, "Split index"), which is not supported."""
+    """An error: Git's index is split over two files (git-update-index, "Split index"), and not supported."""
 
 
 class PathOccupied(Exception):

@@ -18,7 +18,7 @@ _FROM_BOTH = _FROM_LEFT | _FROM_RIGHT
 
 
 class ShallowHistory(WorkspaceError):
-    """The merge bases cannot be found because the clone is shallow."""
+    """An error: the merge bases cannot be found because the clone is shallow."""
 
     code: ClassVar[str] = "SHALLOW_HISTORY"
 

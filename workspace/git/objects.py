@@ -55,17 +55,17 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An author or committer: `time` is in seconds since 1970 UTC, the zone's `offset` in minutes east."""
+    """An author or committer: `time` is in seconds since 1970 UTC, `utc_offset_minutes` is positive east."""
 
     name: str
     email: str
     time: int
-    offset: int = 0
+    utc_offset_minutes: int = 0
 
     def format_line(self) -> str:
         """Return the form in commits and reflogs, `Name <email> 1700000000 +0100`, cleaned as in Git."""
-        sign = "-" if self.offset < 0 else "+"
-        zone = f"{sign}{abs(self.offset) // 60:02}{abs(self.offset) % 60:02}"
+        offset = self.utc_offset_minutes
+        zone = f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02}{abs(offset) % 60:02}"
         return f"{_clean_text(self.name) or 'unknown'} <{_clean_text(self.email)}> {max(self.time, 0)} {zone}"
 
 

@@ -34,7 +34,7 @@ class PackedReader(GitReader):
         try:
             odb.add_backend(pygit2.OdbBackendPack(str(folder / "objects")), 1)
         except (OSError, pygit2.GitError):
-            raise self._missing_error(tree or "") from None
+            raise self._make_missing_error(tree or "") from None
         repo = pygit2.Repository()
         repo.set_odb(odb)
         ObjectReader.__init__(self, repo, folder)
@@ -94,7 +94,7 @@ class PackedReader(GitReader):
         """Return False: artifacts are never repacked, and open packs stay readable."""
         return False
 
-    def _missing_error(self, id: str) -> DamagedRepository:
+    def _make_missing_error(self, id: str) -> DamagedRepository:
         return DamagedRepository(
             "an object of the artifact is missing or broken",
             fix="Copy the full artifact again, or build it again with `docyard build`.",

@@ -27,7 +27,7 @@ from workspace.git.ancestry import Graph, is_descendant
 from workspace.git.loose import BrokenObject, LargeObject, is_loose, read_loose
 from workspace.git.merge_bases import Ancestry, find_best_common_ancestors
 from workspace.git.objects import Commit, Head, TreeEntry
-from workspace.git.repository import DamagedRepository, missing_object_error, open_repository
+from workspace.git.repository import DamagedRepository, make_missing_object_error, open_repository
 from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
@@ -145,7 +145,7 @@ class ObjectReader:
                 return kind.name.lower(), id
             # The first line of a tag contains the id of its object.
             id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
-        raise self._missing_error(id)
+        raise self._make_missing_error(id)
 
     @cached_property
     def _comparison(self) -> TreeComparison:
@@ -155,7 +155,7 @@ class ObjectReader:
         self._check_object(id)
         tree = self._retry_read(id, lambda: self._repo[id])
         if not isinstance(tree, pygit2.Tree):
-            raise self._missing_error(id)
+            raise self._make_missing_error(id)
         return tree
 
     def _read_loose_of_kind(self, id: str, kind: str, loose_folders: frozenset[str]) -> bytes | None:
@@ -163,16 +163,16 @@ class ObjectReader:
         try:
             loose_object = read_loose(self.common_dir, id) if id[:2] in loose_folders else None
         except BrokenObject:
-            raise self._missing_error(id) from None
+            raise self._make_missing_error(id) from None
         if loose_object is not None and loose_object[0] != kind:
-            raise self._missing_error(id)
+            raise self._make_missing_error(id)
         return loose_object[1] if loose_object is not None else None
 
     def _read(self, id: str, kind: ObjectType, max_bytes: int | None = None) -> bytes:
         loose_object = self._read_loose(id, max_bytes)
         if loose_object is not None:
             if loose_object[0] != kind.name.lower():
-                raise self._missing_error(id)
+                raise self._make_missing_error(id)
             self._mark_checked(id)
             return loose_object[1]
         return self._read_stored(id, kind, max_bytes)
@@ -187,7 +187,7 @@ class ObjectReader:
                 raise LargeObject(id)
             stored_kind, data = self._retry_read(id, lambda: self._repo.odb.read(id))
         if stored_kind != kind:
-            raise self._missing_error(id)
+            raise self._make_missing_error(id)
         return data
 
     def _retry_read(self, id: str, read: Callable[[], T]) -> T:
@@ -198,7 +198,7 @@ class ObjectReader:
             except (KeyError, ValueError, OSError, pygit2.GitError):
                 if not self._reopen():
                     break
-        raise self._missing_error(id)
+        raise self._make_missing_error(id)
 
     def _reopen(self) -> bool:
         """Open the repository again if its packs changed: libgit2 continues to use removed packs.
@@ -235,11 +235,11 @@ class ObjectReader:
         try:
             return read_loose(self.common_dir, id, max_bytes)
         except BrokenObject:
-            raise self._missing_error(id) from None
+            raise self._make_missing_error(id) from None
 
-    def _missing_error(self, id: str) -> DamagedRepository:
+    def _make_missing_error(self, id: str) -> DamagedRepository:
         """Return the error for a missing object, or one of an unexpected kind."""
-        return missing_object_error(id)
+        return make_missing_object_error(id)
 
     def _mark_checked(self, id: str) -> None:
         """Record that an object is not broken."""

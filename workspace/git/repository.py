@@ -35,7 +35,7 @@ class UnsupportedRepository(WorkspaceError):
         self.reason = reason
 
 
-def not_a_repository_error(path: Path) -> NotARepository:
+def make_not_a_repository_error(path: Path) -> NotARepository:
     """Return the error for a path without a repository."""
     if not path.exists():
         return NotARepository("the folder does not exist", fix="Name an existing folder.")
@@ -45,14 +45,14 @@ def not_a_repository_error(path: Path) -> NotARepository:
     )
 
 
-def unreadable_config_error() -> UnsupportedRepository:
+def make_unreadable_config_error() -> UnsupportedRepository:
     """Return the error for a configuration file that cannot be parsed."""
     return UnsupportedRepository(
         "its configuration cannot be read", fix="Run `git config --list` there and fix the reported errors."
     )
 
 
-def unsupported_settings_error(settings: Mapping[str, str]) -> UnsupportedRepository | None:
+def find_settings_error(settings: Mapping[str, str]) -> UnsupportedRepository | None:
     """Return the error for a repository with an unsupported setting, or None; the names are in lower case."""
     if settings.get("extensions.objectformat", "sha1").lower() != "sha1":
         return UnsupportedRepository(
@@ -80,7 +80,7 @@ def unsupported_settings_error(settings: Mapping[str, str]) -> UnsupportedReposi
     return None
 
 
-def refused_repository_error(git_dir: Path) -> UnsupportedRepository:
+def make_refused_repository_error(git_dir: Path) -> UnsupportedRepository:
     """Return the error for a repository that libgit2 refused, although its configuration is supported."""
     if hasattr(os, "geteuid") and git_dir.stat().st_uid != os.geteuid():
         return UnsupportedRepository(
@@ -91,7 +91,9 @@ def refused_repository_error(git_dir: Path) -> UnsupportedRepository:
     return UnsupportedRepository("it is damaged", fix="Run `git status` and `git fsck` there.")
 
 
-def foreign_repository_error(path: Path, git_dir: Path, workdir: str | None) -> UnsupportedRepository | None:
+def find_foreign_repository_error(
+    path: Path, git_dir: Path, workdir: str | None
+) -> UnsupportedRepository | None:
     """Return the error for a repository at `path` that refers to files of another repository, or None.
 
     The work tree must be the folder that contains `.git`, or be below it. If the user names the Git
@@ -146,7 +148,7 @@ class DamagedRepository(WorkspaceError):
         super().__init__(message, fix=fix, **details)
 
 
-def missing_object_error(id: str) -> DamagedRepository:
+def make_missing_object_error(id: str) -> DamagedRepository:
     """Return the error for an object that is missing or of an unexpected kind."""
     return DamagedRepository("an object of the repository is missing or broken", id=id)
 
@@ -171,7 +173,7 @@ def open_repository(path: Path) -> pygit2.Repository:
     except (KeyError, ValueError, pygit2.GitError):
         git_dir_path = None
     if not git_dir_path:
-        raise not_a_repository_error(path)
+        raise make_not_a_repository_error(path)
     git_dir = Path(git_dir_path)
     settings: dict[str, str] = {}
     try:
@@ -179,16 +181,16 @@ def open_repository(path: Path) -> pygit2.Repository:
             if file.exists():
                 settings |= {entry.name: entry.value or "" for entry in pygit2.Config(str(file))}
     except (ValueError, OSError, pygit2.GitError):
-        raise unreadable_config_error() from None
-    error = unsupported_settings_error(settings)
+        raise make_unreadable_config_error() from None
+    error = find_settings_error(settings)
     if error is not None:
         raise error
     try:
         # Not `git_dir`: a separate Git directory does not record its work tree.
         repo = pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
-        raise refused_repository_error(git_dir) from None
-    error = foreign_repository_error(path, git_dir, repo.workdir)
+        raise make_refused_repository_error(git_dir) from None
+    error = find_foreign_repository_error(path, git_dir, repo.workdir)
     if error is not None:
         raise error
     return repo

@@ -17,7 +17,7 @@ from workspace.git.ancestry import Graph
 from workspace.history.blame import BlamedLine, BlameSearch
 from workspace.history.commits import CommitInfo, attribute_to_proposals, describe_commit
 from workspace.history.text_ranges import TextRange, Versions, make_absent_range
-from workspace.history.walk import HistoryPoint, HistoryStepper, Trail
+from workspace.history.walk import HistoryPoint, HistoryStepper, RangeHistory
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentCache
 
@@ -83,7 +83,9 @@ class History:
         self._read_blob = lru_cache(maxsize=_MAX_CACHED_VERSIONS)(git.blob_within)
         # Separate from the cache of the workspace, from which old versions would evict current ones.
         self._cache = DocumentCache(_MAX_CACHED_BYTES)
-        self._trails: LRUCache[tuple[object, ...], dict[str, Trail]] = LRUCache(_MAX_CACHED_ADDRESSES)
+        self._range_histories: LRUCache[tuple[object, ...], dict[str, RangeHistory]] = LRUCache(
+            _MAX_CACHED_ADDRESSES
+        )
         self._blames: LRUCache[tuple[str, str, str | None], tuple[BlamedLine, ...]] = LRUCache(
             _MAX_CACHED_LINES, len
         )
@@ -110,38 +112,40 @@ class History:
         """
         limit, max_scanned = max(1, min(limit, MAX_CHANGES)), max_scanned or MAX_SCANNED_COMMITS
         if snapshot.commit is None:
-            raise snapshot.not_found_error(path)
+            raise snapshot.make_not_found_error(path)
         self._graph.refresh()
         text_range = self._find_range(snapshot, path, fragment)
-        trail, known_trails = self._find_trail(snapshot, text_range)
+        range_history, known_histories = self._find_range_history(snapshot, text_range)
         start_position = int(after) if after and after.isdecimal() else 0
-        with trail.lock:
-            while trail.scanned_count < start_position and not trail.is_done:
-                trail.walk(len(trail.changes) + limit, max_scanned, known_trails, progress)
-            first_index = sum(trail_change.scanned_count <= start_position for trail_change in trail.changes)
-            trail.walk(first_index + limit, max_scanned, known_trails, progress)
-            page_changes = trail.changes[first_index : first_index + limit]
-            has_more = len(trail.changes) > first_index + limit or not trail.is_done
+        with range_history.lock:
+            while range_history.scanned_count < start_position and not range_history.is_done:
+                range_history.walk(len(range_history.changes) + limit, max_scanned, known_histories, progress)
+            first_index = sum(
+                found_change.scanned_count <= start_position for found_change in range_history.changes
+            )
+            range_history.walk(first_index + limit, max_scanned, known_histories, progress)
+            page_changes = range_history.changes[first_index : first_index + limit]
+            has_more = len(range_history.changes) > first_index + limit or not range_history.is_done
             has_ended_early = has_more and len(page_changes) < limit
             scanned_count = (
-                page_changes[-1].scanned_count if len(page_changes) == limit else trail.scanned_count
+                page_changes[-1].scanned_count if len(page_changes) == limit else range_history.scanned_count
             )
         if (
             not page_changes
             and not has_more
             and not first_index
             and not text_range.exists
-            and not trail.unreadable_commits
+            and not range_history.unreadable_commits
         ):
             raise self._make_not_found_error(snapshot, path, fragment)
         entries = attribute_to_proposals(
-            [trail_change.change for trail_change in page_changes], self._git, self._graph, snapshot.commit
+            [found_change.change for found_change in page_changes], self._git, self._graph, snapshot.commit
         )
         return ChangePage(
             entries,
             str(scanned_count) if has_more else None,
             not has_ended_early,
-            () if has_more else self._make_notes(trail),
+            () if has_more else self._make_notes(range_history),
         )
 
     def blame(
@@ -179,7 +183,7 @@ class History:
         entry = snapshot.entry(path)
         if entry is None or not snapshot.config.is_document(path):
             if not snapshot.config.is_document(path):
-                raise snapshot.not_found_error(path)
+                raise snapshot.make_not_found_error(path)
             return make_absent_range(path, name)
         blob = snapshot.find_text_blob(path)
         if name is None:
@@ -197,41 +201,45 @@ class History:
         entry = snapshot.entry(path)
         if fragment and entry is not None and entry.is_blob:
             return make_section_not_found_error(snapshot.document(path), read_fragment(fragment).section)
-        return snapshot.not_found_error(path)
+        return snapshot.make_not_found_error(path)
 
     def _make_versions(self, snapshot: Snapshot) -> Versions:
         return Versions(self._git, self._read_blob, self._cache, snapshot.config.limits.document_bytes)
 
-    def _find_trail(self, snapshot: Snapshot, text_range: TextRange) -> tuple[Trail, Mapping[str, Trail]]:
-        """Return the trail of a range, and the trails of its address that began at other commits."""
+    def _find_range_history(
+        self, snapshot: Snapshot, text_range: TextRange
+    ) -> tuple[RangeHistory, Mapping[str, RangeHistory]]:
+        """Return the history of a range, and the histories of its address that began at other commits."""
         assert snapshot.commit is not None
         # The results depend on which paths are documents, and on the size limit of a document.
         config = snapshot.config
-        trails_key = (*text_range.address, config.root, config.exclude, config.limits.document_bytes)
+        histories_key = (*text_range.address, config.root, config.exclude, config.limits.document_bytes)
         with self._lock:
-            trails = self._trails.get(trails_key, dict)
-            known_trails = dict(trails)
-            trail = known_trails.pop(snapshot.commit, None)
-            if trail is None:
+            range_histories = self._range_histories.get(histories_key, dict)
+            known_histories = dict(range_histories)
+            range_history = known_histories.pop(snapshot.commit, None)
+            if range_history is None:
                 versions = self._make_versions(snapshot)
                 stepper = HistoryStepper(self._graph, versions, snapshot.config.is_document)
                 start = HistoryPoint(snapshot.commit, text_range)
-                trail = trails[snapshot.commit] = Trail(self._git, self._graph, versions, stepper, start)
-                while len(trails) > _MAX_CACHED_STARTS:
-                    trails.pop(next(iter(trails)))
-        return trail, known_trails
+                range_history = range_histories[snapshot.commit] = RangeHistory(
+                    self._git, self._graph, versions, stepper, start
+                )
+                while len(range_histories) > _MAX_CACHED_STARTS:
+                    range_histories.pop(next(iter(range_histories)))
+        return range_history, known_histories
 
-    def _make_notes(self, trail: Trail) -> tuple[str, ...]:
+    def _make_notes(self, range_history: RangeHistory) -> tuple[str, ...]:
         """Return notes on unreadable parts of a history that was read to its end."""
         notes: list[str] = []
-        if trail.unreadable_commits and self._graph.is_shallow:
+        if range_history.unreadable_commits and self._graph.is_shallow:
             notes.append(
                 "the clone is shallow, and older commits were not fetched; run: git fetch --unshallow"
             )
-        elif trail.unreadable_commits:
-            ids = ", ".join(id[:12] for id in trail.unreadable_commits[:_MAX_LISTED_COMMITS])
+        elif range_history.unreadable_commits:
+            ids = ", ".join(id[:12] for id in range_history.unreadable_commits[:_MAX_LISTED_COMMITS])
             notes.append(f"commits that cannot be read end the history: {ids}")
-        if trail.versions.has_unread_version:
-            limit = f"{trail.versions.max_bytes:,}"
+        if range_history.versions.has_unread_version:
+            limit = f"{range_history.versions.max_bytes:,}"
             notes.append(f"versions of over {limit} bytes were not read; text from them is shown as created")
         return tuple(notes)

@@ -128,7 +128,7 @@ def find_moved_location(
     move = moves().find(snapshot, file, section)
     if move is None and section is not None and entry is None:
         move = _find_section_of_moved_document(moves(), snapshot, file, section)
-    if move is None or (entry is None and isinstance(snapshot.not_found_error(file), NotCommitted)):
+    if move is None or (entry is None and isinstance(snapshot.make_not_found_error(file), NotCommitted)):
         return None
     new_slug = (
         f"{move.fragment}[{fragment.task}]" if fragment and fragment.task is not None else move.fragment

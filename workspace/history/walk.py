@@ -174,7 +174,7 @@ class HistoryStepper:
 _PROGRESS_INTERVAL = 500  # scanned commits
 
 
-class TrailChange(NamedTuple):
+class FoundChange(NamedTuple):
     """A change, and the number of commits scanned before it."""
 
     scanned_count: int
@@ -222,7 +222,7 @@ class Frontier:
         return frontier_copy
 
 
-class Trail:
+class RangeHistory:
     """The changes of one range that a walk has found. A caller must acquire `lock` before it calls a method.
 
     `scanned_count` is the number of scanned commits. `unreadable_commits` could not be read.
@@ -237,7 +237,7 @@ class Trail:
         self._frontier = Frontier(graph)
         self._frontier.add(start)
         self.lock = threading.Lock()
-        self.changes: list[TrailChange] = []
+        self.changes: list[FoundChange] = []
         self.scanned_count = 0
         self.unreadable_commits: list[str] = []
 
@@ -250,28 +250,28 @@ class Trail:
         self,
         target_count: int,
         max_work: int,
-        known_trails: Mapping[str, Trail],
+        known_histories: Mapping[str, RangeHistory],
         progress: Callable[[int, int, str], None] | None,
     ) -> None:
         """Walk until `target_count` changes are found, the end is reached, or `max_work` is used up.
 
-        `max_work` is the maximum number of scanned commits. `known_trails` are trails by their start commits,
-        whose changes are reused.
+        `max_work` is the maximum number of scanned commits. The changes of `known_histories` (histories by
+        their start commits) are reused.
         """
         remaining_work, next_progress = max_work, _PROGRESS_INTERVAL
         while self._frontier and len(self.changes) < target_count and remaining_work > 0:
             point = self._frontier.pop()
             if not self._frontier:
-                if self._append_known_trail(known_trails, point):
+                if self._append_known_history(known_histories, point):
                     continue
                 point, skipped_count = self._stepper.skip_unchanged(
-                    point, min(remaining_work, _PROGRESS_INTERVAL), known_trails
+                    point, min(remaining_work, _PROGRESS_INTERVAL), known_histories
                 )
                 remaining_work -= skipped_count
                 self.scanned_count += skipped_count
                 # If times are out of order, the parents of a newer commit may have been visited before it.
-                if (skipped_count and not self._frontier.mark_visited(point)) or self._append_known_trail(
-                    known_trails, point
+                if (skipped_count and not self._frontier.mark_visited(point)) or self._append_known_history(
+                    known_histories, point
                 ):
                     continue
             step = self._stepper.step_back(point)
@@ -285,20 +285,20 @@ class Trail:
                 next_progress += _PROGRESS_INTERVAL
                 progress(max_work - remaining_work, max_work, "Reading the history")
 
-    def _append_known_trail(self, known_trails: Mapping[str, Trail], point: HistoryPoint) -> bool:
-        """Add the changes of a known trail that starts at a point; return True if there is such a trail."""
-        known_trail = known_trails.get(point.commit)
-        if known_trail is None or known_trail.start != point:
+    def _append_known_history(self, known_histories: Mapping[str, RangeHistory], point: HistoryPoint) -> bool:
+        """Add the changes of the known history that starts at a point; return False if there is none."""
+        known_history = known_histories.get(point.commit)
+        if known_history is None or known_history.start != point:
             return False
-        with known_trail.lock:
+        with known_history.lock:
             self.changes += [
-                TrailChange(self.scanned_count + scanned_count, change)
-                for scanned_count, change in known_trail.changes
+                FoundChange(self.scanned_count + scanned_count, change)
+                for scanned_count, change in known_history.changes
             ]
-            self.scanned_count += known_trail.scanned_count
-            self.unreadable_commits += known_trail.unreadable_commits
-            self.versions.has_unread_version |= known_trail.versions.has_unread_version
-            self._frontier = known_trail._frontier.copy()
+            self.scanned_count += known_history.scanned_count
+            self.unreadable_commits += known_history.unreadable_commits
+            self.versions.has_unread_version |= known_history.versions.has_unread_version
+            self._frontier = known_history._frontier.copy()
         return True
 
     def _add_change(self, point: HistoryPoint, step: HistoryStep) -> None:
@@ -314,4 +314,4 @@ class Trail:
             old, point.text_range, self.versions, is_in_other_document=is_in_other_document
         )
         change = CommitChange(describe_commit(commit), parent, kind, old, point.text_range, self.versions)
-        self.changes.append(TrailChange(self.scanned_count, change))
+        self.changes.append(FoundChange(self.scanned_count, change))

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded
 from workspace.links.inline import find_inline_regions, read_definition, read_inline
-from workspace.links.link import Enclosure, Link, LinkKind, LinkSpan, decode_utf8, read_body_sources
+from workspace.links.link import Enclosure, Link, LinkKind, LinkSpan, decode_utf8, read_body_texts
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import read_target
-from workspace.markdown.inline import InlineKind, InlineSource, normalize_label
+from workspace.markdown.inline import BlockText, BlockTextKind, normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterator, Sequence
@@ -89,7 +89,7 @@ def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definiti
 def find_labels(document: Document) -> list[Label]:
     """Return the labels of all definitions, including repeated definitions of a label."""
     labels = [Label(item.label, item.label_start, item.label_end) for item in _read_footnotes(document)]
-    for inline_text in _read_texts(document, InlineKind.DEFINITION):
+    for inline_text in _read_texts(document, BlockTextKind.DEFINITION):
         definition = read_definition(inline_text.text)
         if definition is not None:
             label = definition[0]
@@ -171,11 +171,11 @@ def _skip_continuation(document: Document, line: int) -> int:
     return end
 
 
-def _read_texts(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterator[_InlineText]:
+def _read_texts(document: Document, kind: BlockTextKind = BlockTextKind.INLINE) -> Iterator[_InlineText]:
     """Yield the inline text of each block of a kind."""
-    sources, to_byte_offset = read_body_sources(document)
+    sources, to_byte_offset = read_body_texts(document)
 
-    def make_offset_function(source: InlineSource) -> Callable[[int], int]:
+    def make_offset_function(source: BlockText) -> Callable[[int], int]:
         return lambda position: to_byte_offset(source.map_to_source(position))
 
     for source in sources:

@@ -156,7 +156,7 @@ def _list_candidates(link: Link, source_path: str, target: Target, tree: FileTre
         if target.path in list_index_paths(folder, rules):
             yield _format_path(folder, source_path, tree, style, is_folder=True) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
-            if name.endswith(suffix) and rules.omits_suffixes:
+            if name.endswith(suffix) and rules.may_omit_suffixes:
                 yield (
                     _format_path(target.path.removesuffix(suffix), source_path, tree, style, is_folder=True)
                     + query_and_fragment
@@ -165,7 +165,7 @@ def _list_candidates(link: Link, source_path: str, target: Target, tree: FileTre
         if target.path in list_index_paths(folder, rules):
             yield _format_path(folder, source_path, tree, style) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
-            if name.endswith(suffix) and rules.omits_suffixes:
+            if name.endswith(suffix) and rules.may_omit_suffixes:
                 yield (
                     _format_path(target.path.removesuffix(suffix), source_path, tree, style)
                     + query_and_fragment

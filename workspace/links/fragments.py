@@ -131,7 +131,7 @@ def read_target_headings(document: Document) -> Sequence[TargetHeading]:
 
 
 def _make_heading(offset: int, source: str, text: HeadingText, title: str | None) -> TargetHeading:
-    has_attribute_list = text.form not in (None, AnchorForm.HTML)
+    has_attribute_list = text.anchor_form not in (None, AnchorForm.HTML)
     words = text.prefix + text.title if has_attribute_list else strip_attribute_lists(source)
     return TargetHeading(offset, source, words, None if title is None else _restore_spaces(title, words))
 
@@ -212,8 +212,8 @@ def _find_own_name(heading: TargetHeading, dialect: Dialect) -> str | None:
     if not heading.is_anchored:
         return None
     text = read_heading(heading.source)
-    reads_name = text.form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
-    return text.name if reads_name and text.form is not AnchorForm.HTML else None
+    reads_name = text.anchor_form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
+    return text.name if reads_name and text.anchor_form is not AnchorForm.HTML else None
 
 
 def _strip_braces(heading: TargetHeading) -> TargetHeading:
@@ -344,7 +344,7 @@ def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
         # The sections are in document order, and many may have the same name.
         sections = sections_by_name.get(anchor.name, [])
         index = bisect_right(sections, anchor.offset, key=_get_start) - 1
-        if index < 0 or anchor.offset >= sections[index].body:
+        if index < 0 or anchor.offset >= sections[index].body_start:
             yield anchor.name, anchor.offset
 
 

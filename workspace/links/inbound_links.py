@@ -374,9 +374,9 @@ def _find_shadowed_paths(before: Overlay, new_path: str, rules: LinkRules) -> It
     candidates: list[str] = []
     if new_path in list_index_paths(folder, rules):
         candidates += list_index_paths(folder, rules)
-        if rules.omits_suffixes and folder:
+        if rules.may_omit_suffixes and folder:
             candidates += (folder + suffix for suffix in list_omittable_suffixes(rules))
-    if rules.omits_suffixes:
+    if rules.may_omit_suffixes:
         stem = strip_suffix(new_path)
         candidates += (
             stem,

@@ -17,13 +17,13 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.markdown.inline import read_inline_sources, unescape
+from workspace.markdown.inline import read_block_texts, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workspace.document.document import Document
-    from workspace.markdown.inline import InlineSource
+    from workspace.markdown.inline import BlockText
 
 
 class LinkKind(StrEnum):
@@ -194,24 +194,24 @@ def read_body(document: Document) -> DocumentBody:
     return DocumentBody(text, to_byte_offset)
 
 
-class BodySources(NamedTuple):
-    """The inline sources of a document's body, in order; `to_byte_offset` is as in `DocumentBody`."""
+class BodyTexts(NamedTuple):
+    """The texts of the blocks of a document's body, in order; `to_byte_offset` is as in `DocumentBody`."""
 
-    sources: Sequence[InlineSource]
+    sources: Sequence[BlockText]
     to_byte_offset: Callable[[int], int]
 
 
-def read_body_sources(document: Document) -> BodySources:
-    """Return the inline sources of a document, cached with it.
+def read_body_texts(document: Document) -> BodyTexts:
+    """Return the texts of the blocks of a document, cached with it.
 
     Raises LimitExceeded if the document has too many blocks.
     """
     return document.derive(_read_sources)
 
 
-def _read_sources(document: Document) -> BodySources:
+def _read_sources(document: Document) -> BodyTexts:
     text, to_byte_offset = read_body(document)
-    return BodySources(read_inline_sources(text), to_byte_offset)
+    return BodyTexts(read_block_texts(text), to_byte_offset)
 
 
 _MAX_DISPLAYED_LENGTH = 200

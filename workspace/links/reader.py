@@ -43,7 +43,7 @@ from workspace.links.link import (
     decode_utf8,
     read_body,
 )
-from workspace.markdown.inline import InlineKind, InlineSource, normalize_label, read_inline_sources
+from workspace.markdown.inline import BlockText, BlockTextKind, normalize_label, read_block_texts
 from workspace.markdown.lines import LIST_MARKER
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ class _LinewiseReader:
         return end
 
     def _read_badge(self, token: re.Match[str]) -> int:
+        """Read a link around an image, such as a badge, as a link and an image."""
         group = token.re.groupindex["badge"]
         image, destination, target = (token.span(group + offset) for offset in (1, 2, 3))
         self._results += (
@@ -311,11 +312,11 @@ def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tupl
     `shift` is the position of the text in the document's text. A reference has the destination of its
     definition.
     """
-    sources = read_inline_sources(text)
+    sources = read_block_texts(text)
     definitions: dict[str, tuple[LinkSpan, str]] = {}
     results: list[tuple[LinkSpan | NameSpan, str]] = []
     for source in sources:
-        if source.kind is InlineKind.DEFINITION and (span := _parse_definition(source.text)):
+        if source.kind is BlockTextKind.DEFINITION and (span := _parse_definition(source.text)):
             label = span.label or ""
             # CommonMark §4.7: the first of several definitions counts.
             if label not in definitions:
@@ -323,9 +324,9 @@ def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tupl
                 results.append((_shift_span(span, source, shift), definitions[label][1]))
     parts: Iterable[tuple[LinkSpan | NameSpan, str]]
     for source in sources:
-        if source.kind is InlineKind.HTML:
+        if source.kind is BlockTextKind.HTML:
             parts = ((part, decode_destination(source.text, part)) for part in read_html(source.text))
-        elif source.kind is InlineKind.INLINE:
+        elif source.kind is BlockTextKind.INLINE:
             parts = _read_inline_links(source.text, definitions, wiki)
         else:
             continue
@@ -358,8 +359,8 @@ def _read_inline_links(
                 yield span, decode_destination(text, span, in_cell=len(regions) > 1)
 
 
-def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> LinkSpan | NameSpan:
-    """Return a span of an inline source with positions in the document's text."""
+def _shift_span(span: LinkSpan | NameSpan, source: BlockText, shift: int) -> LinkSpan | NameSpan:
+    """Return a span of a block's text with positions in the document's text."""
     start = shift + source.map_to_source(span.start)
     if isinstance(span, NameSpan):
         return span._replace(start=start)

@@ -115,7 +115,7 @@ def list_candidate_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
         if path is None:
             continue
         candidates.append(path)
-        if rules.omits_suffixes and path:
+        if rules.may_omit_suffixes and path:
             candidates.extend(path + suffix for suffix in list_omittable_suffixes(rules))
         candidates.extend(list_index_paths(path, rules))
     return tuple(dict.fromkeys(candidates))
@@ -272,7 +272,7 @@ def find_path(tree: FileTree, target: Target) -> str | None:
 def _find_existing_path(tree: FileTree, path: str, target: Target) -> str | None:
     rules = tree.rules
     if not path or tree.is_folder(path):
-        if target.fragment or rules.omits_suffixes:
+        if target.fragment or rules.may_omit_suffixes:
             page = next((page for page in list_index_paths(path, rules) if tree.exists(page)), None)
             if page is not None:
                 return page
@@ -285,7 +285,7 @@ def _find_existing_path(tree: FileTree, path: str, target: Target) -> str | None
 
 def _find_with_suffix(tree: FileTree, path: str) -> str | None:
     """Return the document whose suffix a destination omits, if the dialect allows it."""
-    if not tree.rules.omits_suffixes or not path:
+    if not tree.rules.may_omit_suffixes or not path:
         return None
     candidates = (path + suffix for suffix in list_omittable_suffixes(tree.rules))
     return next((document for document in candidates if tree.exists(document)), None)

@@ -68,7 +68,7 @@ def add_anchors(
     addresses: list[str] = []
     for path, offsets in headings_without_name.items():
         document = overlay.document(path)
-        form = document.form or config.anchors
+        form = document.anchor_form or config.anchors
         for offset in sorted(offsets, reverse=True):
             section = next((item for item in document.sections if item.heading_start == offset), None)
             anchor_edit = _add_anchor(document, section, form, config.links.dialect) if section else None

@@ -51,7 +51,7 @@ class HeadingText(NamedTuple):
     title: str
     suffix: str
     name: str | None
-    form: AnchorForm | None
+    anchor_form: AnchorForm | None
     aliases: tuple[str, ...]
 
     def with_title(self, title: str) -> str:
@@ -68,7 +68,7 @@ class _Tail(NamedTuple):
 
     end: int
     name: str | None
-    form: AnchorForm | None
+    anchor_form: AnchorForm | None
     names: tuple[str, ...]
     derived_span: tuple[int, int] | None
 
@@ -90,7 +90,7 @@ def read_heading(source: str) -> HeadingText:
         return HeadingText("", title, braces, name, AnchorForm.BRACES, ())
     tail = _read_tail(source)
     prefix, title, html_suffix = split_html(source[: tail.end])
-    name, form = tail.name, tail.form
+    name, form = tail.name, tail.anchor_form
     names = find_html_names(prefix + html_suffix)
     if name is None and names:
         name, form = names[-1], AnchorForm.HTML
@@ -156,7 +156,7 @@ def _read_tail(source: str) -> _Tail:
     if marks := _MARKS_BEFORE_LIST.search(source, 0, end):
         end = marks.start()
     names = [(name.name, item) for item in lists for name in item.names]
-    last_anchor: tuple[str, AnchorForm] | None = (names[-1][0], names[-1][1].form) if names else None
+    last_anchor: tuple[str, AnchorForm] | None = (names[-1][0], names[-1][1].anchor_form) if names else None
     derived_span = None
     if angle_match:
         other_lists = lists
@@ -165,7 +165,7 @@ def _read_tail(source: str) -> _Tail:
         other_lists = lists[:-1]
         last_span = (len(source[: lists[-1].start].rstrip(" \t")), lists_end)
     author_names = [
-        (name.name, item.form) for item in other_lists if not item.is_plain for name in item.names
+        (name.name, item.anchor_form) for item in other_lists if not item.is_plain for name in item.names
     ]
     may_be_generated = angle_match is not None or (lists[-1].is_plain and _is_only_id(source, lists[-1]))
     if (
@@ -253,7 +253,7 @@ def plan_anchor_insertion(source: str, name: str, form: AnchorForm) -> tuple[str
     if form is AnchorForm.HTML:
         return source, f'<a id="{name}"></a>'
     lists = find_trailing_lists(source) if source.endswith("}") else []
-    if lists and lists[-1].form is not AnchorForm.COMMENT:
+    if lists and lists[-1].anchor_form is not AnchorForm.COMMENT:
         return source[lists[-1].items_start :], f"#{name} "
     match form:
         case AnchorForm.ANGLE:

@@ -76,7 +76,7 @@ class AttributeList(NamedTuple):
 
     start: int
     end: int
-    form: AnchorForm
+    anchor_form: AnchorForm
     names: tuple[AttributeId, ...]
     is_plain: bool
     items_start: int

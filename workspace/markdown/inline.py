@@ -1,4 +1,4 @@
-"""The inline Markdown, raw HTML and link definitions of a text: the inline sources of its blocks.
+"""The inline Markdown, raw HTML and link definitions of a text: the texts of its blocks.
 
 The module also returns the plain text of inline Markdown, and applies CommonMark's rules for link
 destinations and labels.
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class InlineKind(Enum):
-    """The kind of an inline source."""
+class BlockTextKind(Enum):
+    """The kind of a block's text."""
 
     INLINE = "inline"  # a paragraph's or heading's text
     HTML = "html"  # CommonMark §4.6
     DEFINITION = "definition"  # CommonMark §4.7
 
 
-class InlineSource(NamedTuple):
+class BlockText(NamedTuple):
     """A block's text without the markers of the lists and quotations that enclose it.
 
     The line that begins at `starts[i]` of the text begins at `source_starts[i]` of the source. The two differ
     only in leading white space, where the source may have tabs.
     """
 
-    kind: InlineKind
+    kind: BlockTextKind
     text: str
     starts: Sequence[int]
     source_starts: Sequence[int]
@@ -48,13 +48,13 @@ class InlineSource(NamedTuple):
         return self.source_starts[line] + position - self.starts[line]
 
 
-def read_inline_sources(text: str) -> list[InlineSource]:
-    """Return the inline sources of a text in order, except those without `[` and `<`.
+def read_block_texts(text: str) -> list[BlockText]:
+    """Return the texts of the blocks of a text in order, except those without `[` and `<`.
 
     Lines of the text end in LF. A footnote (`[^1]: word`) is text, not a link definition.
     Raises LimitExceeded for too many blocks.
     """
-    sources: list[InlineSource] = []
+    sources: list[BlockText] = []
     if text:
         _make_source_parser().parse(text, {"sources": sources})
     return sources
@@ -76,7 +76,7 @@ def _make_source_state() -> type[StateBlock]:
     class SourceState(bounded_state):  # type: ignore[misc, valid-type]
         """A parser state that records the text of each block when the parser reads its lines."""
 
-        _pending_source: InlineSource | None = None
+        _pending_source: BlockText | None = None
         _is_html = False
 
         def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
@@ -84,14 +84,14 @@ def _make_source_state() -> type[StateBlock]:
             if ttype == "inline":
                 if self.tokens[-2].markup[:1] == "#":
                     line = self.line - 1
-                    self.record(strip_indentation(self, InlineKind.INLINE, line, line + 1))
+                    self.record(strip_indentation(self, BlockTextKind.INLINE, line, line + 1))
                 elif self._pending_source:
                     self.record(self._pending_source)
                 self._pending_source = None
             self._is_html = ttype == "html_block"
             return token
 
-        def record(self, source: InlineSource) -> None:
+        def record(self, source: BlockText) -> None:
             if "[" in source.text or "<" in source.text:
                 self.env["sources"].append(source)
 
@@ -99,7 +99,7 @@ def _make_source_state() -> type[StateBlock]:
             text: str = super().getLines(begin, end, indent, keepLastLF)
             self._pending_source = None
             if "[" in text or "<" in text:
-                kind = InlineKind.HTML if self._is_html else InlineKind.INLINE
+                kind = BlockTextKind.HTML if self._is_html else BlockTextKind.INLINE
                 # Each line of the text is the end of its source line.
                 source = _make_source(kind, text, [self.eMarks[line] for line in range(begin, end)])
                 if self._is_html:
@@ -112,7 +112,7 @@ def _make_source_state() -> type[StateBlock]:
     return SourceState
 
 
-def strip_indentation(state: StateBlock, kind: InlineKind, begin: int, end: int) -> InlineSource:
+def strip_indentation(state: StateBlock, kind: BlockTextKind, begin: int, end: int) -> BlockText:
     """Return lines without their indentation."""
     texts = [
         state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]] for line in range(begin, end)
@@ -120,13 +120,13 @@ def strip_indentation(state: StateBlock, kind: InlineKind, begin: int, end: int)
     return _make_source(kind, "\n".join(texts), state.eMarks[begin:end])
 
 
-def _make_source(kind: InlineKind, text: str, ends: Sequence[int]) -> InlineSource:
+def _make_source(kind: BlockTextKind, text: str, ends: Sequence[int]) -> BlockText:
     starts, source_starts, start = [], [], 0
     for line, end in zip(text.split("\n"), ends, strict=False):
         starts.append(start)
         source_starts.append(end - len(line))
         start += len(line) + 1
-    return InlineSource(kind, text, starts, source_starts)
+    return BlockText(kind, text, starts, source_starts)
 
 
 def _read_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
@@ -137,7 +137,7 @@ def _read_definition(state: StateBlock, startLine: int, endLine: int, silent: bo
     if state.src.startswith("[^", content_start) or not reference(state, startLine, endLine, silent):
         return False
     if not silent:
-        state.env["sources"].append(strip_indentation(state, InlineKind.DEFINITION, startLine, state.line))
+        state.env["sources"].append(strip_indentation(state, BlockTextKind.DEFINITION, startLine, state.line))
     return True
 
 

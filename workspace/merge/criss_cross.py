@@ -116,8 +116,8 @@ def _find_unit_span(document: Document, section: Section, kind: UnitKind) -> _Un
     if kind is UnitKind.TEXT:
         start, end = find_own_span(document, section)
     else:
-        start = find_text_start(document.data, section.start, section.body)
-        end = find_text_end(document.data, start, section.body)
+        start = find_text_start(document.data, section.start, section.body_start)
+        end = find_text_end(document.data, start, section.body_start)
     return _UnitSpan(start, max(start, end), document.data[start:end])
 
 

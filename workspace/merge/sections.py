@@ -82,9 +82,11 @@ class SectionVersion:
         """Return the bytes between a section's heading and its text; None if either is missing."""
         section = self.sections[id]
         start, end = find_own_span(self.document, section)
-        if section.heading is None or section.body == section.start or start >= end:
+        if section.heading is None or section.body_start == section.start or start >= end:
             return None
-        return self.document.data[find_text_end(self.document.data, section.start, section.body) : start]
+        return self.document.data[
+            find_text_end(self.document.data, section.start, section.body_start) : start
+        ]
 
     def read_full_text(self, id: SectionId) -> bytes:
         """Return the bytes of a section with its subsections."""
@@ -110,7 +112,7 @@ def find_core_span(document: Document, section: Section) -> tuple[int, int]:
 
 def find_own_span(document: Document, section: Section) -> tuple[int, int]:
     """Return the byte range [start, end) of a section's own text, without the blank lines around it."""
-    start = find_text_start(document.data, section.body, section.end)
+    start = find_text_start(document.data, section.body_start, section.end)
     return start, find_text_end(document.data, start, section.end)
 
 
@@ -388,8 +390,8 @@ def format_heading(document: Document, section: Section, level: int | None = Non
     `level` replaces the heading's level, if it is not None.
     """
     data = document.data
-    start = find_text_start(data, section.start, section.body)
-    end = find_text_end(data, start, section.body)
+    start = find_text_start(data, section.start, section.body_start)
+    end = find_text_end(data, start, section.body_start)
     if level is None or level == section.level or section.heading is None or section.is_preamble:
         return data[start:end]
     splices = rewrite_heading(document, section, level=level)
@@ -418,7 +420,7 @@ def merge_heading(
     document, section = ours
     assert section.heading is not None
     start, end, text = replace_inline(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
-    heading_lines_start = find_text_start(document.data, section.start, section.body)
+    heading_lines_start = find_text_start(document.data, section.start, section.body_start)
     splices = (
         rewrite_heading(document, section, level=level, title_splices=[Splice(start, end, text)])
         if level != section.level and not section.is_preamble
@@ -426,7 +428,7 @@ def merge_heading(
     )
     if lines_above != parts[1].lines_above:
         splices.append(Splice(heading_lines_start, section.heading_start, lines_above))
-    end_of_heading = find_text_end(document.data, heading_lines_start, section.body)
+    end_of_heading = find_text_end(document.data, heading_lines_start, section.body_start)
     if lines_below != parts[1].lines_below:
         end_of_heading = find_text_end(document.data, heading_lines_start, section.heading.below_start)
     merged_bytes = apply_splices(document.data[:end_of_heading], splices)[heading_lines_start:]
@@ -440,9 +442,9 @@ def merge_heading(
 def _split_heading(document: Document, section: Section) -> HeadingParts | None:
     if section.heading is None:
         return None
-    heading_lines_start = find_text_start(document.data, section.start, section.body)
+    heading_lines_start = find_text_start(document.data, section.start, section.body_start)
     text = section.heading.text
     lines_above = document.data[heading_lines_start : section.heading_start]
     below_start = section.heading.below_start
-    lines_below = document.data[below_start : find_text_end(document.data, below_start, section.body)]
+    lines_below = document.data[below_start : find_text_end(document.data, below_start, section.body_start)]
     return HeadingParts(lines_above, text.prefix, text.title, text.suffix, lines_below)

@@ -44,7 +44,7 @@ _INVALID_IN_EMAIL = re.compile(r"[<>\s]")
 
 
 class InvalidPerson(WorkspaceError):
-    """A token's name, or the name or address of its person, is invalid. `field` names the text."""
+    """An error: a token's name, or its person's name or address, is invalid. `field` names the text."""
 
     code: ClassVar[str] = "INVALID_PERSON"
 
@@ -117,7 +117,7 @@ _STAMP_FIELDS = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class UnsafeTokens(WorkspaceError):
-    """The file of tokens is not used: others could have read or written it. `reason` is the cause."""
+    """An error: others could read or write the file of tokens, so it is not used. `reason` is the cause."""
 
     code: ClassVar[str] = "UNSAFE_TOKENS"
 
@@ -128,7 +128,7 @@ class UnsafeTokens(WorkspaceError):
 
 
 class DamagedTokens(WorkspaceError):
-    """The file of tokens is invalid. It is neither used nor overwritten. `reason` is the cause."""
+    """An error: the file of tokens is invalid. It is neither used nor overwritten. `reason` is the cause."""
 
     code: ClassVar[str] = "DAMAGED_TOKENS"
 
@@ -283,7 +283,7 @@ _SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 
 class InvalidToken(WorkspaceError):
-    """The token is unknown. The message contains no part of the token."""
+    """An error: a token is unknown. The message contains no part of the token."""
 
     code: ClassVar[str] = "INVALID_TOKEN"
 
@@ -296,13 +296,13 @@ class InvalidToken(WorkspaceError):
 
 
 class TokenExists(WorkspaceError):
-    """A token of this name exists already."""
+    """An error: a token of this name exists already."""
 
     code: ClassVar[str] = "TOKEN_EXISTS"
 
 
 class UnknownToken(WorkspaceError):
-    """No token has this name. `candidates` are the most similar names."""
+    """An error: no token has this name. `candidates` are the most similar names."""
 
     code: ClassVar[str] = "UNKNOWN_TOKEN"
 

@@ -33,7 +33,7 @@ _SEAL_VERSION = "docyard verdict 1"
 
 
 class NeedsPerson(WorkspaceError):
-    """The action requires a person, proved by a token; an agent cannot do it."""
+    """An error: an action requires a person, proved by a token. An agent cannot do it."""
 
     code: ClassVar[str] = "NEEDS_PERSON"
 
@@ -48,7 +48,7 @@ def make_needs_person_error(name: str, action: str) -> NeedsPerson:
 
 
 class OwnProposal(WorkspaceError):
-    """The author of a proposal cannot approve it."""
+    """An error: the reviewer is an author of the proposal, and cannot approve it."""
 
     code: ClassVar[str] = "OWN_PROPOSAL"
 

@@ -96,7 +96,7 @@ def _has_text(target: CommentTarget, document: Document, section: Section | None
         return _contains_quote(data, target.quote)
     if _hash_text(data) == target.digest:
         return True
-    if section is None or section.heading is None or section.heading.below_start == section.body:
+    if section is None or section.heading is None or section.heading.below_start == section.body_start:
         return False
     # Version 0.1.0 treated attribute lists below a heading as text.
     return _hash_text(document.data[section.heading.below_start : section.end].strip(BLANK)) == target.digest

@@ -169,8 +169,8 @@ def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
 
 
 def _append_blob_id(name: str, blob: str) -> str:
-    stem, extension = (name[:-5], ".json") if name.endswith(".json") else (name, "")
-    return f"{stem}~{blob}{extension}"
+    extension = ".json" if name.endswith(".json") else ""
+    return f"{name.removesuffix(extension)}~{blob}{extension}"
 
 
 MAX_EVENTS = 20_000

@@ -44,7 +44,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class InvalidEventText(WorkspaceError):
-    """The text of an event is empty, too long, or invalid. `field` names the text."""
+    """An error: a text of an event is empty, too long, or invalid. `field` names the text."""
 
     code = "INVALID_WORDS"
 
@@ -277,7 +277,7 @@ Check = Callable[[object], Any]
 
 
 class UnreadableEvent(ValueError):
-    """The bytes are not an event."""
+    """An error: a file is not a valid event."""
 
 
 def read_fields(value: object, checks: Mapping[str, Check]) -> dict[str, Any]:
@@ -492,7 +492,7 @@ def decode_event(proposal: str, name: str, data: bytes) -> Event:
     if fields.get("proposal") != proposal or not is_id(proposal):
         raise UnreadableEvent(f"'proposal' must be '{proposal}'")
     return Event(
-        name[-_ID_CHARACTERS - 5 : -5],
+        name.removesuffix(".json")[-_ID_CHARACTERS:],
         proposal,
         time,
         read_author(fields.get("author")),
@@ -504,8 +504,10 @@ def decode_event(proposal: str, name: str, data: bytes) -> Event:
 
 def _build_name(time: datetime, data: bytes) -> str:
     """Return a name that sorts by time, and is valid on every system."""
+    # `%Y` may have fewer than four digits for years before 1000, so zeros are added on the left.
     compact_time = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
-    return f"{compact_time.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID_CHARACTERS]}.json"
+    compact_time = compact_time.zfill(len("YYYYMMDDTHHMMSSmmmZ"))
+    return f"{compact_time}-{hashlib.sha256(data).hexdigest()[:_ID_CHARACTERS]}.json"
 
 
 def _read_body(fields: Mapping[str, Any]) -> EventBody:

@@ -207,7 +207,7 @@ _MAX_CACHED_PROPOSALS = 10_000
 
 
 class ProposalNotFound(WorkspaceError):
-    """No proposal has this id. `candidates` are the nearest ids."""
+    """An error: no proposal has this id. `candidates` are the nearest ids."""
 
     code = "PROPOSAL_NOT_FOUND"
 

@@ -49,7 +49,7 @@ def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
     """
     entry = snapshot.entry(path)
     if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
-        raise snapshot.not_found_error(path)
+        raise snapshot.make_not_found_error(path)
     size = snapshot.git.blob_size(entry.id)
     if size > MAX_RAW_BYTES:
         raise LimitExceeded(

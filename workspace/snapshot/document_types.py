@@ -19,6 +19,7 @@ TYPE_FILES = ("type.toml", "document.md")
 """The files of a type's folder."""
 
 _MAX_FILE_BYTES = 100_000
+_MAX_SHOWN_LENGTH = 100
 
 
 class UnknownType(WorkspaceError):
@@ -51,7 +52,7 @@ def read_type_by_name(snapshot: Snapshot, name: str) -> DocumentType:
     document_type = types.get(name)
     if document_type is None:
         nearest = find_nearest(name, types)
-        short_name = name if len(name) <= 100 else name[:100] + "…"
+        short_name = name if len(name) <= _MAX_SHOWN_LENGTH else name[:_MAX_SHOWN_LENGTH] + "…"
         raise UnknownType(
             f"Invalid doc_type: '{short_name}'",
             fix=f"Did you mean '{nearest[0]}'?" if nearest else "Use one of valid_types.",

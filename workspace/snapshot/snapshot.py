@@ -289,7 +289,7 @@ class Snapshot:
         entry = self.entry(path)
         if entry is not None and self._is_document(path, entry):
             return entry.id
-        raise self.not_found_error(path)
+        raise self.make_not_found_error(path)
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a document."""
@@ -318,7 +318,7 @@ class Snapshot:
             check_lfs_pointer(path, self.git.blob(blob))
         return blob
 
-    def not_found_error(self, path: str) -> DocumentNotFound:
+    def make_not_found_error(self, path: str) -> DocumentNotFound:
         """Return the error for a path without a document."""
         short_path = shorten_path(path)
         entry = self.entry(path)
@@ -336,11 +336,11 @@ class Snapshot:
                 fix="Documents are .md files.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
             )
-        return self.missing_path_error(
+        return self.make_missing_path_error(
             "document", path, list(self.documents), is_selected=self.config.is_document(path)
         )
 
-    def missing_path_error(
+    def make_missing_path_error(
         self, kind: str, path: str, paths: Sequence[str], *, is_selected: bool
     ) -> DocumentNotFound:
         """Return the error for a path that the commit does not have, with the nearest of `paths`.

@@ -78,9 +78,10 @@ class SyncedBranch(NamedTuple):
     """A branch other than the served branch, after a synchronization.
 
     `is_on_remote` is True if the remote has the branch; `commit` is None if this repository lacks the branch.
-    `actions` are the performed actions: "followed", "merged", "pushed". `conflicts` are the paths that both
-    sides changed, and `error` is the reason why the branch was not synchronized. `is_contained` is True if
-    the served branch contains all commits of the branch, so nothing is lost if the remote deleted the branch.
+    `actions` are the performed actions: "followed" (a fast-forward to the remote's branch), "merged",
+    "pushed". `conflicts` are the paths that both sides changed, and `error` is the reason why the branch was
+    not synchronized. `is_contained` is True if the served branch contains all commits of the branch. Then
+    nothing is lost if the remote deleted the branch.
     """
 
     branch: str
@@ -120,7 +121,7 @@ def _is_synced(branch: str) -> bool:
 
 
 class NoRemote(WorkspaceError):
-    """The repository has no remote, or several without a default; `remotes` are their names."""
+    """An error: the repository has no remote, or several without a default. `remotes` are their names."""
 
     code: ClassVar[str] = "NO_REMOTE"
 
@@ -134,7 +135,7 @@ class NoRemote(WorkspaceError):
 
 
 class UnknownRemote(WorkspaceError):
-    """The repository has no remote of this name; `remotes` are the most similar names."""
+    """An error: the repository has no remote of this name. `remotes` are the most similar names."""
 
     code: ClassVar[str] = "REMOTE_NOT_FOUND"
 

@@ -60,7 +60,7 @@ _MAX_ATTEMPTS = 5  # the maximum number of failed attempts while no lock file ex
 
 
 class RefNotMoved(WorkspaceError):
-    """A local ref that records the state of a remote could not be written, so nothing was synchronized."""
+    """An error: a local ref that records a remote's state was not written, so nothing was synchronized."""
 
     code: ClassVar[str] = "REF_NOT_MOVED"
 
@@ -130,7 +130,7 @@ MAX_CHECKED_COMMITS = 1_000
 
 
 class RemoteDamaged(WorkspaceError):
-    """A remote sent incomplete data: an object is missing or has another type."""
+    """An error: a remote sent incomplete data. An object is missing or has another type."""
 
     code: ClassVar[str] = "REMOTE_DAMAGED"
 
@@ -196,7 +196,7 @@ def fast_forward(
 
 
 class ShallowClone(WorkspaceError):
-    """The clone is shallow, and a fetch by libgit2 from a folder would lose its boundary."""
+    """An error: a fetch by libgit2 from a folder would lose the boundary of a shallow clone."""
 
     code: ClassVar[str] = "SHALLOW_HISTORY"
 

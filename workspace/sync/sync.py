@@ -93,7 +93,7 @@ class _SideChoice(NamedTuple):
 
 
 class UnreviewedMerge(Protected):
-    """A merge would put unreviewed text under a protection rule, so nothing is merged.
+    """An error: a merge would put unreviewed text under a protection rule, so nothing is merged.
 
     `conflicts` has one conflict for each file: a person may choose the version of the reviewed side.
     `versions` are the files of both sides, by path.
@@ -296,7 +296,7 @@ _PAUSE_S = 0.05
 
 
 class SyncBusy(WorkspaceError):
-    """Another process did not release the sync lock of this repository within the timeout."""
+    """An error: another process did not release the sync lock of this repository within the timeout."""
 
     code: ClassVar[str] = "SYNC_BUSY"
 

@@ -63,7 +63,9 @@ def make_unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry |
         return _make_not_a_file_error(display_path, "a folder", fix, candidates)
     if entry is None:
         paths = list(islice(list_readable_paths(snapshot), _MAX_SEARCHED_PATHS))
-        return snapshot.missing_path_error("file", path, paths, is_selected=snapshot.config.is_readable(path))
+        return snapshot.make_missing_path_error(
+            "file", path, paths, is_selected=snapshot.config.is_readable(path)
+        )
     if not entry.is_blob:
         kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
         return _make_not_a_file_error(

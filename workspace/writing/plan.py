@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from workspace.config.config import HEADING_BYTES
+from workspace.config.config import HEADING_READ_COST_BYTES
 from workspace.errors import WorkspaceError
 from workspace.snapshot.overlay import Overlay
 from workspace.writing.read_before_write import OverwriteCheck
@@ -210,7 +210,7 @@ class _BatchRun:
         needs_digests = not is_single or (precondition and precondition.seen_texts) is not None
         self.overwrite_check = OverwriteCheck(precondition, snapshot, needs_digests=needs_digests)
         self.overlay = Overlay(snapshot)
-        # The bytes of documents that were parsed again, and `HEADING_BYTES` for each of their headings.
+        # The bytes of documents that were parsed again, and the cost of their headings.
         self.parsed_bytes = 0
         self._edit_context = context
         earlier_snapshots = precondition.list_earlier_snapshots(snapshot) if precondition else ()
@@ -269,7 +269,7 @@ def _add_step_warnings(step: PlanStep, overlay: Overlay) -> PlanStep:
 
 
 def _count_bytes(document: Document | None) -> int:
-    return len(document.data) + HEADING_BYTES * document.heading_count if document else 0
+    return len(document.data) + HEADING_READ_COST_BYTES * document.heading_count if document else 0
 
 
 def _count_text_bytes(operation: Operation | WorkspaceError) -> int:

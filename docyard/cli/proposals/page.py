@@ -322,7 +322,7 @@ def _load_threads(workspace: Workspace, proposal: Proposal, location: LocationFi
     threads: list[LocatedThread] = []
     cursor: int | None = 0
     while cursor is not None:
-        page = proposal_reviews.comments(proposal, after=cursor, at=location)
+        page = proposal_reviews.comments(proposal, after=cursor, location=location)
         threads += page.threads
         cursor = page.next
     return threads

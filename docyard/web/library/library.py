@@ -200,7 +200,7 @@ def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
     return {
         "folder": folder,
         "parents": [(path.rpartition("/")[2], path) for path in parents],
-        "name": parts[-1] if parts else request.workspace.name,
+        "name": parts[-1] if parts else request.workspace.repository_name,
         "branch": request.workspace.branch if request.ref is None else None,
         "commit": request.snapshot.commit,
         "has_commits": _has_commits(request),

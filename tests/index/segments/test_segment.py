@@ -78,7 +78,7 @@ def make_expected_records() -> list[SectionRecord]:
             page.blob,
             section.start,
             section.heading_start,
-            section.body,
+            section.body_start,
             section.end,
             section.line,
             section.end_line,

@@ -41,7 +41,7 @@ def test_edits_preserve_unusual_bytes(unusual: bytes, offset: int) -> None:
     data = TEXT[:offset] + unusual + TEXT[offset:]
     document = Document.parse(data, FILE)
     for section in document.sections:
-        text = document.text(section.body, section.end)
+        text = document.text(section.body_start, section.end)
         if "\0" not in text:
             update = UpdateContent(file=FILE, slug=section.key, content=text)
             assert revise_document(document, update).data == data

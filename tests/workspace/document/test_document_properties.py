@@ -44,7 +44,7 @@ def test_sections_partition_the_body(document: Document) -> None:
     for position, section in enumerate(document.sections):
         assert section.position == position
         assert section.start == expected_start
-        assert section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
+        assert section.start <= section.heading_start <= section.body_start <= section.end <= section.tree_end
         assert section.line <= section.end_line
         expected_start = section.end
         if section.parent is not None:
@@ -88,7 +88,7 @@ def test_every_task_is_found_in_its_section(document: Document) -> None:
 @given(documents)
 def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> None:
     for section in document.sections:
-        for start in (section.start, section.body):
+        for start in (section.start, section.body_start):
             text = document.text(start, section.end)
             assume("\0" not in text)
             operation = UpdateContent(file=FILE, slug=section.key, content=text)

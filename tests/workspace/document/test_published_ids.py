@@ -174,7 +174,7 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
             resolve_section(source, slug),
             target,
             position,
-            (EDIT_CONTEXT.form, EDIT_CONTEXT.form),
+            (EDIT_CONTEXT.anchor_form, EDIT_CONTEXT.anchor_form),
             LinkRules(),
         )
         assert line.encode() in result.target.data

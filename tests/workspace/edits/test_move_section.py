@@ -221,8 +221,8 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
             if len(document.sections_by_address(item.address)) == 1 and (document is target or not is_moved):
                 assert moved_item.address == item.address
             if is_moved and document.line_ending == target.line_ending:
-                new_body = new_documents[target.path].data[moved_item.body : moved_item.end].strip()
-                assert new_body.startswith(document.data[item.body : item.end].strip())
+                new_body = new_documents[target.path].data[moved_item.body_start : moved_item.end].strip()
+                assert new_body.startswith(document.data[item.body_start : item.end].strip())
 
 
 def find_moved_section(

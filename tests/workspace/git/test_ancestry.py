@@ -13,7 +13,7 @@ from workspace.git.ancestry import (
     MAX_CLOCK_SKEW_S,
     MAX_OLD_COMMITS,
     Graph,
-    build_route,
+    build_path_pattern,
     find_entry,
     list_commits_between,
     parse_node,
@@ -46,16 +46,16 @@ def test_found_entry_equals_parsed_entry(entries: dict[str, tuple[str, int]], mi
     for name in (*entries, missing_name):
         entry = entries_by_name.get(name)
         blob = entry.id if entry is not None and entry.is_blob else None
-        assert find_entry(data, build_route(name)[-1]) == blob
+        assert find_entry(data, build_path_pattern(name)[-1]) == blob
         folder = entry.id if entry is not None and entry.is_tree else None
-        assert find_entry(data, build_route(f"{name}/x")[0]) == folder
+        assert find_entry(data, build_path_pattern(f"{name}/x")[0]) == folder
 
 
 def test_name_with_same_suffix_is_not_found() -> None:
     data = encode_tree(
         [TreeEntry("my 100644 a.md", "1" * 40, FILE_MODE), TreeEntry("notes a.md", "2" * 40, FILE_MODE)]
     )
-    assert find_entry(data, build_route("a.md")[0]) is None
+    assert find_entry(data, build_path_pattern("a.md")[0]) is None
 
 
 @given(IDS, st.lists(IDS, max_size=3), st.integers(0, 2**40), st.text(max_size=20))

@@ -24,9 +24,9 @@ from workspace.git.repository import (
     DamagedRepository,
     NotARepository,
     UnsupportedRepository,
-    refused_repository_error,
+    find_settings_error,
+    make_refused_repository_error,
     translate_write_errors,
-    unsupported_settings_error,
 )
 from workspace.git.store import GitStore
 from workspace.workspace import Workspace
@@ -206,8 +206,8 @@ def test_repository_of_other_owner_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_refusal_is_reported_as_damaged(tmp_path: Path) -> None:
-    assert "damaged" in refused_repository_error(tmp_path).reason
-    assert unsupported_settings_error({"core.bare": "false", "remote.origin.promisor": "false"}) is None
+    assert "damaged" in make_refused_repository_error(tmp_path).reason
+    assert find_settings_error({"core.bare": "false", "remote.origin.promisor": "false"}) is None
 
 
 def test_tip_is_read_again_after_commit(tmp_path: Path) -> None:

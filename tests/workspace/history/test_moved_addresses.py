@@ -433,4 +433,4 @@ def _find_current_location(history: list[dict[str, Document]], path: str, key: s
 
 def _read_unique_text(document: Document, section: Section) -> str:
     """Return the unique text of a section, which never changes."""
-    return document.text(section.body, section.end).partition(".")[0]
+    return document.text(section.body_start, section.end).partition(".")[0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workspace.errors import LimitExceeded
 from workspace.markdown import parser
-from workspace.markdown.inline import InlineKind, read_inline_sources
+from workspace.markdown.inline import BlockTextKind, read_block_texts
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +26,7 @@ texts = st.lists(
 
 @given(texts)
 def test_each_character_of_an_inline_source_has_its_position(text: str) -> None:
-    for source in read_inline_sources(text):
+    for source in read_block_texts(text):
         for position, character in enumerate(source.text):
             if character not in " \t\n":
                 assert text[source.map_to_source(position)] == character
@@ -35,18 +35,18 @@ def test_each_character_of_an_inline_source_has_its_position(text: str) -> None:
 def test_inline_sources_are_found_in_lists_and_quotations() -> None:
     text = "# [a] #\n> - [b]\n>   c\n\n[d]: <e>\n 'f'\n\n1. <div>\n\n   [g]\n   ===\n\n"
     text += "```\n[h]\n```\n\n    [i]\n\n[^j]: k\n"
-    assert [(source.kind, source.text) for source in read_inline_sources(text)] == [
-        (InlineKind.INLINE, "# [a] #"),
-        (InlineKind.INLINE, "[b]\nc"),
-        (InlineKind.DEFINITION, "[d]: <e>\n'f'"),
-        (InlineKind.HTML, "<div>\n"),
-        (InlineKind.INLINE, "[g]"),
-        (InlineKind.INLINE, "[^j]: k"),
+    assert [(source.kind, source.text) for source in read_block_texts(text)] == [
+        (BlockTextKind.INLINE, "# [a] #"),
+        (BlockTextKind.INLINE, "[b]\nc"),
+        (BlockTextKind.DEFINITION, "[d]: <e>\n'f'"),
+        (BlockTextKind.HTML, "<div>\n"),
+        (BlockTextKind.INLINE, "[g]"),
+        (BlockTextKind.INLINE, "[^j]: k"),
     ]
 
 
 def test_text_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 300)
-    assert len(read_inline_sources("[a]\n\n" * 100)) == 100
+    assert len(read_block_texts("[a]\n\n" * 100)) == 100
     with pytest.raises(LimitExceeded):
-        read_inline_sources("[a]\n\n" * 101)
+        read_block_texts("[a]\n\n" * 101)

@@ -131,7 +131,7 @@ def test_page_of_document_tracks_only_possible_comments(
     monkeypatch.setattr(review_module, "find_comment_location_safely", count_and_find)
 
     def count_threads(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
-        page = setup.proposal_reviews.comments(setup.find_proposal(ID), after=after, at=(path, slug))
+        page = setup.proposal_reviews.comments(setup.find_proposal(ID), after=after, location=(path, slug))
         return len(page.threads), page.next
 
     setup.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
@@ -157,6 +157,6 @@ def test_comment_on_missing_commit_is_found_by_address(tmp_path: Path) -> None:
     setup.writer.append(Commented("Hm.", place=target, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
     current_proposal = setup.find_proposal(ID)
     assert [
-        len(setup.proposal_reviews.comments(current_proposal, at=(path, None)).threads)
+        len(setup.proposal_reviews.comments(current_proposal, location=(path, None)).threads)
         for path in ("guide.md", "other.md")
     ] == [1, 0]

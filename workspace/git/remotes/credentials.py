@@ -27,7 +27,7 @@ _MAX_FILE_BYTES = 1_000_000
 
 
 class UnsafeCredentials(WorkspaceError):
-    """The credential file is not used: others can read or write it, or it is in the repository."""
+    """An error: others can read or write the credential file, or it is in the repository. It is not used."""
 
     code: ClassVar[str] = "UNSAFE_CREDENTIALS"
 

@@ -23,6 +23,7 @@ from workspace.git.remotes.url import RemoteUrl, Transport
 
 _MAX_MESSAGE_LENGTH = 500
 _MAX_INPUT_LENGTH = 5_000
+_MAX_REMOTE_OUTPUT_LENGTH = 4_000
 _URL_USER = re.compile(r"(://)[^/@\s]{1,500}@")
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b.|[\x00-\x1f\x7f-\x9f]+")
 _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/[^']{0,1000}(?=')")
@@ -173,20 +174,20 @@ class Exchange(pygit2.RemoteCallbacks):
             if allowed_types & CredentialType.SSH_KEY:
                 make_key = next(self._key_factories, None)
                 if make_key is None:
-                    raise self._denied_error("it accepts none of the offered keys")
+                    raise self._make_denied_error("it accepts none of the offered keys")
                 return make_key(user)
             if allowed_types & CredentialType.USERNAME:
                 return pygit2.Username(user)
-            raise self._denied_error("it requires a password")
+            raise self._make_denied_error("it requires a password")
         login = self._peer.login
         if login is None or not allowed_types & CredentialType.USERPASS_PLAINTEXT:
             if self._peer.address.is_private:
-                raise self._denied_error("it requires a password, and none is set")
-            raise self._denied_error("it requires a password, but the connection is not encrypted")
+                raise self._make_denied_error("it requires a password, and none is set")
+            raise self._make_denied_error("it requires a password, but the connection is not encrypted")
         if self._has_sent_login:
-            raise self._denied_error("the token or password is not accepted")
+            raise self._make_denied_error("the token or password is not accepted")
         if not self._peer.address.is_same_server(url):
-            raise self._denied_error("it redirects to another host, which must not receive the token")
+            raise self._make_denied_error("it redirects to another host, which must not receive the token")
         self._has_sent_login = True
         return pygit2.UserPass(*login)
 
@@ -197,7 +198,7 @@ class Exchange(pygit2.RemoteCallbacks):
 
     def sideband_progress(self, string: str) -> None:
         self._check_deadline()
-        self.remote_output = (self.remote_output + string)[-4_000:]
+        self.remote_output = (self.remote_output + string)[-_MAX_REMOTE_OUTPUT_LENGTH:]
 
     def transfer_progress(self, stats: TransferProgress) -> None:
         self._check_deadline()
@@ -221,7 +222,7 @@ class Exchange(pygit2.RemoteCallbacks):
         if time.monotonic() > self._deadline:
             raise RemoteTooSlow(self._peer.name, self._peer.seconds)
 
-    def _denied_error(self, reason: str) -> RemoteDenied:
+    def _make_denied_error(self, reason: str) -> RemoteDenied:
         return RemoteDenied(self._peer.name, reason, _suggest_credentials(self._peer.address))
 
     def _iterate_keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:

@@ -230,7 +230,7 @@ def _push(
     except FolderPushRefused as error:
         return dict.fromkeys(commits, error.reason), exchange.remote_output
     except pygit2.GitError as error:
-        # libgit2 checks this before it sends anything; pygit2 does not return the error code.
+        # libgit2 checks for a fast-forward before it sends anything; pygit2 does not return the error code.
         if not any(phrase in str(error) for phrase in _NOT_AHEAD_MESSAGES):
             raise
         return dict.fromkeys(commits, "non-fast-forward"), exchange.remote_output

@@ -219,6 +219,7 @@ MAX_BLOCKS = 60_000
 # its characters. These limits bound the cost of one text and of a page.
 _MAX_TEXT_COST = 4_000_000
 _MAX_PAGE_COST = 40_000_000
+_MAX_UNCOUNTED_COST = 10_000  # cheaper texts do not count towards the cost of a page
 _INLINE_MARKS = "[]<`*_$!~&"
 
 
@@ -290,6 +291,6 @@ def _read_inline(state: StateCore) -> None:
         if cost > _MAX_TEXT_COST or cost > remaining_cost:
             token.children.append(Token("text", "", 0, content=token.content))
             continue
-        if cost > 10_000:
+        if cost > _MAX_UNCOUNTED_COST:
             remaining_cost -= cost
         state.md.inline.parse(token.content, state.md, state.env, token.children)

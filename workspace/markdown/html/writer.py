@@ -1,7 +1,7 @@
 """Write the HTML of a page with markdown-it-py's renderer and Docyard's rules.
 
 The HTML is not safe by itself. It includes raw HTML, which the sanitizer must clean, and the links and images
-that `Context` returns. Raw HTML is limited, so that the sanitizer needs no extra time to read it.
+that `RenderContext` returns. Raw HTML is limited, so that the sanitizer needs no extra time to read it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class HeadingNames(NamedTuple):
     label: str
 
 
-class Context(Protocol):
+class RenderContext(Protocol):
     """The parts of the HTML that depend on the document or the page. Lines count from 0 in the text."""
 
     @property
@@ -141,10 +141,10 @@ class WrittenHtml(NamedTuple):
     shows_source: bool
 
 
-class _State:
+class _RenderState:
     """The state that the rules of one page share."""
 
-    def __init__(self, context: Context, *, has_math: bool) -> None:
+    def __init__(self, context: RenderContext, *, has_math: bool) -> None:
         self.context, self.has_math = context, has_math
         self.heading_names: HeadingNames | None = None
         self.tag_count = 0
@@ -164,12 +164,12 @@ class _RuleCall(NamedTuple):
         return self.tokens[self.position]
 
     @property
-    def state(self) -> _State:
-        state: _State = self.env["state"]
+    def state(self) -> _RenderState:
+        state: _RenderState = self.env["state"]
         return state
 
     @property
-    def context(self) -> Context:
+    def context(self) -> RenderContext:
         return self.state.context
 
     def render_default(self) -> str:
@@ -177,16 +177,16 @@ class _RuleCall(NamedTuple):
         return self.renderer.renderToken(self.tokens, self.position, self.options, self.env)
 
 
-def write_html(page: ParsedPage, context: Context) -> WrittenHtml:
+def write_html(page: ParsedPage, context: RenderContext) -> WrittenHtml:
     """Return a page as HTML."""
-    state = _State(context, has_math=page.features.math)
+    state = _RenderState(context, has_math=page.features.math)
     html = page.parser.renderer.render(
         _select_visible_tokens(page.tokens, context), page.parser.options, {"state": state}
     )
     return WrittenHtml(str(html), state.tag_count > MAX_TAGS)
 
 
-def _select_visible_tokens(tokens: Sequence[Token], context: Context) -> list[Token]:
+def _select_visible_tokens(tokens: Sequence[Token], context: RenderContext) -> list[Token]:
     """Return the tokens without the blocks that are not shown."""
     visible_tokens: list[Token] = []
     last_skipped_position = -1

@@ -278,7 +278,7 @@ def _check_key(key: str | None) -> None:
 
 
 class PullRequestFailed(WorkspaceError):
-    """The pull request of a submitted proposal was not opened or updated; `reason` is the cause's code."""
+    """An error: a proposal's pull request was not opened or updated. `reason` is the cause's code."""
 
     code = "NOT_ANNOUNCED"
 

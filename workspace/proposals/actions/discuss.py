@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class ProposalMoved(WorkspaceError):
-    """A proposal is not at the expected commit; `tip` is its commit now."""
+    """An error: a proposal is not at the expected commit. `tip` is its current commit."""
 
     code: ClassVar[str] = "PROPOSAL_MOVED"
 
@@ -246,7 +246,7 @@ def _build_target(
 
 
 def _list_chosen_values(body: EventBody) -> object:
-    """Return what the author of a comment chose: its text, reply_to, and the path and quote of its target.
+    """Return the values that the author of a comment chose: text, reply_to, and path and quote of the target.
 
     Return None for another event.
     """

@@ -37,7 +37,7 @@ _MAX_ATTEMPTS = 4
 
 
 class MergeBlocked(WorkspaceError):
-    """The target's policy does not allow the merge; `blocks` are the codes and messages of the blockers."""
+    """An error: the target's policy does not allow a merge. `blocks` are the blockers' codes and messages."""
 
     code: ClassVar[str] = "MERGE_BLOCKED"
 
@@ -57,7 +57,7 @@ class MergeBlocked(WorkspaceError):
 
 
 class _ProposalChanged(Exception):
-    """The proposal, its discussion or the tokens have changed since the evaluation."""
+    """An error: a proposal, its discussion or the tokens have changed since the evaluation."""
 
 
 def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str | None) -> ActionResult:

@@ -41,6 +41,7 @@ NEEDS_REFRESH = "NEEDS_REFRESH"
 """The code of the blocker for unreviewed text that the merge would put under a rule."""
 
 _MAX_NAME_CHARACTERS = 60
+_MAX_LISTED_NAMES = 5
 
 _VOID_DESCRIPTIONS = {
     VoidReason.NO_TOKEN: "without a token",
@@ -268,12 +269,15 @@ def _list_paths(requirements: Sequence[RuleRequirement]) -> list[str]:
 
 
 def _format_names(names: Sequence[str]) -> str:
-    first_names = ", ".join(names[:5])
-    return f"{first_names} and {len(names) - 5} more" if len(names) > 5 else first_names
+    first_names = ", ".join(names[:_MAX_LISTED_NAMES])
+    omitted_count = len(names) - _MAX_LISTED_NAMES
+    return f"{first_names} and {omitted_count} more" if omitted_count > 0 else first_names
 
 
 def _format_any_of(names: Sequence[str]) -> str:
-    *first, last = names if len(names) <= 5 else [*names[:5], f"{len(names) - 5} more"]
+    omitted_count = len(names) - _MAX_LISTED_NAMES
+    last_names = [f"{omitted_count} more"] if omitted_count > 0 else []
+    *first, last = [*names[:_MAX_LISTED_NAMES], *last_names]
     return f"{', '.join(first)} or {last}" if first else last
 
 

@@ -65,7 +65,7 @@ class RefreshResolutions(NamedTuple):
 
 
 class ConflictChanged(MergeConflict):
-    """A proposal or its target has changed since the resolutions; `conflicts` are the current conflicts."""
+    """An error: a proposal or its target changed after the resolutions. `conflicts` are the current ones."""
 
     code: ClassVar[str] = "CONFLICT_CHANGED"
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from workspace.branch import branch_not_found_error
+from workspace.branch import make_branch_not_found_error
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.store import require_writable
@@ -184,7 +184,7 @@ _END_DESCRIPTIONS = {
 
 
 class ProposalEnded(WorkspaceError):
-    """A proposal cannot be changed: it was merged or closed, or its branch was deleted, as in `state`."""
+    """An error: a proposal was merged or closed, or its branch deleted (`state`), so it cannot be changed."""
 
     code: ClassVar[str] = "PROPOSAL_ENDED"
 
@@ -198,7 +198,7 @@ class ProposalEnded(WorkspaceError):
 
 
 class InvalidTarget(WorkspaceError):
-    """The branch cannot be the target of a proposal."""
+    """An error: a branch cannot be the target of a proposal."""
 
     code: ClassVar[str] = "INVALID_TARGET"
 
@@ -231,7 +231,7 @@ def resolve_target_tip(workspace: Branch, branch: str) -> str:
         )
     tip = workspace.git.tip(branch)
     if tip is None and branch != workspace.branch:
-        raise branch_not_found_error(workspace.git, branch)
+        raise make_branch_not_found_error(workspace.git, branch)
     if tip is None:
         raise InvalidTarget(
             f"the branch '{branch}' has no commit yet, so there is nothing to propose a change to",
@@ -323,6 +323,6 @@ def build_branch_name(id: str, title: str) -> str:
 
 
 class NothingProposed(WorkspaceError):
-    """A proposal has no commit of its own."""
+    """An error: a proposal has no commit of its own."""
 
     code: ClassVar[str] = "NOTHING_PROPOSED"

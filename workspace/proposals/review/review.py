@@ -230,9 +230,9 @@ class ProposalReview:
         *,
         after: int = 0,
         limit: int = MAX_THREADS_PER_PAGE,
-        at: LocationFilter = (None, None),
+        location: LocationFilter = (None, None),
     ) -> CommentPage:
-        """Return a page of a proposal's threads with locations; `at` selects the threads at a location.
+        """Return a page of a proposal's threads with locations; `location` selects the threads at a location.
 
         Locations are found in the proposal, or in its state at the merge; they are None if its branch is
         deleted. A page for a location ends early if many texts would have to be tracked.
@@ -240,11 +240,11 @@ class ProposalReview:
         threads = proposal.content.threads
         first_number, limit = max(0, after), max(1, min(limit, MAX_THREADS_PER_PAGE))
         max_checked, max_tracked = (
-            (MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS) if at[0] is not None else (limit, limit)
+            (MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS) if location[0] is not None else (limit, limit)
         )
         tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
-        target_filter = TargetFilter(snapshot, at)
+        target_filter = TargetFilter(snapshot, location)
         located_threads: list[LocatedThread] = []
         tracked_count, number = 0, first_number
         while (
@@ -258,7 +258,7 @@ class ProposalReview:
                 located_thread = LocatedThread(
                     thread, self._find_location(proposal, thread, snapshot), number
                 )
-                located_threads += [located_thread] if located_thread.is_at(*at) else []
+                located_threads += [located_thread] if located_thread.is_at(*location) else []
             number += 1
         return CommentPage(tuple(located_threads), len(threads), number if number < len(threads) else None)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"[ \t]*(?:///?!?|#+!?|--|;+|\*(?!/)|%|/\*\*?!?)[ \t]?(.*)$")
 _DOCSTRING = re.compile(r"[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(.*)$")
+_LATER_SENTENCE_FACTOR = 0.6  # the first sentence of a comment usually says most
 _COMMENT_END = re.compile(r"\*/[ \t]*$")
 _DECORATOR = re.compile(r"[ \t]*(?:@\w|#\[|\[\w)")
 _TASK_MARK = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
@@ -52,7 +53,7 @@ def read_source_passages(text: str, *, has_declaration: bool) -> Iterator[Passag
             kind = PassageKind.TASK if _TASK_MARK.match(sentence) else classify_sentence(sentence)
             if position == 0 and not has_lead and kind is PassageKind.SENTENCE:
                 kind = PassageKind.LEAD
-            factor = 1.0 if position == 0 else 0.6
+            factor = 1.0 if position == 0 else _LATER_SENTENCE_FACTOR
             yield Passage(kind, clip(sentence), WEIGHTS[kind] * factor, is_first=not has_lead)
             has_lead = True
 

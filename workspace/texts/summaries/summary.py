@@ -191,7 +191,7 @@ def read_body(text: TextFile, entry: OutlineEntry) -> str:
     document = text.document
     section = document.section_by_key(entry.address) if document is not None else None
     if section is not None:
-        return text.text(section.body, section.end)
+        return text.text(section.body_start, section.end)
     own_text = text.text(entry.start, entry.end)
     if not entry.title or text.kind not in _MARKUPS_WITH_TITLE_LINES:
         return own_text

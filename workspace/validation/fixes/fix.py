@@ -269,7 +269,7 @@ def _may_change_name_targets(old_document: Document, new_document: Document, dia
         return False
     if (
         dialect is not Dialect.GITHUB
-        or old_document.form not in (None, AnchorForm.HTML)
+        or old_document.anchor_form not in (None, AnchorForm.HTML)
         or may_have_nested_headings(old_document.data)
         or may_be_named_elsewhere(old_document.data, set(added_anchors))
     ):

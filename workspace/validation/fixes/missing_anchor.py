@@ -46,7 +46,7 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
     ]
     if not sections_without_anchor:
         return
-    anchor_form = document.form or form
+    anchor_form = document.anchor_form or form
     names = UniqueNames("-", 1, _collect_names(document))
     other_names = _collect_other_names(document, {candidate.address for candidate in sections_without_anchor})
     for section in sections_without_anchor:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixDocuments(Operation):
-    """Fix the documents at these paths; skipped findings are in the result and do not stop other fixes.
+    """The fix of the documents at `paths`, or of all documents if `paths` is empty.
 
-    Without `paths`, all documents are fixed. `find_fixes` reads the documents of the commit, and returns a
-    result for each document with fixes or skipped findings. So no other operation of a batch may precede this
-    operation. The result has `changes`, by path, and `skipped_fixes`.
+    `find_fixes` reads the documents of the commit, and returns a result for each document with fixes or
+    skipped findings. So no other operation of a batch may precede this operation. Skipped findings do not
+    stop other fixes. The result has `changes`, by path, and `skipped_fixes`.
     """
 
     name: ClassVar[str] = "fix"

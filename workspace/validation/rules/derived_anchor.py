@@ -29,7 +29,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
         splice = _make_splice(context.document, heading, *derived_anchor[1:])
         yield ByteFinding(
             splice.start if splice else section.heading_start,
-            splice.end if splice else section.body,
+            splice.end if splice else section.body_start,
             f"the heading has '{derived_anchor[0][:200]}', which was derived from its own anchor",
             f"Keep only '{(heading.text.name or '')[:200]}'; `docyard fix` removes the other.",
             (splice,) if splice else (),

@@ -45,7 +45,7 @@ def _list_anchors(context: RuleContext) -> Iterator[tuple[int, str]]:
     for section in context.document.sections:
         if section.heading is None:
             continue
-        if section.heading.text.name and section.heading.text.form != AnchorForm.HTML:
+        if section.heading.text.name and section.heading.text.anchor_form != AnchorForm.HTML:
             yield section.heading_start, section.heading.text.name
         yield from ((section.heading.below_start, name) for name in section.heading.names_below)
     for anchor in context.parsed_links.anchors:

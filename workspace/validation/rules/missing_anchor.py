@@ -18,7 +18,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
         if section.has_heading and not section.is_preamble and section.anchor is None:
             yield ByteFinding(
                 section.heading_start,
-                section.body,
+                section.body_start,
                 "the heading has no anchor, so its address changes with its words",
                 "Run `docyard fix --anchors`.",
             )

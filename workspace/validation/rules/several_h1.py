@@ -20,7 +20,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
         if title_line is not None:
             yield ByteFinding(
                 section.heading_start,
-                section.body,
+                section.body_start,
                 f"a second h1; the title is on line {title_line}",
                 "Write it as ## and the headings below it one level deeper, or move it to a new document.",
             )

@@ -22,7 +22,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
         if level > previous_level + 1:
             yield ByteFinding(
                 section.heading_start,
-                section.body,
+                section.body_start,
                 f"an h{level} follows {previous_name}, so h{previous_level + 1} is skipped",
                 f"Write {'#' * (previous_level + 1)} here, or a heading between the two.",
             )

@@ -33,7 +33,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     for section in document.sections:
         if section.heading is None or section.heading.block.is_setext:
             continue
-        text = data[section.heading_start : section.body].rstrip(b"\r\n")
+        text = data[section.heading_start : section.body_start].rstrip(b"\r\n")
         space_count = len(text) - len(text.rstrip(_SPACE_CHARACTERS))
         if space_count:
             yield _make_byte_finding(

@@ -48,7 +48,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
                 fix,
             )
             continue
-        heading_range = matching_section.heading_start, matching_section.body
+        heading_range = matching_section.heading_start, matching_section.body_start
         level = matching_section.heading.block.level if matching_section.heading else type_section.level
         if level != type_section.level:
             yield ByteFinding(

@@ -90,7 +90,7 @@ def test_document_without_anchors_gets_workspace_anchor_form(form: AnchorForm) -
     finder = build_fix_finder({"doc.md": data}, ANCHOR_RULE, settings=WorkspaceConfig(anchors=form))
     result = fix_document(Document.parse(data, "doc.md"), finder)
     assert result.document.sections[1].anchor == "errors"
-    assert result.document.form is form
+    assert result.document.anchor_form is form
 
 
 def test_headings_over_report_limit_all_get_anchors() -> None:

@@ -10,6 +10,6 @@ from workspace.validation.rule import Rule, Severity
 RULE = Rule(
     "broken-image",
     Severity.ERROR,
-    "The file of an image is not there.",
+    "The file of an image does not exist.",
     partial(find_missing_files, is_image=True),
 )

@@ -10,6 +10,6 @@ from workspace.validation.rule import Rule, Severity
 RULE = Rule(
     "broken-link",
     Severity.ERROR,
-    "A link leads to a file or folder that is not there, or out of the repository.",
+    "A link leads to a file or folder that does not exist, or out of the repository.",
     partial(find_missing_files, is_image=False),
 )
