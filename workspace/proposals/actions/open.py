@@ -136,7 +136,7 @@ class NewProposal(NamedTuple):
         )
 
 
-_DEFAULT_TITLE = "Change what is protected"
+_DEFAULT_TITLE = "Change protected paths"
 _MAX_DESCRIPTION_CHARACTERS = 20_000
 
 
