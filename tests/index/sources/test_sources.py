@@ -56,7 +56,7 @@ def test_namespace_selects_sources(sources: Sources) -> None:
     assert [source.name for source in sources.select("tutorials")] == ["tutorials"]
     assert [source.name for source in sources.select("*")] == ["api-reference", "tutorials"]
     for namespace in (None, "", "  "):
-        with pytest.raises(NamespaceRequired, match="available: api-reference, tutorials$"):
+        with pytest.raises(NamespaceRequired, match=r"available: api-reference, tutorials$"):
             sources.select(namespace)
     with pytest.raises(NamespaceNotFound) as error_info:
         sources.select("tutorial")
