@@ -15,6 +15,7 @@ BUILTIN_NAMES = (
     "design_doc",
     "decision_record",
     "runbook",
+    "walkthrough",
     "document",
 )
 

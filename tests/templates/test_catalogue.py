@@ -88,5 +88,11 @@ def test_guidance_contains_instructions_and_sections() -> None:
     assert "\n\nWhat belongs in each section:\n- Endpoints: One subsection" in text
 
 
+def test_walkthrough_has_no_sections_because_each_section_is_a_step() -> None:
+    document_type = builtin_types()["walkthrough"]
+    assert document_type.structure == "# {title}\n"
+    assert document_type.sections == ()
+
+
 def test_types_are_cached() -> None:
     assert builtin_types() is builtin_types()
