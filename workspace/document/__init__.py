@@ -9,4 +9,5 @@ section_text.py    the text of a section for comparisons
 sections.py        sections and their addresses
 splices.py         edits as splices, and the check of their result
 tasks.py           tasks and their fields
+walkthrough.py     walkthroughs and their steps
 """

@@ -1,7 +1,8 @@
-"""A commit as documents: the snapshot, the overlay of uncommitted changes, and document types.
+"""A commit as documents: the snapshot, the overlay of uncommitted changes, document types, and walkthroughs.
 
 document_types.py  document types
 overlay.py         overlays
 snapshot.py        snapshots
 type_names.py      the names of document types
+walkthroughs.py    the walkthroughs of a commit
 """
