@@ -313,6 +313,7 @@ RULE_NAMES = (
     "malformed-front-matter",
     "unknown-type",
     "type-structure",
+    "missing-step",
     "taxonomy-limit",
     "malformed-manifest",
     "invisible-character",

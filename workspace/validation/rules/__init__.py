@@ -11,6 +11,7 @@ malformed_front_matter.py  front matter that is not read as its author intended
 malformed_manifest.py      manifests that cannot be used, so that they have no effect
 malformed_task.py          checkboxes that renderers do not show as tasks, and tasks with repeated fields
 missing_anchor.py          headings without an explicit anchor, whose addresses change with their words
+missing_step.py            walkthroughs without a step
 mixed_line_endings.py      mixed line endings, because of which tools show changes that were not made
 several_h1.py              level-1 headings in addition to the title
 skipped_level.py           headings more than one level below the heading before them
@@ -34,6 +35,7 @@ from workspace.validation.rules import (
     malformed_manifest,
     malformed_task,
     missing_anchor,
+    missing_step,
     mixed_line_endings,
     several_h1,
     skipped_level,
@@ -60,6 +62,7 @@ RULES = tuple(
         malformed_front_matter,
         unknown_type,
         type_structure,
+        missing_step,
         taxonomy_limit,
         malformed_manifest,
         invisible_character,
