@@ -19,7 +19,8 @@ from workspace.errors import WorkspaceError
 
 _SEARCH_KIND = "search"
 _MAC_BYTES = 16
-_TOKEN_PATTERN = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,1000}(?:[A-Za-z0-9_-]{2,3})?")
+# A token with the longest path in a document tree has about 19,000 characters.
+_TOKEN_PATTERN = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,6000}(?:[A-Za-z0-9_-]{2,3})?")
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 _FIX_RESTART = "Repeat the search without a cursor to start at its first page."
 

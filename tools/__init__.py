@@ -20,6 +20,7 @@ reading/          tools that read files within a budget of tokens
 redirects.py      redirection of calls with an old address to the current location
 resources/        MCP resources: documents and sections that a host attaches
 returned_diff.py  the diff in the answer of a writing tool
+retrieval/        tools that search several sources, and lead through walkthroughs
 retries.py        stored answers for retries with an `idempotency_key`
 search/           tools that search
 task_progress.py  the progress of a section's tasks, for the task tools
