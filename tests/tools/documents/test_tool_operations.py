@@ -160,6 +160,6 @@ def test_new_document_is_created_at_its_path(call_tool: CallTool) -> None:
         assert not answer.is_error
     refusal = call_tool("create_document", **fields, folder="decisions")
     assert (refusal.data["code"], refusal.data["field"]) == ("INVALID_ARGUMENTS", "path")
-    taken = call_tool("create_document", **fields)
-    assert taken.data["code"] == "PATH_EXISTS"
-    assert not call_tool("create_document", **taken.data["example"]).is_error
+    refused = call_tool("create_document", **fields)
+    assert refused.data["code"] == "PATH_EXISTS"
+    assert not call_tool("create_document", **refused.data["example"]).is_error

@@ -115,7 +115,7 @@ def test_dry_run_returns_diff_and_commits_nothing(
     assert sorted(preview_lines) == sorted(changed_lines)
 
 
-def test_dry_run_with_failed_operation_asks_for_its_correction(call_tool: CallTool, repo: Repo) -> None:
+def test_dry_run_with_failed_operation_suggests_its_correction(call_tool: CallTool, repo: Repo) -> None:
     failing = {**TASK, "slug": "absent"}
     preview = call_tool("edit_document", operations=[TASK, failing], mode="each", dry_run=True)
     assert [result["success"] for result in preview.data["batch_results"]] == [True, False]
