@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -173,8 +172,7 @@ class SourceHit(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class SourcesPage:
+class SourcesPage(NamedTuple):
     """The best sections of the searched sources. `has_more` is True if there are further sections.
 
     `commits` has the searched commit of each source, `unavailable` the reason of each source that could not

@@ -1,19 +1,33 @@
 """The tools of a server of many sources: searches with citations, and walkthroughs.
 
+budgets.py                          budgets of tokens for answers
 context.py                          the context of a call
 dispatcher.py                       the tools that the server offers, and the answer to a call
+get_next_step.py                    the next step of a walkthrough
+handles.py                          signed handles of walkthroughs
+lifts.py                            the lifts of a contextual search
 list_documentation_sources.py       the sources, with their sizes and times
+list_walkthroughs.py                the walkthroughs of the sources
+related_steps.py                    the relation of sections to the walkthrough under way
 results.py                          results within a budget of tokens
 search_documentation.py             a search in one source or in all
+search_documentation_contextual.py  a search whose scores are lifted by the caller's context
+start_walkthrough.py                the first step of a walkthrough
+steps.py                            steps in answers
+walkthroughs.py                     ids of walkthroughs, and the walkthrough of a handle
 """
 
 from __future__ import annotations
 
+from tools.retrieval.get_next_step import TOOL as GET_NEXT_STEP
 from tools.retrieval.list_documentation_sources import TOOL as LIST_DOCUMENTATION_SOURCES
+from tools.retrieval.list_walkthroughs import TOOL as LIST_WALKTHROUGHS
 from tools.retrieval.search_documentation import TOOL as SEARCH_DOCUMENTATION
-from tools.tool import Tool
+from tools.retrieval.search_documentation_contextual import TOOL as CONTEXTUAL_TOOL
+from tools.retrieval.start_walkthrough import TOOL as START_WALKTHROUGH
 
-CONTEXTUAL_TOOL: Tool | None = None
-WALKTHROUGH_TOOLS: tuple[Tool, ...] = ()
-TOOLS = (SEARCH_DOCUMENTATION, LIST_DOCUMENTATION_SOURCES)
-"""The tools in the order of a client's list."""
+WALKTHROUGH_TOOLS = (LIST_WALKTHROUGHS, START_WALKTHROUGH, GET_NEXT_STEP)
+"""The tools that a server offers also without sources."""
+
+TOOLS = (SEARCH_DOCUMENTATION, LIST_DOCUMENTATION_SOURCES, CONTEXTUAL_TOOL, *WALKTHROUGH_TOOLS)
+"""The tools in the order of a client's list. `CONTEXTUAL_TOOL` is offered only with its feature."""

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from tools.arguments import InvalidArguments, build_input_schema
 from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.errors import error_response
-from tools.retrieval import CONTEXTUAL_TOOL, TOOLS, WALKTHROUGH_TOOLS
+from tools.retrieval import TOOLS, WALKTHROUGH_TOOLS
 from tools.retrieval.context import RetrievalContext
+from tools.retrieval.search_documentation_contextual import TOOL as CONTEXTUAL_TOOL
 from tools.tool import Answer, CallForm, Context
 from tools.toolsets import SOURCES_TOOLSET, load_toolset, select_tools
 from workspace.errors import WorkspaceError

@@ -6,14 +6,13 @@ even short contents do not fit, the page ends earlier, with a cursor.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.sources.permalinks import SectionPosition, format_permalink
 from tools.pages import cut_text
+from tools.retrieval.budgets import count_answer_tokens, find_largest
 from tools.tool import NextStep, call
-from workspace.texts.tokens import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 MAX_SUMMARY_CHARACTERS = 200
 _MIN_CONTENT_CHARACTERS = 200
-_PRECISION = 50  # the length of the contents is at most 1/50 below the longest possible one
 
 
 class Result(NamedTuple):
@@ -103,27 +101,9 @@ def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildA
 
     count = len(results)
     longest = max((len(result.content or "") for result in results), default=0)
-    if fits(count, longest):
-        return build(count, longest)
     while count > 1 and not fits(count, min(longest, _MIN_CONTENT_CHARACTERS)):
         count -= 1
-    fitting, exceeding = 0, longest
-    while exceeding - fitting > max(1, fitting // _PRECISION):
-        middle = (fitting + exceeding) // 2
-        if fits(count, middle):
-            fitting = middle
-        else:
-            exceeding = middle
-    return build(count, fitting)
-
-
-def count_answer_tokens(data: object) -> int:
-    """Return the number of tokens of data as compact JSON, with a next step as its text."""
-    return count_tokens(json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_format_step))
-
-
-def _format_step(step: NextStep) -> str:
-    return step.text()
+    return build(count, find_largest(longest, lambda limit: fits(count, limit)))
 
 
 def _cut_content(result: Result, limit: int) -> Data:

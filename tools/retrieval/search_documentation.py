@@ -25,7 +25,10 @@ from tools.arguments import (
     read_arguments,
     read_operations,
 )
+from tools.retrieval.budgets import read_max_tokens
+from tools.retrieval.related_steps import RelatedSteps
 from tools.retrieval.results import build_results, fit_results, suggest_rest
+from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.errors import WorkspaceError
@@ -70,6 +73,7 @@ class SearchDocumentationArguments(Arguments):
     search_type: Literal["vector", "bm25", "hybrid"] = Field("hybrid", description="Search algorithm to use")
     max_results: Integer = Field(10, description="Maximum number of results to return", ge=1, le=MAX_RESULTS)
     include_content: Boolean = Field(True, description="Whether to include full content or just summaries")
+    handle: str | None = Field(None, description="Walkthrough under way")
     cursor: str | None = None
     max_tokens: Integer | None = None
     operations: Objects | None = Field(None, description="More questions: [{query, ...}]")
@@ -109,24 +113,6 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             field=OPERATIONS,
         )
     return _answer_questions(context, items, max_tokens)
-
-
-def read_max_tokens(requested: int | None, limit: int) -> int:
-    """Return the limit of an answer: what the call asks for, at most the operator's `limit`.
-
-    Raises InvalidArguments for less than 200 tokens.
-    """
-    if requested is None:
-        return limit
-    if requested < MIN_ANSWER_TOKENS:
-        raise InvalidArguments(
-            f"'max_tokens' must be at least {MIN_ANSWER_TOKENS} ({requested} was given)",
-            fix=f"Give 'max_tokens' from {MIN_ANSWER_TOKENS} to {limit:,}, or leave it out.",
-            field="max_tokens",
-            ge=MIN_ANSWER_TOKENS,
-            le=limit,
-        )
-    return min(requested, limit)
 
 
 def _answer_questions(context: RetrievalContext, items: list[dict[str, object]], max_tokens: int) -> Answer:
@@ -170,12 +156,15 @@ def _search(context: RetrievalContext, request: SearchDocumentationArguments, ma
         end = offset + len(results)
         if (page.has_more or len(results) < len(page.hits)) and end < MAX_OFFSET:
             data["next_cursor"] = write_sources_cursor(digest, page.commits, end)
-        next_step = suggest_rest(results) if results else _suggest_search(page, request)
+        next_step = suggest_rest(results) if results else suggest_search(page, request.namespace)
         if next_step is not None:
             data["next_step"] = next_step
         return data
 
     results = build_results(page, include_content=request.include_content, names_namespace=names_namespace)
+    if (related_steps := find_related_steps(context, request.handle)) is not None:
+        for result, source_hit in zip(results, page.hits, strict=True):
+            result.fields.update(related_steps.describe(source_hit))
     return fit_results(results, max_tokens, build_answer)
 
 
@@ -199,12 +188,20 @@ def describe_page(page: SourcesPage) -> Data:
     return data
 
 
-def _suggest_search(page: SourcesPage, request: SearchDocumentationArguments) -> NextStep:
+def find_related_steps(context: RetrievalContext, handle: str | None) -> RelatedSteps | None:
+    """Return the steps of the walkthrough under way; None without a handle.
+
+    Raises the errors of `find_position`.
+    """
+    return RelatedSteps(find_position(context.sources, handle)) if handle is not None else None
+
+
+def suggest_search(page: SourcesPage, namespace: str | None) -> NextStep:
     """Return the next step after a search without results."""
-    namespace = {"namespace": request.namespace} if request.namespace else {}
+    arguments = {"namespace": namespace} if namespace else {}
     if page.suggested_queries:
         query = page.suggested_queries[0]
-        return NextStep("Search again: ", call("search_documentation", query=query, **namespace))
+        return NextStep("Search again: ", call("search_documentation", query=query, **arguments))
     return NextStep("Search again with other words")
 
 

@@ -91,8 +91,8 @@ def _read_description(document: Document) -> str:
     preamble = document.preamble
     if preamble is None:
         return ""
-    end = min(preamble.end, preamble.body + _MAX_PARSED_BYTES)
-    data = document.data[preamble.body : end]
+    end = min(preamble.end, preamble.body_start + _MAX_PARSED_BYTES)
+    data = document.data[preamble.body_start : end]
     for block in parse_nested_blocks(data):
         if block.kind is BlockKind.PARAGRAPH:
             source = data[block.start : min(block.end, block.start + _MAX_PARAGRAPH_BYTES)]

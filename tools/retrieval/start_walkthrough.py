@@ -1,0 +1,56 @@
+"""start_walkthrough: returns the first step of a walkthrough, and the handle for the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tools.arguments import Arguments, Integer, read_arguments
+from tools.retrieval.handles import WalkthroughPosition
+from tools.retrieval.steps import describe_position
+from tools.retrieval.walkthroughs import CurrentPosition, find_walkthrough_by_id
+from tools.tool import Answer, Tool
+from tools.writer import select_example_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.retrieval.context import RetrievalContext
+    from tools.tool import CallArguments
+
+
+class StartWalkthroughArguments(Arguments):
+    """The input of start_walkthrough."""
+
+    walkthrough: str = Field(description="The id of list_walkthroughs")
+    max_tokens: Integer | None = None
+
+
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
+    return {"start": "Call with {walkthrough}, an id of list_walkthroughs; keep the handle of the answer"}
+
+
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"walkthrough": "guides/install.md", **select_example_arguments(arguments, ("walkthrough",))}
+
+
+def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
+    request = read_arguments(StartWalkthroughArguments, arguments)
+    found = find_walkthrough_by_id(context.sources, request.walkthrough)
+    with found.source.open() as index:
+        position = WalkthroughPosition(index.workspace.snapshot(found.commit), found.walkthrough, 0, None)
+    data = describe_position(context, CurrentPosition(found.source, position), request.max_tokens)
+    return Answer({"title": found.walkthrough.title, "steps": len(found.walkthrough.steps), **data})
+
+
+TOOL = Tool(
+    name="start_walkthrough",
+    title="Start a walkthrough",
+    toolset="retrieval",
+    description="Start a walkthrough: its first step, and a handle for get_next_step",
+    arguments=StartWalkthroughArguments,
+    run=_run,
+    usage=_usage,
+    example=_example,
+)
