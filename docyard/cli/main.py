@@ -56,6 +56,7 @@ COMMANDS = (
     "proposals",
     "tokens",
     "sync",
+    "sources",
     "doctor",
     "completion",
 )

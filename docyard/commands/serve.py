@@ -256,7 +256,10 @@ def _check_sources(file: Path) -> int:
             click.echo(f"{format_position(file, mistake)}: {mistake.message}", err=True)
             click.echo(f"  fix: {mistake.fix}", err=True)
         return Exit.PROBLEMS
-    entries = describe_sources(sources, include_stats=True)
+    try:
+        entries = describe_sources(sources, include_stats=True)
+    finally:
+        sources.close()
     for line in format_sources(entries):
         click.echo(line)
     return Exit.DONE if all(entry["available"] for entry in entries) else Exit.PROBLEMS

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docyard.sources.applied import record_applied
 from index.sources.settings import InvalidSourcesFile, read_sources_file
 from index.sources.source import SourceUnavailable
 from workspace.errors import WorkspaceError
@@ -78,6 +79,7 @@ class Follower:
             signal.signal(signal.SIGHUP, lambda number, frame: self.request_reload())
 
     def _run(self) -> None:
+        record_applied(self._file, self._sources.file)
         while not self._close_requested.is_set():
             self._wake_event.clear()
             try:
@@ -102,6 +104,7 @@ class Follower:
     def _reload(self) -> None:
         try:
             plan = self._sources.replace(read_sources_file(self._file))
+            record_applied(self._file, self._sources.file)
         except InvalidSourcesFile as error:
             log.warning("the file of sources is invalid, and the sources stay as they are: %s", error.message)
             return
