@@ -15,7 +15,7 @@ from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.web.proposals.pages import ProposalPages, extract_text
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, ProposalSetup
 from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.edits.documents import MoveDocument
@@ -37,9 +37,9 @@ def setup(tmp_path: Path) -> ProposalSetup:
 def proposal(setup: ProposalSetup) -> Proposal:
     """Return an approved proposal that moves a document to a protected path; the document is edited later."""
     move = MoveDocument(file="guide.md", new_path="specs/guide.md")
-    draft = setup.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose([move], AGENT_ACTOR, mode=Mode.ALL).proposal
     assert draft is not None
-    setup.proposal_actions.submit(draft.id, AGENT)
+    setup.proposal_actions.submit(draft.id, AGENT_ACTOR)
     approved_proposal = setup.approve(draft)
     setup.write("Nobody has read this.", "guide.md", "use")
     return approved_proposal
@@ -101,7 +101,7 @@ def test_doctor_lists_void_approvals(setup: ProposalSetup, proposal: Proposal) -
     messages = format_findings(setup.repo.path)
     assert "approvals of 1 proposal are void, because a merge has protected changes" in messages
     assert f"docyard proposals refresh {proposal.id}" in messages
-    setup.proposal_actions.refresh(proposal.id, AGENT)
+    setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     assert "are void" not in format_findings(setup.repo.path)
 
 

@@ -1,7 +1,8 @@
-"""Read the examples in `tests/cases/*.md`: each is a heading, fences with inputs and results, and prose.
+"""Examples in `tests/cases/*.md`, read as test cases: each is a heading, fences and prose.
 
-Invisible characters in a fence are written as `␍` (carriage return), `␉` (tab), `␠` (space), `␀` (NUL),
-`⟨BOM⟩` (byte-order mark), and `⟨end⟩` at the end if the last line has no line ending.
+A fence contains an input or an expected result. Its invisible characters are written as `␍` (carriage
+return), `␉` (tab), `␠` (space), `␀` (NUL), `⟨BOM⟩` (byte-order mark), and `⟨end⟩` at the end if the last line
+has no line ending.
 """
 
 from __future__ import annotations

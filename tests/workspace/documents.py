@@ -119,7 +119,7 @@ front_matter = st.sampled_from(
     ]
 )
 
-# Bytes that editors should not write, but that files contain: other line ends, invalid and invisible bytes.
+# Bytes that `document_sources` inserts at any position: line endings, invalid bytes and invisible characters.
 UNUSUAL_BYTES = (
     b"\n",
     b"\r",

@@ -16,7 +16,7 @@ from docyard.forges.event_conversion import format_forge_name
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import PASSWORD
-from tests.workspace.proposals.actions.proposal_setup import AGENT
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR
 from workspace.proposals.proposal import ProposalState
 
 Run = Callable[..., dict[str, Any]]
@@ -112,7 +112,7 @@ def test_pull_request_and_proposal_close_each_other(setup: ForgeSetup, run: Run)
     unwanted_proposal, third_number = setup.create_pull_request()
     commit = setup.local_forge.state.merge(first_number, None, "Squash it", "ana", method="squash")
     setup.forge.close(second_number)
-    setup.proposal_actions.close(unwanted_proposal.id, AGENT, "Not now.")
+    setup.proposal_actions.close(unwanted_proposal.id, AGENT_ACTOR, "Not now.")
     pull_requests = run("sync")["forge"]["pull_requests"]
     actions = {item["proposal"]: item["done"] for item in pull_requests if item["done"]}
     assert actions == {

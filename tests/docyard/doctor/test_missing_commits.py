@@ -10,7 +10,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.proposal_setup import ADA, ProposalSetup, write_text
+from tests.workspace.proposals.actions.proposal_setup import GIT_ACTOR, ProposalSetup, write_text
 from workspace.git.loose import unpack_loose
 from workspace.workspace import Workspace
 
@@ -52,7 +52,7 @@ def setup(tmp_path: Path) -> ProposalSetup:
     setup = ProposalSetup(tmp_path / "repo")
     setup.write("First words.")
     setup.write("Last words.")
-    setup.proposal_actions.comment(setup.submit_proposal("Proposed words.").id, ADA, "Why?")
+    setup.proposal_actions.comment(setup.submit_proposal("Proposed words.").id, GIT_ACTOR, "Why?")
     return setup
 
 

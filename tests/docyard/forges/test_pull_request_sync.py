@@ -21,7 +21,7 @@ from docyard.forges.pull_requests import format_marker
 from docyard.sync import Synchronizer
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
 from tests.docyard.forges.local_forge import Fault, github_api
-from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GIT_ACTOR, ProposalSetup
 from workspace.config.tables import RemoteSettings
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.actions.merge import MergeBlocked
@@ -204,7 +204,7 @@ def test_answered_change_request_is_imported_as_comment(setup: ForgeSetup) -> No
     proposal, number = setup.create_pull_request()
     setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     setup.add_commit(proposal)
-    setup.proposal_actions.submit(proposal.id, AGENT)
+    setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
     setup.push(proposal)
     assert setup.check_pull_request(proposal).review_count == 1
     reloaded_proposal = setup.reload(proposal)
@@ -225,7 +225,7 @@ def test_dismissal_is_imported_as_comment(setup: ForgeSetup) -> None:
     (thread,) = reloaded_proposal.content.threads
     assert "dismissed on GitHub" in thread.comment.text
     setup.add_commit(proposal)
-    assert setup.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.submit(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.OPEN
 
 
 def test_approval_of_older_commit_does_not_count(setup: ForgeSetup) -> None:
@@ -293,7 +293,7 @@ def test_reopened_proposal_is_not_closed_again(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.forge.close(number)
     setup.check_pull_request(proposal)
-    setup.proposal_actions.reopen(proposal.id, ADA)
+    setup.proposal_actions.reopen(proposal.id, GIT_ACTOR)
     for _ in range(2):
         assert setup.check_pull_request(proposal).state_changes == ()
     assert setup.reload(proposal).state is ProposalState.OPEN
@@ -303,7 +303,7 @@ def test_update_of_closed_pull_request_leaves_proposal_open(setup: ForgeSetup) -
     proposal, number = setup.create_pull_request()
     setup.forge.close(number)
     setup.check_pull_request(proposal)
-    setup.proposal_actions.reopen(proposal.id, ADA)
+    setup.proposal_actions.reopen(proposal.id, GIT_ACTOR)
     pull_request = setup.local_forge.state.pull_requests[number - 1]
     pull_request.updated_at = datetime.now(UTC) + timedelta(hours=1)
     assert setup.check_pull_request(proposal).state_changes == ()
@@ -312,7 +312,7 @@ def test_update_of_closed_pull_request_leaves_proposal_open(setup: ForgeSetup) -
 
 def test_token_that_cannot_close_pull_request_adds_no_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.proposal_actions.close(proposal.id, ADA, "Not now.")
+    setup.proposal_actions.close(proposal.id, GIT_ACTOR, "Not now.")
     setup.local_forge.faults.append(Fault(status=403, method="PATCH", times=2))
     for _ in range(2):
         assert setup.check_forge(branches=[proposal.content.branch]).error is not None
@@ -397,14 +397,14 @@ def test_caller_cannot_use_idempotency_key_of_forge_comment(setup: ForgeSetup) -
         "github", setup.forge.list_comments(number), proposal
     )
     with pytest.raises(InvalidKey):
-        setup.proposal_actions.comment(proposal.id, AGENT, "First.", key=comment_event.key)
+        setup.proposal_actions.comment(proposal.id, AGENT_ACTOR, "First.", key=comment_event.key)
     assert setup.check_pull_request(proposal).comment_count == 1
 
 
 def test_review_without_commit_applies_to_last_submission(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.add_commit(proposal)
-    resubmitted_proposal = setup.proposal_actions.submit(proposal.id, AGENT).proposal
+    resubmitted_proposal = setup.proposal_actions.submit(proposal.id, AGENT_ACTOR).proposal
     events = setup.proposal_actions.list_events(resubmitted_proposal)
     time_between, time_after = events[1].time, events[-1].time
     request = setup.forge.get(number)
@@ -418,7 +418,7 @@ def test_review_without_commit_applies_to_last_submission(setup: ForgeSetup) -> 
 
 def test_closed_proposal_closes_pull_request_with_one_comment(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
-    setup.proposal_actions.close(proposal.id, ADA, "Not now.")
+    setup.proposal_actions.close(proposal.id, GIT_ACTOR, "Not now.")
     assert setup.check_pull_request(proposal).state_changes == ("closed_there",)
     pull_request = setup.local_forge.state.find_pull_request(number)
     assert pull_request.state == "closed"

@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup, make_append
+from tests.workspace.proposals.actions.proposal_setup import (
+    AGENT_ACTOR,
+    GIT_ACTOR,
+    RULE,
+    ProposalSetup,
+    make_append,
+)
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import derive_id
@@ -31,7 +37,7 @@ def make_proposal_repository(path: Path, action_name: str) -> Repo:
     setup.open(key="opening")
     if action_name != "forward":
         setup.append(PROPOSAL_ID, "A proposed text.", "specs/api.md", "calls")
-        setup.proposal_actions.submit(PROPOSAL_ID, AGENT)
+        setup.proposal_actions.submit(PROPOSAL_ID, AGENT_ACTOR)
     if action_name in ("refresh", "forward"):
         setup.write("Another text.")
     if action_name == "merge":
@@ -47,7 +53,7 @@ def run_proposal_action(
     workspace = Workspace.open(path, durable=durable)
     owner = Tokens(workspace.git.common_dir).find_owner("bea")
     assert owner is not None
-    proposal_actions, person = workspace.proposal_actions(), ADA._replace(person=owner.person)
+    proposal_actions, person = workspace.proposal_actions(), GIT_ACTOR._replace(person=owner.person)
     arm()
     try:
         _run_action(workspace, proposal_actions, action_name, person)
@@ -63,18 +69,20 @@ def _run_action(
     operations = [make_append("A proposed text.", "specs/api.md", "calls")]
     match action_name:
         case "open":
-            proposal_actions.open("Say more", "Why.", AGENT, submit=True, key=KEY)
+            proposal_actions.open("Say more", "Why.", AGENT_ACTOR, submit=True, key=KEY)
         case "write":
             proposal_actions.open_branch(PROPOSAL_ID).write(
                 operations, mode=Mode.EACH, tool="edit_document", client="an agent", request=request
             )
         case "propose":
-            proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+            proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH, request=request)
         case "comment":
-            proposal_actions.comment(PROPOSAL_ID, AGENT, "Why?", file="specs/api.md", slug="calls", key=KEY)
+            proposal_actions.comment(
+                PROPOSAL_ID, AGENT_ACTOR, "Why?", file="specs/api.md", slug="calls", key=KEY
+            )
         case "approve":
             proposal_actions.review(PROPOSAL_ID, person, ReviewDecision.APPROVE, key=KEY)
         case "merge":
             proposal_actions.merge(PROPOSAL_ID, person, key=KEY)
         case _:
-            proposal_actions.refresh(PROPOSAL_ID, AGENT, key=KEY)
+            proposal_actions.refresh(PROPOSAL_ID, AGENT_ACTOR, key=KEY)

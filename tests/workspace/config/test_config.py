@@ -6,13 +6,16 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
+from workspace.config.taxonomy import MAX_KEYS
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.markdown.attribute_lists import AnchorForm
 
 pytestmark = pytest.mark.smoke
 
+MAX_KEY_LENGTH = 64
 
-def test_missing_and_empty_settings_are_the_defaults() -> None:
+
+def test_missing_and_empty_settings_equal_the_defaults() -> None:
     assert WorkspaceConfig.read(None) == WorkspaceConfig.read(b"") == WorkspaceConfig()
     assert WorkspaceConfig().anchors is AnchorForm.BRACES
 
@@ -121,8 +124,8 @@ def build_key_tables(count: int) -> bytes:
 
 
 def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
-    assert len(WorkspaceConfig.read(build_key_tables(64)).taxonomy) == 64
-    assert len(WorkspaceConfig.read(b"[taxonomy.%b]" % (b"k" * 64)).taxonomy) == 1
+    assert len(WorkspaceConfig.read(build_key_tables(MAX_KEYS)).taxonomy) == MAX_KEYS
+    assert len(WorkspaceConfig.read(b"[taxonomy.%b]" % (b"k" * MAX_KEY_LENGTH)).taxonomy) == 1
 
 
 @loop_over(
@@ -139,10 +142,10 @@ def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
         (b'[taxonomy.""]', "taxonomy."),
         (b"[taxonomy.1st]", "taxonomy.1st"),
         (b'[taxonomy."a\\u001bb"]', "taxonomy.a\\x1bb"),
-        (b"[taxonomy.%b]" % (b"k" * 65), "taxonomy." + "k" * 65),
+        (b"[taxonomy.%b]" % (b"k" * (MAX_KEY_LENGTH + 1)), "taxonomy." + "k" * (MAX_KEY_LENGTH + 1)),
         (b"[taxonomy.%b]" % (b"k" * 30_000), "taxonomy." + "k" * 100),
         (b"[taxonomy.a]\n[taxonomy.A]", "taxonomy"),
-        (build_key_tables(65), "taxonomy"),
+        (build_key_tables(MAX_KEYS + 1), "taxonomy"),
         (b"taxonomy = 5", "taxonomy"),
         (b"[taxonomy]\nlanguage = 'go'", "taxonomy.language"),
         (b"[taxonomy.a]\nvalues = ['x']", "taxonomy.a.values"),
@@ -175,6 +178,6 @@ def test_invalid_taxonomy_key_is_an_error_that_names_it(toml: bytes, field: str)
         ("docs/api/vendor/.taxonomy.toml", False),
     ],
 )
-def test_manifest_is_read_only_in_folders_of_documents(path: str, is_manifest: bool) -> None:
+def test_manifest_outside_document_folders_is_ignored(path: str, is_manifest: bool) -> None:
     config = WorkspaceConfig(root="docs/api", exclude=("old", "vendor/*", "**/.*", "**/_*", "*.draft.md"))
     assert config.is_manifest(path) is is_manifest

@@ -13,10 +13,10 @@ from workspace.config.taxonomy import InvalidManifest, Manifest, read_manifest
 
 pytestmark = pytest.mark.smoke
 
-KEYS = ("language", "scope", "type", "tags")
-PATH = "docs/.taxonomy.toml"
+TAXONOMY_KEYS = ("language", "scope", "type", "tags")
+MANIFEST_PATH = "docs/.taxonomy.toml"
 
-EXAMPLE = """\
+EXAMPLE_MANIFEST = """\
 [metadata]
 language = "go"
 scope = ["b ", "a", "b"]
@@ -34,19 +34,21 @@ tags = ""
 """
 
 
-def read_manifest_text(text: str, path: str = PATH) -> Manifest:
-    return read_manifest(text.encode(), path, KEYS)
+def read_manifest_text(text: str, path: str = MANIFEST_PATH) -> Manifest:
+    return read_manifest(text.encode(), path, TAXONOMY_KEYS)
 
 
 def read_error(text: str | bytes) -> InvalidManifest:
     with pytest.raises(InvalidManifest) as error_info:
-        read_manifest(text if isinstance(text, bytes) else text.encode(), PATH, KEYS)
+        read_manifest(text if isinstance(text, bytes) else text.encode(), MANIFEST_PATH, TAXONOMY_KEYS)
     error = error_info.value
-    assert error.message.startswith(f"{PATH}, line {error.details['line']}") or not error.details["key"]
+    assert (
+        error.message.startswith(f"{MANIFEST_PATH}, line {error.details['line']}") or not error.details["key"]
+    )
     assert error.fix
     assert error.message.isprintable()
     assert len(error.message) < 400
-    assert error.details["path"] == PATH
+    assert error.details["path"] == MANIFEST_PATH
     return error
 
 
@@ -61,7 +63,7 @@ def read_error(text: str | bytes) -> InvalidManifest:
     ],
 )
 def test_last_matching_override_precedes_the_defaults(path: str, values: dict[str, tuple[str, ...]]) -> None:
-    assert read_manifest_text(EXAMPLE).values(path) == values
+    assert read_manifest_text(EXAMPLE_MANIFEST).values(path) == values
 
 
 def test_empty_manifest_sets_no_values() -> None:
@@ -69,11 +71,13 @@ def test_empty_manifest_sets_no_values() -> None:
 
 
 def test_byte_order_mark_is_ignored() -> None:
-    assert read_manifest_text("\ufeff" + EXAMPLE) == read_manifest_text(EXAMPLE)
+    assert read_manifest_text("\ufeff" + EXAMPLE_MANIFEST) == read_manifest_text(EXAMPLE_MANIFEST)
 
 
 def test_manifest_can_be_pickled() -> None:
-    assert pickle.loads(pickle.dumps(read_manifest_text(EXAMPLE))) == read_manifest_text(EXAMPLE)
+    assert pickle.loads(pickle.dumps(read_manifest_text(EXAMPLE_MANIFEST))) == read_manifest_text(
+        EXAMPLE_MANIFEST
+    )
 
 
 @loop_over(
@@ -95,8 +99,8 @@ def test_manifest_can_be_pickled() -> None:
         ("[[override]]\nmetadata = {}\nmatch = '../a'\n", 3, "match", "leads out"),
         ("[[override]]\nmatch = 'a'\nmetadata = { scop = 'x' }\n", 3, "scop", "is not a key"),
         ("[[override]]\nmatch = 'a'\nmeta = { scope = 'x' }\n", 3, "meta", "is unknown here"),
-        (EXAMPLE + "\nlang = 'x'\n", 16, "lang", "is not a key"),
-        (EXAMPLE.replace("guides/*", "/guides"), 7, "match", "begins with a slash"),
+        (EXAMPLE_MANIFEST + "\nlang = 'x'\n", 16, "lang", "is not a key"),
+        (EXAMPLE_MANIFEST.replace("guides/*", "/guides"), 7, "match", "begins with a slash"),
         ("override = [{match='a', metadata={x='y'}}]", 1, "x", "is not a key"),
         ("[[override]]\nmatch='a'\nmetadata={}\n" * 65, 193, "override", "occurs 65 times"),
         ("[metadata]\nlanguage = \n", 2, "", "is not TOML"),
@@ -127,16 +131,16 @@ def test_unknown_key_error_suggests_the_nearest_key() -> None:
     assert "[taxonomy.zzz] in docyard.toml" in read_error("[metadata]\nzzz = 'go'\n").fix
 
 
-NAMES = st.sampled_from(["language", "scope", '"type"', "tags"])
-ENTRIES = st.lists(
-    st.tuples(NAMES, st.sampled_from(["'a'", '["b", "c"]', '"zzz = 1"', "'[metadata]'"])),
+KEY_NAMES = st.sampled_from(["language", "scope", '"type"', "tags"])
+TABLE_ENTRIES = st.lists(
+    st.tuples(KEY_NAMES, st.sampled_from(["'a'", '["b", "c"]', '"zzz = 1"', "'[metadata]'"])),
     max_size=3,
     unique_by=lambda entry: entry[0],
 )
-OVERRIDES = st.lists(st.tuples(ENTRIES, st.booleans()), max_size=3)
+OVERRIDES = st.lists(st.tuples(TABLE_ENTRIES, st.booleans()), max_size=3)
 
 
-@given(ENTRIES, OVERRIDES, st.integers(0, 3), st.sampled_from(["", " ", "# zzz = 1\n"]))
+@given(TABLE_ENTRIES, OVERRIDES, st.integers(0, 3), st.sampled_from(["", " ", "# zzz = 1\n"]))
 def test_error_has_the_line_of_an_unknown_key(
     defaults: list[tuple[str, str]],
     overrides: list[tuple[list[tuple[str, str]], bool]],
@@ -152,8 +156,8 @@ def test_error_has_the_line_of_an_unknown_key(
         unknown_entries = [("zzz", "'x'")] if table_number == number else []
         lines += ["[[override]]", "match = 'a*'"]
         if is_inline:
-            pairs = ", ".join(f"{name} = {value}" for name, value in [*entries, *unknown_entries])
-            lines += [f"metadata = {{ {pairs} }}"]
+            inline_entries = ", ".join(f"{name} = {value}" for name, value in [*entries, *unknown_entries])
+            lines += [f"metadata = {{ {inline_entries} }}"]
         else:
             lines += [
                 "[override.metadata]",

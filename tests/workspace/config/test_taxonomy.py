@@ -13,15 +13,16 @@ from workspace.config.taxonomy import MAX_VALUES, Manifest, Taxonomy, read_manif
 
 pytestmark = pytest.mark.smoke
 
-KEYS = {"language": "A language", "scope": None, "type": None, "tags": None}
+TAXONOMY_KEYS = {"language": "A language", "scope": None, "type": None, "tags": None}
 
 
 def build_taxonomy(manifests: dict[str, str]) -> Taxonomy:
     """Return the taxonomy of manifests by folder."""
     manifests_by_folder = {
-        folder: read_manifest(text.encode(), folder, tuple(KEYS)) for folder, text in manifests.items()
+        folder: read_manifest(text.encode(), folder, tuple(TAXONOMY_KEYS))
+        for folder, text in manifests.items()
     }
-    return Taxonomy(KEYS, manifests_by_folder.get)
+    return Taxonomy(TAXONOMY_KEYS, manifests_by_folder.get)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_loaded_taxonomy_is_pickled_with_its_manifests() -> None:
         folders.append(folder)
         return Manifest({"scope": (folder,)}) if folder == "docs" else None
 
-    taxonomy = Taxonomy(KEYS, find_manifest).load_folders(["", "docs"])
+    taxonomy = Taxonomy(TAXONOMY_KEYS, find_manifest).load_folders(["", "docs"])
     unpickled = pickle.loads(pickle.dumps(taxonomy))
     assert folders == ["", "docs"]
     assert unpickled.values("docs/a.md", {}) == {"scope": ("docs",)}

@@ -32,6 +32,8 @@ TEXT = (
     "### Deep\n\nThe second text.\n\n## Tasks\n\nBefore them.\n\n- [ ] Write it\n  - Criteria: short\n"
     "- [x] Ship it\n- [ ] Party\n\n## Last\n\nThe third text.\n"
 )
+# The note that counts omitted changes is added to the limit of characters.
+MAX_NOTE_LENGTH = 60
 TEXT_KINDS = (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED)
 DOCUMENT = Document.parse(TEXT.encode(), FILE)
 _WORD = re.compile(r"[^ \t\r\n]+")
@@ -95,9 +97,10 @@ def test_every_difference_is_reported_once_and_shown(old: Document, new: Documen
     if split_words(old.data.removeprefix(BOM)) != split_words(new.data.removeprefix(BOM)):
         assert changes
     for max_characters in (0, 300, 100_000):
-        assert len(format_markdown([change], max_characters)) <= max_characters + 60
+        assert len(format_markdown([change], max_characters)) <= max_characters + MAX_NOTE_LENGTH
         format_lines([change], max_characters)
-        assert len(str(format_data([change], max_characters)["documents"])) <= 2 * max_characters + 60
+        documents_data = format_data([change], max_characters)["documents"]
+        assert len(str(documents_data)) <= 2 * max_characters + MAX_NOTE_LENGTH
 
 
 @example(

@@ -31,7 +31,7 @@ def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
     assert mapped_addresses == expected
 
 
-def test_conflict_lists_the_candidates() -> None:
+def test_error_of_ambiguous_task_lists_the_candidates() -> None:
     old_document = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
     new_document = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
     with pytest.raises(ConcurrentChange) as error_info:
@@ -63,11 +63,13 @@ def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidenc
 def test_sections_are_matched_by_the_given_evidence() -> None:
     old_document = Document.parse(b"# A\n\n## One\n\nTBD\n\n## Two\n\nTBD\n\n## Old\n\nAlone.\n", "a.md")
     new_document = Document.parse(b"# A\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## New\n\nAlone.\n", "a.md")
-    pairs = {evidence: SectionMatch(old_document, new_document, evidence).pairs for evidence in Evidence}
-    assert pairs[Evidence.NAME] == {0: 0, 2: 2}
-    # Another section has the text of "One" as well.
-    assert pairs[Evidence.TEXT] == {0: 0, 2: 2, 3: 3}
-    assert pairs[Evidence.SIMILARITY] == {0: 0, 1: 1, 2: 2, 3: 3}
+    positions_by_evidence = {
+        evidence: SectionMatch(old_document, new_document, evidence).pairs for evidence in Evidence
+    }
+    assert positions_by_evidence[Evidence.NAME] == {0: 0, 2: 2}
+    # "One" and "Two" have the same text, so the text alone does not identify "One".
+    assert positions_by_evidence[Evidence.TEXT] == {0: 0, 2: 2, 3: 3}
+    assert positions_by_evidence[Evidence.SIMILARITY] == {0: 0, 1: 1, 2: 2, 3: 3}
 
 
 @given(documents)

@@ -1,4 +1,4 @@
-"""Edits of words turn the old text into the new text, and are minimal."""
+"""Word edits between two texts: they give the new text, and a small change gives a small edit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL_BUILDERS
+from tests.workspace.adversarial_documents import ADVERSARIAL_BUILDERS
 from tests.workspace.documents import document_sources
 from workspace.diff.text import TextEdit, decode_trimmed, diff_texts, diff_words, split_tokens, split_units
 

@@ -15,7 +15,7 @@ from index.documents import IndexedDocument
 from index.matches import Matcher
 from index.snippets import cut_snippet
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL_BUILDERS
+from tests.workspace.adversarial_documents import ADVERSARIAL_BUILDERS
 from tests.workspace.documents import EDIT_CONTEXT, revise_document
 from tools.outline import build_outline, list_extra_titles, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
@@ -28,6 +28,10 @@ from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 
 FILE = "doc.md"
+MEASUREMENTS = 12
+# Twice the size takes twice the time if the growth is linear, and four times if it is quadratic.
+MAX_GROWTH_FACTOR = 2.5
+ALLOWED_NOISE_S = 0.05
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -39,7 +43,7 @@ def freeze_existing_objects() -> Iterator[None]:
     gc.unfreeze()
 
 
-def measure_parse(data: bytes) -> float:
+def measure_parse_s(data: bytes) -> float:
     """Return the CPU seconds to read a document completely."""
     # A collection depends on the number of all objects, so it would occur only in some of the runs.
     gc.collect()
@@ -55,7 +59,7 @@ def measure_parse(data: bytes) -> float:
         gc.enable()
 
 
-def measure_use(run: Callable[[Document], object], document: Document) -> float:
+def measure_call_s(run: Callable[[Document], object], document: Document) -> float:
     """Return the CPU seconds that a call needs for a document; an expected error ends the call."""
     gc.collect()
     gc.disable()
@@ -69,21 +73,24 @@ def measure_use(run: Callable[[Document], object], document: Document) -> float:
 
 
 def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | None:
-    """Return a message if the time from `size` to twice `size` grows more than linearly, otherwise None."""
+    """Return a message if the time grows more than linearly between `size` and twice `size`, or None."""
     # Other load on the machine only makes a run longer, so the shortest runs are compared.
-    single = double = math.inf
-    for _ in range(12):
-        single, double = min(single, measure(size)), min(double, measure(2 * size))
-        if double < 2.5 * single + 0.05:
+    single_size_s = double_size_s = math.inf
+    for _ in range(MEASUREMENTS):
+        single_size_s, double_size_s = (
+            min(single_size_s, measure(size)),
+            min(double_size_s, measure(2 * size)),
+        )
+        if double_size_s < MAX_GROWTH_FACTOR * single_size_s + ALLOWED_NOISE_S:
             return None
-    return f"{double:.2f} s for twice the size, {single:.2f} s for the size"
+    return f"{double_size_s:.2f} s for twice the size, {single_size_s:.2f} s for the size"
 
 
 @pytest.mark.growth
 @pytest.mark.parametrize("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
 def test_parse_time_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
-    measure_parse(build_document(10))
-    assert find_excessive_growth(lambda size: measure_parse(build_document(size)), 4000) is None
+    measure_parse_s(build_document(10))
+    assert find_excessive_growth(lambda size: measure_parse_s(build_document(size)), 4000) is None
 
 
 def find_last_section_key(document: Document) -> str:
@@ -134,7 +141,7 @@ def build_edit(build_operation: Callable[[Document], DocumentOperation]) -> Call
     return lambda document: build_operation(document).revise(document, EDIT_CONTEXT)
 
 
-USES: dict[str, Callable[[Document], object]] = {
+DOCUMENT_CALLS: dict[str, Callable[[Document], object]] = {
     **{name: build_edit(build_operation) for name, build_operation in EDIT_BUILDERS.items()},
     "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=decode_text(d)).revise(
         Document.parse(b"# T\n", FILE), EDIT_CONTEXT
@@ -148,11 +155,11 @@ USES: dict[str, Callable[[Document], object]] = {
 
 @pytest.mark.growth
 @pytest.mark.parametrize("build_document", ADVERSARIAL_BUILDERS.values(), ids=ADVERSARIAL_BUILDERS)
-def test_time_of_every_use_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
+def test_time_of_every_call_is_linear_in_size(build_document: Callable[[int], bytes]) -> None:
     problems = {}
-    for name, run_use in USES.items():
+    for name, call in DOCUMENT_CALLS.items():
         problem = find_excessive_growth(
-            lambda size, run_use=run_use: measure_use(run_use, Document.parse(build_document(size), FILE)),  # type: ignore[misc]
+            lambda size, call=call: measure_call_s(call, Document.parse(build_document(size), FILE)),  # type: ignore[misc]
             1000,
         )
         if problem:
@@ -183,7 +190,7 @@ LARGE_DOCUMENT = b"# Big\n\n" + b"".join(
 
 
 @pytest.mark.growth
-def test_edit_of_large_document_costs_about_one_parse() -> None:
+def test_edit_of_large_document_costs_at_most_four_parses() -> None:
     start = time.perf_counter()
     document = Document.parse(LARGE_DOCUMENT, FILE)
     assert len(document.all_tasks) == 2_000
@@ -200,14 +207,15 @@ def test_edit_of_large_document_costs_about_one_parse() -> None:
     for operation in operations:
         start = time.perf_counter()
         revise_document(document, operation)
+        # One second is allowed for other load on the machine.
         assert time.perf_counter() - start < 4 * parse_time_s + 1
 
 
 @pytest.mark.growth
-def test_content_with_thousands_of_headings_is_written_in_time() -> None:
+def test_content_with_many_headings_costs_at_most_twenty_parses() -> None:
     document = Document.parse(b"# T\n", FILE)
     content = "## Errors\n\n" * 3000
-    parse_time_s = measure_parse(content.encode())
+    parse_time_s = measure_parse_s(content.encode())
     start = time.process_time()
     new_document = revise_document(document, UpdateContent(file=FILE, slug="_preamble", content=content))
     assert time.process_time() - start < 20 * parse_time_s + 1

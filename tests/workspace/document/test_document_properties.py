@@ -58,19 +58,21 @@ def test_sections_partition_the_body(document: Document) -> None:
 def test_every_key_is_unique_and_resolves_to_its_section(document: Document) -> None:
     keys = [section.key for section in document.sections]
     assert len(keys) == len(set(keys))
-    count = Counter(section.address for section in document.sections)
+    address_counts = Counter(section.address for section in document.sections)
     for section in document.sections:
         assert document.section_by_key(section.key) is section
         assert resolve_section(document, section.key) is section
-        if count[section.address] > 1:
+        if address_counts[section.address] > 1:
             with pytest.raises(AmbiguousAddress) as error_info:
                 resolve_section(document, section.address)
             candidates = error_info.value.details["candidates"]
             assert isinstance(candidates, list)
-            same_address = [item.position for item in document.sections if item.address == section.address]
+            positions_with_address = [
+                item.position for item in document.sections if item.address == section.address
+            ]
             assert [
                 resolve_section(document, candidate["slug"]).position for candidate in candidates
-            ] == same_address
+            ] == positions_with_address
 
 
 @given(documents)
@@ -235,10 +237,13 @@ def test_line_number_of_a_section_is_that_of_its_heading(data: bytes) -> None:
 
 
 def has_one_blank_line_more(later_document: Document, earlier_document: Document) -> bool:
-    """Return True if a blank line was added before a heading that would otherwise become text."""
+    """Return True if the only difference is a blank line before a heading.
+
+    Some edits add this line, because the heading would otherwise become text of the paragraph above it.
+    """
     if len(later_document.data) - len(earlier_document.data) != len(earlier_document.line_ending):
         return False
-    # Of two adjacent kinds of line endings, either may be that of the blank line.
+    # In a document that mixes line endings, the blank line may have any of them.
     return any(
         normalize_line_ends(later_document.data)
         == normalize_line_ends(earlier_document.data[: section.start])

@@ -11,11 +11,13 @@ from tests.published_docs import FILE_COUNT, make_documentation, make_headings, 
 from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT
 from tests.workspace.validation.fixes.in_memory import build_fix_finder
-from workspace.config.tables import Dialect
+from workspace.config.tables import Dialect, LinkRules
 from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
 from workspace.edits.operation import Operation
 from workspace.edits.restore import RestoreDocument, RestoreSection
+from workspace.edits.section_move import move_section
+from workspace.edits.section_position import find_target_position
 from workspace.edits.sections import MoveSection, RemoveSection, RenameSection
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.git.reader import GitReader
@@ -29,6 +31,8 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, plan
 from workspace.writing.write import WriteResult
 
+# The number of headings of each page whose id version 0.1.0 did not read.
+UNREAD_ID_COUNT = 8
 DOCUMENTS = [Document.parse(make_text(number).encode(), make_path(number)) for number in range(FILE_COUNT)]
 
 
@@ -56,8 +60,8 @@ def derive_earlier_addresses(number: int) -> dict[str, str]:
     addresses: dict[str, str] = {}
     parent_address = ""
     for heading in make_headings(number):
-        has_line_below = heading.source.count("\n")
-        words = heading.title if has_line_below else f"{heading.title} {heading.attributes}"
+        has_attributes_below = "\n" in heading.source
+        words = heading.title if has_attributes_below else f"{heading.title} {heading.attributes}"
         slug = make_heading_slug(to_plain_text(words))
         is_read = heading.attributes.startswith("{#") and "{b}" not in heading.attributes
         address = heading.id if is_read else slug if heading.level == 2 else f"{parent_address}/{slug}"
@@ -86,7 +90,7 @@ def test_titles_are_clean_and_ids_are_addresses(published_repo: Repo) -> None:
 def test_first_version_addresses_resolve_in_reads_and_links() -> None:
     for number, document in enumerate(DOCUMENTS):
         addresses = derive_earlier_addresses(number)
-        assert len(addresses) == 8
+        assert len(addresses) == UNREAD_ID_COUNT
         for published_id, address in addresses.items():
             assert resolve_section(document, address).address == published_id
             target = find_target(find_names(document, Dialect.MKDOCS), address)
@@ -144,7 +148,7 @@ def test_moves_preserve_ids_and_update_links(published_repo: Repo) -> None:
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in target.data
         assert not find_sections_by_name(result.overlay.document(make_path(number)), f"install-{number:03}")
         assert [section.address for section in target.sections if section.address == "first-steps"]
-        # The link to the section names its new document.
+        # Page n links to the section of page 7n + 1 (see `make_text`), and now names its new document.
         linking_number = next(
             candidate for candidate in range(FILE_COUNT) if (candidate * 7 + 1) % FILE_COUNT == number
         )
@@ -154,21 +158,17 @@ def test_moves_preserve_ids_and_update_links(published_repo: Repo) -> None:
         )
 
 
-def test_move_to_a_document_with_the_same_id_renames_it() -> None:
+def test_section_moved_to_a_document_with_the_same_id_gets_another_id() -> None:
     files = {
         "a.md": "# A\n\n## X\n{: .wide #options }\n\n## Y { #limits .b key='#limits' }\n",
         "b.md": make_text(0),
     }
     source, target = (Document.parse(text.encode(), path) for path, text in files.items())
-    from workspace.config.tables import LinkRules
-    from workspace.edits.section_move import move_section
-    from workspace.edits.section_position import find_target_position as find_section_position
-
     for slug, line in (
         ("options", "## X\n{: .wide #options-1 }"),
         ("limits", "## Y { #limits-1 .b key='#limits' }"),
     ):
-        position = find_section_position(target, None, None, None, None)
+        position = find_target_position(target, None, None, None, None)
         result = move_section(
             source,
             resolve_section(source, slug),

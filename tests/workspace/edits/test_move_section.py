@@ -60,7 +60,7 @@ FILES = {
     "a.md": "# A\n\n## Errors\n\n1\n\n## Setup\n\n[e](#errors)\n",
     "b.md": "# B\n\n## Errors\n\n2\n\n## End\n",
 }
-MOVE_OUT = MoveSection(file="a.md", slug="errors", to_file="b.md", before="errors")
+MOVE_TO_B = MoveSection(file="a.md", slug="errors", to_file="b.md", before="errors")
 
 
 def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) -> None:
@@ -70,7 +70,7 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
         for name, text in FILES.items()
     }
     tip = Snapshot(GitReader(repo.path), repo.commit(edited_files))
-    result = plan(tip, [MOVE_OUT], Mode.EACH, EDIT_CONTEXT, Precondition(base=base))
+    result = plan(tip, [MOVE_TO_B], Mode.EACH, EDIT_CONTEXT, Precondition(base=base))
     assert [step.error for step in result.steps] == [None]
     assert result.changes == {
         "a.md": b"# A\n\n## Errors\n\nNew.\n\n## Setup\n\n[e](#errors)\n",
@@ -81,7 +81,7 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
 def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
     base = Snapshot(GitReader(repo.path), repo.commit(FILES))
     tip = Snapshot(GitReader(repo.path), repo.commit({"b.md": "# B\n\n## End\n"}))
-    [step] = plan(tip, [MOVE_OUT], Mode.EACH, EDIT_CONTEXT, Precondition(base=base)).steps
+    [step] = plan(tip, [MOVE_TO_B], Mode.EACH, EDIT_CONTEXT, Precondition(base=base)).steps
     assert step.error
     assert step.error.code == "SECTION_NOT_FOUND"
 
@@ -89,7 +89,7 @@ def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
 def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     move_back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
-    result = plan(tip, [MOVE_OUT, move_back], Mode.EACH, EDIT_CONTEXT)
+    result = plan(tip, [MOVE_TO_B, move_back], Mode.EACH, EDIT_CONTEXT)
     assert [step.status for step in result.steps] == [StepStatus.DONE] * 2
     expected = "# A\n\n## Errors {#errors-1}\n\n1\n\n## Setup\n\n[e](a.md#errors)\n"
     assert {path: data and data.decode() for path, data in result.changes.items()} == {"a.md": expected}
@@ -98,7 +98,7 @@ def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
 def test_move_requires_no_read_and_does_not_count_as_a_read(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     unread_update = UpdateContent(file="b.md", slug="errors-1", content="Other.")
-    result = plan(tip, [MOVE_OUT, unread_update], Mode.EACH, EDIT_CONTEXT, Precondition())
+    result = plan(tip, [MOVE_TO_B, unread_update], Mode.EACH, EDIT_CONTEXT, Precondition())
     assert result.steps[0].status is StepStatus.DONE
     assert result.steps[1].error
     assert result.steps[1].error.code == "READ_FIRST"
@@ -165,17 +165,21 @@ def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
     siblings = source.children(parent)
     index = siblings.index(section)
     neighbor = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
-    keys: list[str | None] = [None, None, None]
+    neighbor_keys: dict[str, str] = {}
     if neighbor:
         path, offset = move_result.offset_map.map_offset(source.path, neighbor.heading_start) or ("", 0)
         new_neighbor_document = move_result.target if path == move_result.target.path else move_result.source
-        key_index = 0 if neighbor is parent else 1 if index + 1 < len(siblings) else 2
-        keys[key_index] = next(
+        placement = "parent" if neighbor is parent else "before" if index + 1 < len(siblings) else "after"
+        neighbor_keys[placement] = next(
             section.key for section in new_neighbor_document.sections if section.heading_start == offset
         )
     new_source = move_result.target if target is source else move_result.source
     original_position = find_target_position(
-        new_source, keys[0], keys[1], keys[2], move_result.section if target is source else None
+        new_source,
+        neighbor_keys.get("parent"),
+        neighbor_keys.get("before"),
+        neighbor_keys.get("after"),
+        move_result.section if target is source else None,
     )
     returned_result = move_section(
         move_result.target, move_result.section, new_source, original_position, ANCHOR_FORMS, LINK_RULES
@@ -228,7 +232,7 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
 def find_moved_section(
     move_result: SectionMoveResult, new_documents: dict[str, Document], document: Document, item: Section
 ) -> Section:
-    """Return the section that `item` became by the move."""
+    """Return the section of the new documents that corresponds to `item` of an old document."""
     if not item.has_heading:
         preamble = new_documents[document.path].preamble
         assert preamble is not None

@@ -185,7 +185,7 @@ def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> N
     change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
     their_update = UpdateContent(file=DOCUMENT_PATH, slug="usage", content="Do not run it.")
     step = write_operations(
-        repo, CallbackOperation(_make_writer(repo, their_update)), Undo(commit=change_commit)
+        repo, CallbackOperation(make_writer(repo, their_update)), Undo(commit=change_commit)
     )
     assert step.outcome, step.error
     assert read_work_tree(repo) == {DOCUMENT_PATH: GUIDE.replace("Run it and see.", "Do not run it.")}
@@ -197,7 +197,7 @@ def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> No
     change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
     their_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs.")
     step = write_operations(
-        repo, CallbackOperation(_make_writer(repo, their_update)), Undo(commit=change_commit)
+        repo, CallbackOperation(make_writer(repo, their_update)), Undo(commit=change_commit)
     )
     assert step.error
     assert step.error.code == "CONFLICT"
@@ -212,13 +212,13 @@ def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> No
     restore = RestoreSection(file=DOCUMENT_PATH, slug="setup", commit=old_commit)
     other_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs again.")
     base = repo.head()
-    step = write_operations(repo, CallbackOperation(_make_writer(repo, other_update)), restore, base=base)
+    step = write_operations(repo, CallbackOperation(make_writer(repo, other_update)), restore, base=base)
     assert step.error
     assert step.error.code == "CONFLICT"
     assert "Theirs again." in read_work_tree(repo)[DOCUMENT_PATH]
 
 
-def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
+def make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
     def write() -> None:
         other_workspace = Workspace.open(repo.path, durable=False)
         assert other_workspace.write(
@@ -368,7 +368,7 @@ def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, old_text: s
         assert step.error.code == code
 
 
-def test_restore_of_a_former_link_or_folder_is_refused(tmp_path: Path) -> None:
+def test_restore_of_a_former_symlink_or_folder_is_refused(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "repo", {"a.md/x.txt": "x", "b.txt": "b"})
     (repo.path / "c.md").symlink_to("b.txt")
     old_commit = repo.commit({})

@@ -69,7 +69,7 @@ def test_removing_a_task_removes_only_its_lines(document: Document, data: st.Dat
     assert read_task_contents(new_document) == read_task_contents(document, task)
     remaining = document.data[: task.start] + document.data[task.end :]
     assert read_words(new_document.data) == read_words(remaining)
-    # Of two kinds of line endings, either may remain at the end.
+    # In a document that mixes line endings, either may remain at the end.
     assert len(new_document.data.replace(b"\r\n", b"\n")) <= len(remaining.replace(b"\r\n", b"\n"))
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,9 @@ def repo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return create_repository(tmp_path_factory.mktemp("undo") / "repo", FILES).path
 
 
+@contextmanager
 def open_copy(repo_path: Path) -> Iterator[Workspace]:
-    """Yield one workspace, of a temporary copy of the repository."""
+    """Yield the workspace of a temporary copy of the repository."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "repo"
         shutil.copytree(repo_path, path)
@@ -131,7 +133,7 @@ def read_tree_files(workspace: Workspace) -> dict[str, bytes]:
 @settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6))
 def test_undo_restores_the_tree_before_any_batch(repo_path: Path, batch: Sequence[Operation]) -> None:
-    for workspace in open_copy(repo_path):
+    with open_copy(repo_path) as workspace:
         files_before = read_tree_files(workspace)
         commit = write_batch(workspace, *batch)
         assume(commit)
@@ -162,10 +164,10 @@ def test_undo_preserves_later_edits_of_other_sections(
             return AppendContent(file=file, slug="unrelated", content="And more.")
         return UpdateContent(file=file, slug="unrelated", content="Other\n\nwords.")
 
-    for workspace in open_copy(repo_path):
+    with open_copy(repo_path) as workspace:
         write_batch(workspace, build_edit())
         expected = read_tree_files(workspace)
-    for workspace in open_copy(repo_path):
+    with open_copy(repo_path) as workspace:
         commit = write_batch(workspace, *batch)
         assume(commit)
         assert write_batch(workspace, build_edit())
@@ -178,7 +180,7 @@ def test_undo_preserves_later_edits_of_other_sections(
 def test_partial_undo_removes_only_lines_of_the_commit(
     repo_path: Path, batch: Sequence[Operation], later_batch: Sequence[Operation]
 ) -> None:
-    for workspace in open_copy(repo_path):
+    with open_copy(repo_path) as workspace:
         files_before = read_tree_files(workspace)
         commit = write_batch(workspace, *batch)
         assume(commit)

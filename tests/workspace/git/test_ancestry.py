@@ -84,22 +84,22 @@ def first_parents(repo: Repo) -> list[str]:
     return repo.git("rev-list", "--first-parent", "HEAD").split()
 
 
-def _walk_commits(git: GitReader, tip: str, limit: int | None = None) -> list[str]:
+def walk_commits(git: GitReader, tip: str, limit: int | None = None) -> list[str]:
     return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, max_commits=limit)]
 
 
-def test_first_parents_equal_git_log(repo: Repo, first_parents: list[str]) -> None:
+def test_first_parents_equal_git_rev_list(repo: Repo, first_parents: list[str]) -> None:
     git = GitReader(repo.path)
-    assert _walk_commits(git, first_parents[0]) == first_parents
-    assert _walk_commits(git, first_parents[0], 3) == first_parents[:3]
+    assert walk_commits(git, first_parents[0]) == first_parents
+    assert walk_commits(git, first_parents[0], 3) == first_parents[:3]
     assert [node.id for node in Graph(git).first_parents(first_parents[0], max_commits=100)] == first_parents
-    assert _walk_commits(git, first_parents[0], 0) == []
+    assert walk_commits(git, first_parents[0], 0) == []
 
 
 def test_first_parents_end_at_shallow_boundary(repo: Repo, first_parents: list[str], tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "3", f"file://{repo.path}", str(tmp_path / "clone"))
     git = GitReader(tmp_path / "clone")
-    assert _walk_commits(git, first_parents[0]) == first_parents[:3]
+    assert walk_commits(git, first_parents[0]) == first_parents[:3]
     assert [node.id for node in Graph(git).first_parents(first_parents[0], max_commits=100)] == first_parents[
         :3
     ]
@@ -109,7 +109,7 @@ def test_missing_commit_raises_error_or_ends_walk(repo: Repo, first_parents: lis
     (repo.path / ".git" / "objects" / first_parents[3][:2] / first_parents[3][2:]).unlink()
     git = GitReader(repo.path)
     with pytest.raises(DamagedRepository):
-        _walk_commits(git, first_parents[0])
+        walk_commits(git, first_parents[0])
     assert [node.id for node in Graph(git).first_parents(first_parents[0], max_commits=100)] == first_parents[
         :3
     ]
@@ -118,15 +118,17 @@ def test_missing_commit_raises_error_or_ends_walk(repo: Repo, first_parents: lis
 def test_first_parents_end_after_many_too_old_commits(repo: Repo) -> None:
     store = GitStore(repo.path)
     tree, commits = store.put_tree(()), list[str]()
-    for number in range(MAX_OLD_COMMITS + 10):
-        time = 1_000 if number < MAX_OLD_COMMITS + 5 else 10 * MAX_CLOCK_SKEW_S
+    since = 10 * MAX_CLOCK_SKEW_S
+    old_count, recent_count = MAX_OLD_COMMITS + 5, 5
+    for number in range(old_count + recent_count):
+        time = 1_000 if number < old_count else since
         signature = Signature("A", "a@example.org", time)
         commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
-    nodes = Graph(store).first_parents(commits[-1], max_commits=1_000, since=10 * MAX_CLOCK_SKEW_S)
-    assert [node.id for node in nodes] == commits[: -6 - MAX_OLD_COMMITS : -1]
+    nodes = Graph(store).first_parents(commits[-1], max_commits=1_000, since=since)
+    assert [node.id for node in nodes] == commits[-recent_count - MAX_OLD_COMMITS :][::-1]
 
 
-def test_commits_between_equal_git_log(repo: Repo, first_parents: list[str]) -> None:
+def test_commits_between_equal_git_rev_list(repo: Repo, first_parents: list[str]) -> None:
     graph = Graph(GitReader(repo.path))
     for base in first_parents[1:]:
         expected = set(repo.git("rev-list", first_parents[0], f"^{base}").split())

@@ -98,6 +98,7 @@ def test_merge_base_is_found_without_reading_older_commits() -> None:
         return commits[id]
 
     assert find_best_common_ancestors("x", "y", Ancestry(read_node, frozenset())) == ("9990",)
+    # The walk reads both tips and the commits 9995 to 9990, and a few of their parents.
     assert len(read_ids) < 15
 
 

@@ -56,6 +56,7 @@ def test_offset_over_two_gigabytes_is_in_large_table(monkeypatch: pytest.MonkeyP
         bytes([byte] * 20): packs._ObjectLocation(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))
     }
     data = packs._encode_index(locations, bytes(20))
+    # The index ends with the table of large offsets (8 bytes each), the checksum of the pack and its own.
     assert (3 << 31).to_bytes(8, "big") + bytes(20) == data[-48:-20]
     assert (1 << 31).to_bytes(4, "big") == data[-52:-48]
 

@@ -1,4 +1,4 @@
-"""The folder `.git/docyard` is not accessible to other users, who could hold its lock and block writes."""
+"""The folder `.git/docyard` is closed to other users, who could otherwise hold its lock and block writes."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from workspace.publishing.recovery import find_leftovers
 from workspace.sync import sync as sync_lock
 from workspace.workspace import Workspace
 
-README = "README.md"
+README_PATH = "README_PATH.md"
 
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
 def publish_readme(repo: Repo, text: bytes = b"# Example\n\nOther words.\n") -> str:
     store = GitStore(repo.path)
-    batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.make_signature())
+    batch = Batch("main", store.tip("main"), {README_PATH: text}, "Agent", repositories.make_signature())
     return publish(store, batch, durable=False)
 
 
@@ -252,7 +252,7 @@ def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
 
     assert search()["tokens"] == 1
     with run_as_other_user(search, home) as result:
-        assert result["files"] == [README]
+        assert result["files"] == [README_PATH]
         assert result["tokens"] == 0, "the other user cannot read the tokens, so none of them is accepted"
         assert any("belongs to another user" in message for message in result["findings"])
         assert result["leftovers"] == []

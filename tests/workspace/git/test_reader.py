@@ -1,4 +1,4 @@
-"""`GitReader` opens and reads repositories of every kind."""
+"""`GitReader` reads repositories of every supported kind, and refuses all other kinds."""
 
 from __future__ import annotations
 
@@ -155,9 +155,9 @@ def test_branch_being_rebased_belongs_to_work_tree(tmp_path: Path) -> None:
 @loop_over("name", ["missing", "plain"])
 def test_folder_without_repository_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "plain").mkdir()
-    with pytest.raises(NotARepository) as error:
+    with pytest.raises(NotARepository) as error_info:
         GitReader(tmp_path / name)
-    assert str(tmp_path) not in error.value.message + error.value.fix
+    assert str(tmp_path) not in error_info.value.message + error_info.value.fix
 
 
 @loop_over(
@@ -181,11 +181,11 @@ def test_unsupported_kind_of_repository_is_refused(
         with (tmp_path / ".git/config").open("a") as file:
             file.write(f'[{section_name} "{subsection}"]\n' if subsection else f"[{section_name}]\n")
             file.write(f"\t{key} = {value}\n")
-    with pytest.raises(UnsupportedRepository, match=reason) as error:
+    with pytest.raises(UnsupportedRepository, match=reason) as error_info:
         GitReader(repo.path)
-    assert error.value.code == "UNSUPPORTED_REPO"
-    assert reason in str(error.value.details["reason"])
-    assert str(tmp_path) not in error.value.message + error.value.fix
+    assert error_info.value.code == "UNSUPPORTED_REPO"
+    assert reason in str(error_info.value.details["reason"])
+    assert str(tmp_path) not in error_info.value.message + error_info.value.fix
 
 
 def test_broken_git_configuration_is_refused(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_written_objects_equal_those_of_git(tmp_path: Path) -> None:
     assert commit.message == "Héllo\n\nBody\n"
     assert commit.author == Signature("Ada x", "a b", 12, -90)
     assert commit.committer == SIGNATURE
-    repo.git("branch", "made", id)
+    repo.git("branch", "new", id)
     assert repo.fsck() == ""
 
 
@@ -367,15 +367,15 @@ def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
     repo = repositories.create_repository(tmp_path / "repo")
     first_commit = repo.head()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    repo.git("tag", "light")
-    repo.git("tag", "-a", "noted", "-m", "Noted")
-    repo.git("tag", "-a", "again", "-m", "Again", "noted")
+    repo.git("tag", "lightweight")
+    repo.git("tag", "-a", "annotated", "-m", "A tag of a commit")
+    repo.git("tag", "-a", "nested", "-m", "A tag of a tag", "annotated")
     repo.git("tag", "of-a-tree", tree)
     repo.git("branch", "feature/x")
     repo.commit({"new.md": "# New\n"})
     git = GitReader(repo.path)
     for name in (
-        "light",
+        "lightweight",
         "feature/x",
         "refs/heads/feature/x",
         first_commit,
@@ -386,13 +386,13 @@ def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
         assert git.find_object(name) == first_commit, name
     assert git.find_object("main") == repo.head()
     assert git.find_object("of-a-tree") == git.find_object(tree[:8]) == tree
-    for name in ("noted", "again"):
+    for name in ("annotated", "nested"):
         object_id = git.find_object(name)
         assert object_id is not None
         assert object_id != first_commit
         assert git.peel(object_id) == ("commit", first_commit)
     assert git.peel(tree) == ("tree", tree)
-    assert git.ref_names() == ("again", "feature/x", "light", "main", "noted", "of-a-tree")
+    assert git.ref_names() == ("annotated", "feature/x", "lightweight", "main", "nested", "of-a-tree")
 
 
 def test_unknown_object_name_returns_none(tmp_path: Path) -> None:
@@ -415,10 +415,10 @@ def test_unknown_object_name_returns_none(tmp_path: Path) -> None:
 
 def test_tag_of_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.create_repository(tmp_path / "repo")
-    repo.git("tag", "-a", "noted", "-m", "Noted", "HEAD:README.md")
+    repo.git("tag", "-a", "annotated", "-m", "A tag of a blob", "HEAD:README.md")
     blob = repo.git("rev-parse", "HEAD:README.md").strip()
     git = GitReader(repo.path)
-    object_id = git.find_object("noted")
+    object_id = git.find_object("annotated")
     assert object_id is not None
     assert git.peel(object_id) == ("blob", blob)
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()

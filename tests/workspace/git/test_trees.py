@@ -53,10 +53,9 @@ def test_rewritten_tree_differs_by_exactly_its_changes(
     assert set(changes) == {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
     for path, change in changes.items():
         assert (change.old is None, change.new is None) == (path not in old, path not in new)
-    # Removals come first, in a step of their own: one batch may swap a file and a folder twice.
-    reduced_tree = trees.rewrite_tree(store, old_tree, {path: None for path in old if path not in new})
+    removals = {path: None for path in old if path not in new}
     new_blobs = {path: store.put_blob(data) for path, data in new.items()}
-    assert trees.rewrite_tree(store, reduced_tree, new_blobs) == new_tree
+    assert trees.rewrite_tree(store, old_tree, {**removals, **new_blobs}) == new_tree
     assert set(trees.diff_trees(store, None, new_tree)) == {
         trees.TreeChange(path, None, entry) for path, entry in trees.walk_tree(store, new_tree)
     }
@@ -68,9 +67,10 @@ def test_git_fsck_accepts_rewritten_trees(tmp_path: Path) -> None:
     store = GitStore(repo.path)
     tree = store.commit(repo.head()).tree
     new_tree = trees.rewrite_tree(store, tree, {"a/y": store.put_blob(b"5"), "a-b": None})
-    repo.git("update-ref", "refs/heads/made", store.put_commit(new_tree, (), SIGNATURE, SIGNATURE, "Made"))
+    new_commit = store.put_commit(new_tree, (), SIGNATURE, SIGNATURE, "Rewrite")
+    repo.git("update-ref", "refs/heads/rewritten", new_commit)
     assert repo.fsck() == ""
-    assert repo.git("ls-tree", "-r", "--name-only", "made").split() == ["a.md", "a/x", "a/y", "a0"]
+    assert repo.git("ls-tree", "-r", "--name-only", "rewritten").split() == ["a.md", "a/x", "a/y", "a0"]
 
 
 def test_diff_reads_only_different_subtrees(store: GitStore, monkeypatch: pytest.MonkeyPatch) -> None:

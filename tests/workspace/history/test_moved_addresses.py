@@ -244,7 +244,7 @@ def test_moves_before_a_shallow_boundary_are_unknown(repo: Repo, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", ["commit", "tree", "blob"])
-def test_damaged_history_has_no_moves(repo: Repo, kind: str) -> None:
+def test_moves_before_damaged_history_are_unknown(repo: Repo, kind: str) -> None:
     rename_file(repo, "retries.md", "a.md")
     rename_file(repo, "a.md", "b.md")
     lost_object = repo.git(

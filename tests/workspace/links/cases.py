@@ -1,4 +1,4 @@
-"""Plan the operations of cases with several documents, in the fences `before PATH` and `after PATH`.
+"""Cases with several documents, in the fences `before PATH` and `after PATH`, and plans of their operations.
 
 A document without an `after` fence is unchanged; a document with an empty `gone PATH` fence is removed.
 The fence `settings` is the workspace's docyard.toml, and the fence `files` lists the paths of further files.

@@ -1,4 +1,4 @@
-"""Read a folder on the disk as a file tree, in which links can be resolved."""
+"""A folder on the disk as a file tree, in which links can be resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read inline links with markdown-it-py, to compare them with those of the project's own reader."""
+"""A reader of inline links that uses markdown-it-py, for comparison with the project's own reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies for documents whose links are spelled in all possible ways, and a file tree to resolve them."""
+"""Hypothesis strategies for documents with links in many spellings, and a file tree to resolve the links."""
 
 from __future__ import annotations
 

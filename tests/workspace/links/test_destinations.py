@@ -36,15 +36,15 @@ ADVERSARIAL_NAME_PARTS = [
     "&#",
     "\u00a0",
 ]
-names = (
+file_names = (
     st.lists(st.sampled_from(ADVERSARIAL_NAME_PARTS), min_size=1, max_size=6)
     .map("".join)
     .filter(lambda name: name.strip("."))
 )
 paths = st.builds(
     lambda folders, name, ending: "/".join([*folders, name + ending]),
-    st.lists(names, max_size=2),
-    names | st.sampled_from(["index", "README"]),
+    st.lists(file_names, max_size=2),
+    file_names | st.sampled_from(["index", "README"]),
     st.sampled_from([".md", ".md", ".markdown", ".png", ""]),
 )
 OLD_DESTINATIONS = [
@@ -119,13 +119,13 @@ def test_written_destination_resolves_to_its_target(
         resolved_link = resolve(file_tree, source, new_link)
         assert resolved_link.target is not None
         assert (resolved_link.path, resolved_link.target.fragment or None) == (path, fragment)
-        # The title, the text and the enclosure of the destination are unchanged, and the result is final.
+        # The title, the text and the enclosure of the destination are unchanged.
         assert (new_link.kind, new_link.enclosure, new_link.start) == (link.kind, enclosure, link.start)
         assert document_after.data[new_link.destination_end :] == document_before.data[link.destination_end :]
-        assert (
-            format_destination(new_link, source, Target(path, fragment), file_tree, new_destination)
-            == new_destination
+        repeated_destination = format_destination(
+            new_link, source, Target(path, fragment), file_tree, new_destination
         )
+        assert repeated_destination == new_destination
 
 
 @loop_over(

@@ -136,7 +136,7 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     assert file_tree.document("out/secret.md") is None
 
 
-def test_a_submodule_is_a_folder(repo: Repo) -> None:
+def test_submodule_is_a_folder(repo: Repo) -> None:
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},module")
     repo.git("commit", "-qm", "A module")
     file_tree = OverlayFileTree(_take_snapshot(repo))

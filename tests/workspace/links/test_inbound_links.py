@@ -31,12 +31,12 @@ from workspace.workspace import Workspace
 @example(LinkRules(root="a"), ("top.md", b'<a href="/#x">'))
 @example(LinkRules(), ("a/from.md", b'<a href="rate-\nlimits.md">'))
 @settings(max_examples=scale_examples(150))
-def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
+def test_no_link_is_missed(link_rules: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    file_tree = PathTree((*PATHS, *SOURCE_PATHS), links)
+    file_tree = PathTree((*PATHS, *SOURCE_PATHS), link_rules)
     for _, destination, target in read_targets(file_tree, Document.parse(data, path)):
-        pattern = LinkPattern.of(target, links.root)
-        assert may_link(path, data, [pattern], wiki=links.wiki), (destination, target)
+        pattern = LinkPattern.of(target, link_rules.root)
+        assert may_link(path, data, [pattern], wiki=link_rules.wiki), (destination, target)
 
 
 DOCUMENTS = {

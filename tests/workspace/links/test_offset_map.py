@@ -38,7 +38,7 @@ def test_each_preserved_byte_is_mapped(
     data = apply_splices(document.data, splices)
     offset_map = OffsetMap.of_splices(document, splices, new_path)
     document_after = Document.parse(data, new_path or "a.md")
-    preserved = bytearray(len(data))
+    is_preserved = [False] * len(data)
     for offset, byte in enumerate(document.data):
         new_position = offset_map.map_offset("a.md", offset)
         is_removed = any(splice.start <= offset < splice.end for splice in splices)
@@ -46,11 +46,11 @@ def test_each_preserved_byte_is_mapped(
         if new_position is not None:
             assert new_position[0] == document_after.path
             assert data[new_position[1]] == byte
-            preserved[new_position[1]] = 1
+            is_preserved[new_position[1]] = True
     written_offsets = [
         offset for start, end in offset_map.find_written_spans(document_after) for offset in range(start, end)
     ]
-    assert written_offsets == [offset for offset, flag in enumerate(preserved) if not flag]
+    assert written_offsets == [offset for offset in range(len(data)) if not is_preserved[offset]]
     assert offset_map.find_new_path("a.md") == document_after.path
     assert offset_map.map_offset("other.md", 5) == ("other.md", 5)
 

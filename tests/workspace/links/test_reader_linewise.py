@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import ADVERSARIAL_BUILDERS
+from tests.workspace.adversarial_documents import ADVERSARIAL_BUILDERS
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
 from workspace.links.reader import (
@@ -161,16 +161,20 @@ def test_offsets_are_those_of_the_destination_bytes(text: str, ending: str, repl
 
 
 def test_common_texts_are_read_without_the_parser() -> None:
+    section_count = 3
     text = "".join(
         f'## Part {number}\n\nSee [a](b.md), `[code]` and ![an image](c.png "d").\n\n'
         "- [ ] Do [`this`](e.md#f)\n  - <https://example.org> or <br> that\n\n"
         "```\n[not](a-link.md)\n```\n\n| a | b |\n|---|---|\n| [c](d.md) | e |\n\n> Note [x](y.md)\n\n"
-        for number in range(3)
+        for number in range(section_count)
     )
-    unit_lines = [2, *(2 + offset for offset in range(1, len(text)) if text.startswith("## ", offset))]
-    links, uncertain_units = read_linewise(LINE_ENDS_ABOVE + text, unit_lines)
-    assert len(links) == 3 * 6
-    assert uncertain_units == []
+    section_starts = [
+        len(LINE_ENDS_ABOVE) + offset for offset in range(len(text)) if text.startswith("## ", offset)
+    ]
+    links, unparsed_parts = read_linewise(LINE_ENDS_ABOVE + text, section_starts)
+    links_per_section = 6
+    assert len(links) == section_count * links_per_section
+    assert unparsed_parts == []
 
 
 @loop_over("name", ADVERSARIAL_BUILDERS)
@@ -181,19 +185,20 @@ def test_adversarial_texts_are_read_like_the_parser(name: str) -> None:
 
 @pytest.mark.slow
 @loop_over(
-    "text",
+    ("text", "link_count"),
     [
-        "# A\n\n" + "[a](#a) " * 10_000,
-        "# A\n\n" + "- [a](doc.md#a)\n" * 10_000,
-        "# A\n\n" + "[a][] [b]\n\n" + "[a]: #a\n[b]: doc.md\n" * 5_000,
-        "# A\n\n" + "[a][b] " * 10_000 + "\n\n[b]: #a\n",
+        ("# A\n\n" + "[a](#a) " * 10_000, 10_000),
+        ("# A\n\n" + "- [a](doc.md#a)\n" * 10_000, 10_000),
+        # Two references, and the first definition of each label.
+        ("# A\n\n" + "[a][] [b]\n\n" + "[a]: #a\n[b]: doc.md\n" * 5_000, 4),
+        ("# A\n\n" + "[a][b] " * 10_000 + "\n\n[b]: #a\n", 10_001),
     ],
 )
-def test_ten_thousand_links_of_a_document_to_itself_are_read(text: str) -> None:
+def test_ten_thousand_links_of_a_document_to_itself_are_read(text: str, link_count: int) -> None:
     document = Document.parse(text.encode(), "doc.md")
     links = read_cached_links(document).links
     assert {link.destination for link in links} <= {"#a", "doc.md", "doc.md#a"}
-    assert len(links) in (10_000, 10_001, 4)
+    assert len(links) == link_count
 
 
 DIFFICULT_TEXTS = {

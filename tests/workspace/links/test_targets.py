@@ -58,7 +58,7 @@ def test_external_destination_has_no_target(destination: str) -> None:
     assert read_target(destination, SOURCE_PATH, LINK_RULES) is None
 
 
-def test_destination_with_a_slash_is_relative_to_the_root() -> None:
+def test_destination_with_a_leading_slash_is_relative_to_the_root() -> None:
     rules = LinkRules(root="./site/")
     assert read_target("/x", SOURCE_PATH, rules) == Target("site/x", None)
     assert read_target("x", SOURCE_PATH, rules) == Target("docs/x", None)
@@ -92,9 +92,7 @@ def test_invalid_link_settings_are_refused(settings: bytes, field: str) -> None:
 
 
 def test_link_settings_are_read() -> None:
-    config = WorkspaceConfig.read(
-        b'[links]\ndialect = "mkdocs"\nwiki = true\nroot = "/"\n'.replace(b'"/"', b'"a/"')
-    )
+    config = WorkspaceConfig.read(b'[links]\ndialect = "mkdocs"\nwiki = true\nroot = "a/"\n')
     assert config.links == LinkRules(dialect=Dialect.MKDOCS, wiki=True, root="a")
     assert WorkspaceConfig().links == LinkRules()
 
@@ -113,7 +111,7 @@ def test_candidate_paths_are_in_search_order() -> None:
 def test_every_destination_is_read(destination: str, source: str) -> None:
     assert "".join(split_destination(destination)) == destination
     target = read_target(destination, source, LINK_RULES)
-    assert (target is None) == is_external(destination.translate({9: None}).strip())
+    assert (target is None) == is_external(destination.replace("\t", "").strip())
     if target is not None:
         assert not set(target.path.split("/")) & {".", ".."}
         assert not target.path.startswith("/")

@@ -80,8 +80,8 @@ def test_preserved_or_restored_definitions_are_not_reported(tmp_path: Path, oper
 
 def test_link_broken_by_removed_letters_is_reported(tmp_path: Path) -> None:
     text = "# A\n\n[a](b.md#x)\n"
-    _, hints = run_operation(tmp_path / "2", ReplaceText(file="a.md", old="b.md#x", new="b.md"), text)
+    _, hints = run_operation(tmp_path / "valid", ReplaceText(file="a.md", old="b.md#x", new="b.md"), text)
     assert not hints
-    _, hints = run_operation(tmp_path / "3", ReplaceText(file="a.md", old="b.md#x", new=".md#x"), text)
+    _, hints = run_operation(tmp_path / "broken", ReplaceText(file="a.md", old="b.md#x", new=".md#x"), text)
     expected = "link to '.md#x' on line 3 is broken: there is no '.md'; did you mean 'b.md'?"
     assert hints == (expected,)

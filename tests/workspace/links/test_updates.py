@@ -122,7 +122,7 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
             section = (
                 target.sections[section_index] if target is not None and section_index is not None else None
             )
-            # A link to a title leads to the document if the title no longer has a name.
+            # A link to the title counts as a link to the document, because an operation may remove the title.
             if target is not None and section is not None and not section.is_preamble:
                 mark = _SECTION_MARK.search(target.data, section.start, section.tree_end)
             elif target is not None:

@@ -125,12 +125,12 @@ def test_address_written_by_version_0_1_0_still_resolves(heading: tuple[str, str
 @settings(max_examples=scale_examples(150))
 @given(headings(), st.sampled_from(["", "-1", "-27"]), st.sampled_from(["", "parent/"]), st.booleans())
 def test_anchor_written_by_version_0_1_0_is_found(
-    heading: tuple[str, str, str], number: str, parent: str, in_angles: bool
+    heading: tuple[str, str, str], number: str, parent: str, has_angle_brackets: bool
 ) -> None:
     title, name, list_text = heading
     assume(find_trailing_lists(f"x {list_text}") and not find_trailing_lists(f"x {list_text}")[0].is_plain)
     derived_address = f"{parent}{make_heading_slug(to_plain_text(f'{title} {list_text}'))}{number}"
-    anchor = f" <#{derived_address}>" if in_angles else f" {{#{derived_address}}}"
+    anchor = f" <#{derived_address}>" if has_angle_brackets else f" {{#{derived_address}}}"
     source = f"{title} {list_text}{anchor}"
     heading_text = read_heading(source)
     assert (heading_text.name, derived_address in heading_text.aliases) == (name, derived_address != name)
@@ -193,7 +193,7 @@ def test_any_text_is_read_and_preserved(text: str) -> None:
 
 @loop_over("size", [10_000, 40_000])
 @loop_over("construct", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
-def test_hostile_heading_is_read_in_linear_time(construct: str, size: int) -> None:
+def test_hostile_heading_is_read_within_a_second(construct: str, size: int) -> None:
     text = construct * (size // len(construct)) + "}"
     start = time.process_time()
     heading = read_heading(text)

@@ -1,4 +1,4 @@
-"""The tables of a text."""
+"""The tables of a text: their headers, rows and line numbers."""
 
 from __future__ import annotations
 

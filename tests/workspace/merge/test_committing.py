@@ -122,13 +122,13 @@ def test_merge_is_repeated_after_concurrent_commit(repo: Repo) -> None:
     later_files = iter([("notes.md", "# Notes\n\nMore.\n"), ("other.md", "# Other\n")])
     tips = []
 
-    def commit_as_person(merge: Merge) -> None:
+    def commit_with_git(merge: Merge) -> None:
         tips.append(merge.ours.commit)
         # A commit by git, which does not take Docyard's lock.
         if len(tips) < 3:
-            repo.commit(dict([next(later_files)]), "A person's")
+            repo.commit(dict([next(later_files)]), "With git")
 
-    result = merge_branch(repo, commit_as_person)
+    result = merge_branch(repo, commit_with_git)
     assert len(tips) == 3
     assert result.merge.ours.commit == tips[-1]
     assert {path.name for path in repo.path.glob("*.md")} == {"guide.md", "notes.md", "other.md"}
@@ -138,13 +138,13 @@ def test_merge_is_repeated_after_concurrent_commit(repo: Repo) -> None:
 
 
 def test_concurrent_commit_can_make_merge_conflict(repo: Repo) -> None:
-    def commit_as_person(merge: Merge) -> None:
+    def commit_with_git(merge: Merge) -> None:
         if (repo.path / "guide.md").read_text() == MAIN_GUIDE:
-            repo.commit({"guide.md": MAIN_GUIDE.replace("Use it.", "Use it badly.")}, "A person's")
+            repo.commit({"guide.md": MAIN_GUIDE.replace("Use it.", "Use it badly.")}, "With git")
 
     with pytest.raises(MergeConflict):
-        merge_branch(repo, commit_as_person)
-    assert repo.git("log", "-1", "--format=%s").strip() == "A person's"
+        merge_branch(repo, commit_with_git)
+    assert repo.git("log", "-1", "--format=%s").strip() == "With git"
     assert repo.status() == ""
 
 
@@ -229,7 +229,7 @@ def test_merged_files_have_their_modes(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_merge_of_link_into_work_tree_is_refused(repo: Repo) -> None:
+def test_merge_of_symlink_into_work_tree_is_refused(repo: Repo) -> None:
     repo.git("checkout", "-q", "topic")
     (repo.path / "link").symlink_to("/etc")
     repo.commit({}, "A link")

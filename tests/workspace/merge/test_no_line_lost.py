@@ -125,26 +125,26 @@ def merge_versions(
 
 
 # Each example is a base, our version and their version.
-REMOVED_AND_MOVED = (
+REMOVAL_AND_MOVE = (
     b"## Old\n\nold\n\n## B\n\nb\n",
     b"## B\n\nb\n",
     b"## B\n\nb\n\n### New\n\nold\n\nmore\n",
 )
-MOVED_TWICE = (
+TWO_MOVES = (
     b"## A\n\n- [ ] one\n- [ ] two\n\n## B\n\nb\n\n## C\n\nc\n",
     b"## A\n\n- [ ] two\n\n## B\n\nb\n\n- [ ] one\n\n## C\n\nc\n",
     b"## A\n\n- [ ] two\n\n## B\n\nb\n\n## C\n\nc\n\n- [ ] one\n",
 )
-COPIED_HEADING = (b"## A\n", b"## A\n\n## A\n", b"\n")
-REMOVED_FRONT_MATTER = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {#x}\n\n# A\n")
+HEADING_COPY = (b"## A\n", b"## A\n\n## A\n", b"\n")
+FRONT_MATTER_REMOVAL = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {#x}\n\n# A\n")
 
 
 @settings(max_examples=scale_examples(100), deadline=None)
 @given(versions())
-@example(REMOVED_AND_MOVED)
-@example(MOVED_TWICE)
-@example(COPIED_HEADING)
-@example(REMOVED_FRONT_MATTER)
+@example(REMOVAL_AND_MOVE)
+@example(TWO_MOVES)
+@example(HEADING_COPY)
+@example(FRONT_MATTER_REMOVAL)
 def test_each_line_is_merged_removed_or_in_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
     result = merge_versions(versions)
     base, ours, theirs, merged_lines = map(count_body_lines, (*versions, result.data))
@@ -160,7 +160,7 @@ def test_each_line_is_merged_removed_or_in_conflict(versions: tuple[bytes, bytes
             assert min(combined_count, lower_count) <= merged_lines[line] <= max(combined_count, higher_count)
 
 
-@loop_over("versions", [REMOVED_AND_MOVED, MOVED_TWICE, COPIED_HEADING])
+@loop_over("versions", [REMOVAL_AND_MOVE, TWO_MOVES, HEADING_COPY])
 def test_text_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
     for ordered_versions in (versions, (versions[0], versions[2], versions[1])):
         [conflict] = merge_versions(ordered_versions).conflicts

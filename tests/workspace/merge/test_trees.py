@@ -1,4 +1,4 @@
-"""Trees are merged file by file: documents by sections, other files as a whole."""
+"""Merges of trees, file by file: documents are merged by sections, other files as a whole."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CommitGraph:
         self.base = self.commit(BASE)
 
     def commit(self, files: Files | Mapping[str, WholeEntry], *parents: str) -> str:
-        """Commit the files of the first parent with some changes, and return the id; None removes a file."""
+        """Commit the files of the first parent after changes, and return the id; None removes a file."""
         tree = self.store.commit(parents[0]).tree if parents else None
         blobs = {
             path: self.store.put_blob(data.encode() if isinstance(data, str) else data)
@@ -376,7 +376,7 @@ def test_merge_of_path_inside_git_folder_is_refused(history: CommitGraph, name: 
         history.merge(history.base, attack_commit)
 
 
-def test_merged_history_is_up_to_date(history: CommitGraph) -> None:
+def test_merge_of_an_ancestor_is_up_to_date(history: CommitGraph) -> None:
     later_commit = history.commit({"guide.md": "# New\n"}, history.base)
     result = history.merge(later_commit, history.base)
     assert result.is_up_to_date

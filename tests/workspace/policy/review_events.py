@@ -1,4 +1,4 @@
-"""Make people with tokens, and events of proposals, for tests of the review policy."""
+"""People with tokens, and events of proposals, for tests of the review policy."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tests.workspace.proposals.event_writer import ADA, AGENT, COMMIT, ID, make_event, make_opening
+from tests.workspace.proposals.event_writer import (
+    CLIENT_AUTHOR,
+    COMMIT,
+    GIT_AUTHOR,
+    PROPOSAL_ID,
+    make_event,
+    make_opening,
+)
 from workspace.policy.tokens import KnownPerson, Person
 from workspace.proposals.approvals import create_seal
 from workspace.proposals.events import Author, Event, EventBody, IdentitySource, ReviewDecision, Reviewed
 from workspace.proposals.proposal import Proposal, ProposalState, replay_events
 
 __all__ = [
-    "ADA",
-    "AGENT",
+    "CLIENT_AUTHOR",
     "COMMIT",
-    "ID",
+    "GIT_AUTHOR",
+    "PROPOSAL_ID",
     "Check",
     "MemoryKeyring",
     "make_author",
@@ -67,7 +74,7 @@ def seal_review(
     *,
     sealed_verdict: ReviewDecision | None = None,
     sealed_commit: str | None = None,
-    proposal: str = ID,
+    proposal: str = PROPOSAL_ID,
     target: str = "main",
     token: str | None = None,
 ) -> Reviewed:
@@ -83,7 +90,7 @@ def seal_review(
     return Reviewed(verdict, "", commit, seal)
 
 
-def make_events(*reviews: tuple[EventBody, Author], opener: Author = AGENT) -> tuple[Event, ...]:
+def make_events(*reviews: tuple[EventBody, Author], opener: Author = CLIENT_AUTHOR) -> tuple[Event, ...]:
     """Return the events of a proposal: its opening, and then the reviews in order."""
     return tuple(
         make_event(body, minutes, author)

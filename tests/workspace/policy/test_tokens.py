@@ -213,7 +213,8 @@ def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, make_unsafe: Call
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can change the owner")
 def test_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
-    os.chown(folder / TOKENS_PATH, 12345, -1)
+    other_user_id = 12345
+    os.chown(folder / TOKENS_PATH, other_user_id, -1)
     with pytest.raises(UnsafeTokens, match="belongs to another user"):
         tokens.list()
 
@@ -251,14 +252,14 @@ TOKEN_ENTRY = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 
         {"version": 1, "tokens": [], "more": "x" * 2_000_000},
     ],
 )
-def test_invalid_file_is_damaged(tokens: Tokens, folder: Path, content: object) -> None:
+def test_invalid_file_raises_damaged_tokens(tokens: Tokens, folder: Path, content: object) -> None:
     tokens.add(*ANA)
     (folder / TOKENS_PATH).write_text(json.dumps(content))
     with pytest.raises(DamagedTokens):
         tokens.list()
 
 
-def test_deeply_nested_file_is_damaged(tokens: Tokens, folder: Path) -> None:
+def test_deeply_nested_file_raises_damaged_tokens(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
     (folder / TOKENS_PATH).write_bytes(b"[" * 1_000_000)
     with pytest.raises(DamagedTokens):

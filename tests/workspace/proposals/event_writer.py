@@ -19,16 +19,18 @@ from workspace.proposals.events import (
     encode_event,
 )
 
-ADA = Author("Ada", "ada@example.org", IdentitySource.GIT)
-BEA = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
-AGENT = Author("Docyard", "docyard@localhost", IdentitySource.CLIENT, "an agent")
+GIT_AUTHOR = Author("Ada", "ada@example.org", IdentitySource.GIT)
+TOKEN_AUTHOR = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
+CLIENT_AUTHOR = Author("Docyard", "docyard@localhost", IdentitySource.CLIENT, "an agent")
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-ID = "k7m2q9xa"
+PROPOSAL_ID = "k7m2q9xa"
 COMMIT, OTHER_COMMIT = "1" * 40, "2" * 40
 
 
-def make_opening(title: str = "Say more of retries", base: str | None = None, id: str = ID) -> Opened:
+def make_opening(
+    title: str = "Say more of retries", base: str | None = None, id: str = PROPOSAL_ID
+) -> Opened:
     """Return the event that opens a proposal to `main`, on the branch of its id."""
     return Opened(title, "What and why.", "main", f"proposals/{id}", base)
 
@@ -36,9 +38,9 @@ def make_opening(title: str = "Say more of retries", base: str | None = None, id
 def make_event(
     body: EventBody,
     minutes: float = 0,
-    author: Author = ADA,
+    author: Author = GIT_AUTHOR,
     after: Sequence[Event] = (),
-    proposal: str = ID,
+    proposal: str = PROPOSAL_ID,
 ) -> Event:
     """Return an event at a number of minutes after noon, encoded and decoded."""
     name, data = encode_event(
@@ -55,15 +57,16 @@ class EventWriter:
         self.log = EventLog(self.store, durable=False)
         self._time = start
 
-    def clock(self) -> datetime:
+    def read_clock(self) -> datetime:
+        """Return a time that is one second later than that of the previous call."""
         self._time += timedelta(seconds=1)
         return self._time
 
     def append(
         self,
         *bodies: EventBody,
-        by: Author = ADA,
-        proposal: str = ID,
+        by: Author = GIT_AUTHOR,
+        proposal: str = PROPOSAL_ID,
         seen: Discussion | None = None,
         request: str | None = None,
         now: Callable[[], datetime] | None = None,
@@ -77,9 +80,9 @@ class EventWriter:
             client="tests",
             seen_discussion=seen,
             request=request,
-            now=now or self.clock,
+            now=now or self.read_clock,
         )
 
-    def events(self, proposal: str = ID) -> tuple[Event, ...]:
+    def events(self, proposal: str = PROPOSAL_ID) -> tuple[Event, ...]:
         """Return the current events of a proposal."""
         return self.log.read().events_of(proposal).events

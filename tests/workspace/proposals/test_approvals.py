@@ -9,15 +9,15 @@ import pytest
 
 from tests.loops import loop_over
 from tests.workspace.policy.review_events import (
-    ADA,
-    AGENT,
+    CLIENT_AUTHOR,
+    GIT_AUTHOR,
     make_author,
     make_events,
     make_keyring,
     make_proposal,
     seal_review,
 )
-from tests.workspace.proposals.event_writer import COMMIT, ID, NOON, OTHER_COMMIT
+from tests.workspace.proposals.event_writer import COMMIT, NOON, OTHER_COMMIT, PROPOSAL_ID
 from workspace.proposals.approvals import EffectiveReviews, VoidReason, evaluate_reviews
 from workspace.proposals.events import (
     Author,
@@ -42,7 +42,7 @@ APPROVE, REQUEST_CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGE
 def evaluate(
     *reviews: tuple[EventBody, Author],
     tip: str | None = COMMIT,
-    opener: Author = AGENT,
+    opener: Author = CLIENT_AUTHOR,
     own_email: str = "",
 ) -> EffectiveReviews:
     events = make_events(*reviews, opener=opener)
@@ -169,7 +169,9 @@ def test_unsealed_review_does_not_replace_sealed_review() -> None:
     )
     forged_request = Reviewed(REQUEST_CHANGES, "", OTHER_COMMIT), make_author(ANA)
     evaluation = evaluate(
-        (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)), forged_request, (Submitted(COMMIT), AGENT)
+        (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)),
+        forged_request,
+        (Submitted(COMMIT), CLIENT_AUTHOR),
     )
     assert [author.label for author in evaluation.change_requesters] == ["ana"], (
         "only the forged request was answered"
@@ -178,13 +180,13 @@ def test_unsealed_review_does_not_replace_sealed_review() -> None:
 
 def test_only_changed_content_answers_change_request() -> None:
     request = seal_review(ANA, REQUEST_CHANGES), make_author(ANA)
-    assert len(evaluate(request, (Submitted(COMMIT), AGENT)).change_requesters) == 1
-    assert evaluate(request, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
+    assert len(evaluate(request, (Submitted(COMMIT), CLIENT_AUTHOR)).change_requesters) == 1
+    assert evaluate(request, (Submitted(OTHER_COMMIT), CLIENT_AUTHOR)).change_requesters == ()
     assert (
         len(
             evaluate(
                 request,
-                (Submitted(OTHER_COMMIT), AGENT),
+                (Submitted(OTHER_COMMIT), CLIENT_AUTHOR),
                 (seal_review(ANA, REQUEST_CHANGES), make_author(ANA)),
             ).change_requesters
         )
@@ -216,22 +218,22 @@ def test_seals_are_unique() -> None:
 
 
 def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
-    name, data = encode_event(ID, seal_review(ANA), make_author(ANA), NOON)
-    assert decode_event(ID, name, data).body == Reviewed(
+    name, data = encode_event(PROPOSAL_ID, seal_review(ANA), make_author(ANA), NOON)
+    assert decode_event(PROPOSAL_ID, name, data).body == Reviewed(
         APPROVE, "", COMMIT, json.loads(data)["words"]["seal"]
     )
-    unsealed_data = encode_event(ID, Reviewed(APPROVE, "", COMMIT), make_author(ANA), NOON)[1]
+    unsealed_data = encode_event(PROPOSAL_ID, Reviewed(APPROVE, "", COMMIT), make_author(ANA), NOON)[1]
     assert json.loads(unsealed_data)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
     for seal in ("", "0" * 64, "0" * 95 + "x", "0" * 97):
         with pytest.raises(UnreadableEvent):
-            encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), make_author(ANA), NOON)
+            encode_event(PROPOSAL_ID, Reviewed(APPROVE, "", COMMIT, seal), make_author(ANA), NOON)
 
 
 def test_reviews_of_many_events_take_linear_time() -> None:
     """Quadratic time over all earlier events would exceed the timeout."""
     request = Reviewed(REQUEST_CHANGES, "", COMMIT)
-    event, *_ = make_events((request, ADA))
-    people = [ADA._replace(email=f"{number}@example.org") for number in range(50_000)]
+    event, *_ = make_events((request, GIT_AUTHOR))
+    people = [GIT_AUTHOR._replace(email=f"{number}@example.org") for number in range(50_000)]
     events: list[Event] = [event]
     events += [
         event._replace(id=f"{number:016x}", author=author, body=request)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GIT_ACTOR, RULE, ProposalSetup
 from workspace.edits.text import UpdateContent
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import FileConflict, Resolutions
@@ -49,7 +49,7 @@ def test_person_who_amends_client_commit_cannot_approve(
 def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, Resolutions]:
     """Create a proposal in conflict with its target, and return it and resolutions with new content."""
     first_update = UpdateContent(file=API_PATH, slug="calls", content="First.")
-    merged_proposal = setup.proposal_actions.propose([first_update], AGENT, mode=Mode.ALL).proposal
+    merged_proposal = setup.proposal_actions.propose([first_update], AGENT_ACTOR, mode=Mode.ALL).proposal
     proposal = setup.open()
     branch = setup.proposal_actions.open_branch(proposal.id)
     second_update = UpdateContent(file=API_PATH, slug="calls", content="Second.")
@@ -68,7 +68,7 @@ def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, Resolutions]:
 def test_person_who_resolved_conflict_without_token_cannot_approve(setup: ProposalSetup) -> None:
     proposal, resolutions = propose_with_conflict(setup)
     setup.repo.git("config", "user.email", "bea@example.org")
-    setup.proposal_actions.refresh(proposal.id, ADA, RefreshResolutions(lambda _: resolutions))
+    setup.proposal_actions.refresh(proposal.id, GIT_ACTOR, RefreshResolutions(lambda _: resolutions))
     assert "Docyard-Hand: git" in setup.log("-1", "--format=%B", proposal.content.branch)
     with pytest.raises(OwnProposal):
         setup.approve(setup.proposal_actions.find(proposal.id))
@@ -79,7 +79,7 @@ def test_person_who_resolved_conflict_without_token_cannot_approve(setup: Propos
 def test_conflict_resolved_by_agent_allows_approval_by_user(setup: ProposalSetup) -> None:
     proposal, resolutions = propose_with_conflict(setup)
     setup.repo.git("config", "user.email", "bea@example.org")
-    setup.proposal_actions.refresh(proposal.id, AGENT, RefreshResolutions(lambda _: resolutions))
+    setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR, RefreshResolutions(lambda _: resolutions))
     setup.approve(setup.proposal_actions.find(proposal.id))
     assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.workspace.proposals.event_writer import ADA, NOON
+from tests.workspace.proposals.event_writer import GIT_AUTHOR, NOON
 from workspace.document.addresses import SectionNotFound
 from workspace.git.reader import GitReader
 from workspace.proposals.comments import (
@@ -56,7 +56,7 @@ def make_comment(repo: Repo, slug: str | None, quote: str = "", path: str = "ret
     """Return a comment on the current text of a section or document."""
     snapshot = take_snapshot(repo)
     target = build_comment_target(snapshot.document(path), slug, quote)
-    return Comment("0" * 16, ADA, NOON, "Why?", target, snapshot.commit)
+    return Comment("0" * 16, GIT_AUTHOR, NOON, "Why?", target, snapshot.commit)
 
 
 def test_comment_on_unchanged_text_is_at_the_same_address(repo: Repo) -> None:
@@ -187,7 +187,7 @@ def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
     commit = repo.head()
     blob = repo.git("rev-parse", "HEAD:limits.md").strip()
     for path, slug in (("../../etc/passwd", None), ("", ""), ("nothing.md", "x"), ("retries.md", "_nothing")):
-        comment = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
+        comment = Comment("0" * 16, GIT_AUTHOR, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
         assert find_comment_location(comment, take_snapshot(repo)) == CommentLocation(
             TextStatus.GONE, path, slug
         )
@@ -198,7 +198,7 @@ def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
 
 def test_comment_on_whole_proposal_has_no_location(repo: Repo) -> None:
     assert (
-        find_comment_location(Comment("0" * 16, ADA, NOON, "Why?", None, None), take_snapshot(repo)) is None
+        find_comment_location(Comment("0" * 16, GIT_AUTHOR, NOON, "Why?", None, None), take_snapshot(repo)) is None
     )
 
 

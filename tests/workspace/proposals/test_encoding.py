@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.proposals.event_writer import (
-    ADA,
-    AGENT,
-    BEA,
+    CLIENT_AUTHOR,
     COMMIT,
-    ID,
+    GIT_AUTHOR,
     NOON,
     OTHER_COMMIT,
+    PROPOSAL_ID,
+    TOKEN_AUTHOR,
     make_opening,
 )
 from workspace.proposals.events import (
@@ -67,14 +67,14 @@ EVENT_BODIES: list[EventBody] = [
 
 @pytest.mark.parametrize("body", EVENT_BODIES, ids=lambda body: body.kind)
 def test_encoded_event_decodes_to_the_same_event(body: EventBody) -> None:
-    name, data = encode_event(ID, body, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
-    assert decode_event(ID, name, data) == Event(
-        name[20:36], ID, NOON, BEA, body, ("9f2c51d0a7b3e846",), "c" * 64
+    name, data = encode_event(PROPOSAL_ID, body, TOKEN_AUTHOR, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
+    assert decode_event(PROPOSAL_ID, name, data) == Event(
+        name[20:36], PROPOSAL_ID, NOON, TOKEN_AUTHOR, body, ("9f2c51d0a7b3e846",), "c" * 64
     )
 
 
 def test_encoded_event_is_readable_json() -> None:
-    name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
+    name, data = encode_event(PROPOSAL_ID, Closed("Done elsewhere."), GIT_AUTHOR, NOON)
     assert name.startswith("20260131T120000000Z-")
     assert data.decode() == (
         "{\n"
@@ -97,11 +97,13 @@ def test_encoded_event_is_readable_json() -> None:
 
 def test_times_of_any_zone_are_stored_as_utc() -> None:
     noon_in_tokyo = NOON.astimezone(timezone(timedelta(hours=9)))
-    assert encode_event(ID, Closed(), ADA, noon_in_tokyo) == encode_event(ID, Closed(), ADA, NOON)
+    assert encode_event(PROPOSAL_ID, Closed(), GIT_AUTHOR, noon_in_tokyo) == encode_event(
+        PROPOSAL_ID, Closed(), GIT_AUTHOR, NOON
+    )
     first_day = datetime(1, 1, 1, tzinfo=UTC)
-    name, data = encode_event(ID, Closed(), ADA, first_day)
+    name, data = encode_event(PROPOSAL_ID, Closed(), GIT_AUTHOR, first_day)
     assert name.startswith("00010101T000000000Z-")
-    assert decode_event(ID, name, data).time == first_day
+    assert decode_event(PROPOSAL_ID, name, data).time == first_day
 
 
 @given(
@@ -111,7 +113,7 @@ def test_times_of_any_zone_are_stored_as_utc() -> None:
 )
 def test_any_text_survives_encoding(short_text: str, long_text: str, time: datetime) -> None:
     body = Commented(long_text, CommentTarget(short_text or "a.md", short_text, "d" * 64, short_text), COMMIT)
-    assert decode_event(ID, *encode_event(ID, body, AGENT, time)).body == body
+    assert decode_event(PROPOSAL_ID, *encode_event(PROPOSAL_ID, body, CLIENT_AUTHOR, time)).body == body
 
 
 def test_longest_text_of_widest_characters_survives_encoding() -> None:
@@ -120,10 +122,10 @@ def test_longest_text_of_widest_characters_survives_encoding() -> None:
             "t" * 256,
             (character * MAX_TEXT_CHARACTERS)[:MAX_TEXT_CHARACTERS],
             "main",
-            f"proposals/{ID}-x",
+            f"proposals/{PROPOSAL_ID}-x",
             None,
         )
-        decoded_body = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
+        decoded_body = decode_event(PROPOSAL_ID, *encode_event(PROPOSAL_ID, body, GIT_AUTHOR, NOON)).body
         assert isinstance(decoded_body, Opened)
         assert len(decoded_body.description) >= MAX_TEXT_CHARACTERS - 1
 
@@ -132,7 +134,7 @@ def test_longest_text_of_widest_characters_survives_encoding() -> None:
 def test_events_of_later_versions_decode_as_unknown(fields: dict[str, object]) -> None:
     event = decode_event(*build_altered_event(**fields))
     assert event.body == UnknownEvent(str(fields.get("kind", "closed")), int(str(fields.get("version", 1))))
-    assert event.author == ADA
+    assert event.author == GIT_AUTHOR
 
 
 @loop_over(
@@ -165,8 +167,14 @@ def test_events_of_later_versions_decode_as_unknown(fields: dict[str, object]) -
         {"words": {"text": "a" * (MAX_TEXT_CHARACTERS + 1)}},
         {"kind": "reviewed", "words": {"verdict": "maybe", "text": "", "commit": COMMIT}},
         {"kind": "reviewed", "words": {"verdict": "approve", "text": "", "commit": "main"}},
-        {"kind": "opened", "words": {"title": "\x1b", "target": "main", "branch": f"proposals/{ID}"}},
-        {"kind": "opened", "words": {"title": "t" * 10_000, "target": "main", "branch": f"proposals/{ID}"}},
+        {
+            "kind": "opened",
+            "words": {"title": "\x1b", "target": "main", "branch": f"proposals/{PROPOSAL_ID}"},
+        },
+        {
+            "kind": "opened",
+            "words": {"title": "t" * 10_000, "target": "main", "branch": f"proposals/{PROPOSAL_ID}"},
+        },
         {"kind": "opened", "words": {"title": "t", "target": "main", "branch": "main"}},
         {"kind": "opened", "words": {"title": "t", "target": "main", "branch": "proposals/z0000001"}},
         {"kind": "commented", "words": {"text": "a", "place": "docs/a.md"}},
@@ -197,7 +205,7 @@ def test_invalid_events_are_unreadable(fields: dict[str, object]) -> None:
 )
 def test_hostile_bytes_are_unreadable(data: bytes) -> None:
     with pytest.raises(UnreadableEvent):
-        decode_event(ID, "20260131T120000000Z-9f2c51d0a7b3e846.json", data)
+        decode_event(PROPOSAL_ID, "20260131T120000000Z-9f2c51d0a7b3e846.json", data)
 
 
 @given(
@@ -212,18 +220,18 @@ def test_hostile_bytes_are_unreadable(data: bytes) -> None:
 )
 def test_arbitrary_json_is_unreadable(value: object, name: str) -> None:
     with pytest.raises(UnreadableEvent):
-        decode_event(ID, name, json.dumps(value).encode())
+        decode_event(PROPOSAL_ID, name, json.dumps(value).encode())
 
 
 def test_manually_edited_event_is_unreadable() -> None:
-    name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
+    name, data = encode_event(PROPOSAL_ID, Closed("Done elsewhere."), GIT_AUTHOR, NOON)
     with pytest.raises(UnreadableEvent):
-        decode_event(ID, name, data.replace(b"Done", b"Gone"))
+        decode_event(PROPOSAL_ID, name, data.replace(b"Done", b"Gone"))
 
 
 def test_control_characters_in_names_and_titles_are_removed() -> None:
     author = Author("A\x1b[31m\nda", "a@b\r", IdentitySource.GIT)
-    words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
+    words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{PROPOSAL_ID}"}
     event = decode_event(*build_altered_event(author=author._asdict(), kind="opened", words=words))
     assert event.author.name == "A [31m da"
     assert isinstance(event.body, Opened)
@@ -232,6 +240,6 @@ def test_control_characters_in_names_and_titles_are_removed() -> None:
 
 def build_altered_event(**fields: object) -> tuple[str, str, bytes]:
     """Return an event with changed fields, in a file whose name contains the digest of its bytes."""
-    _, data = encode_event(ID, Closed(), ADA, NOON)
+    _, data = encode_event(PROPOSAL_ID, Closed(), GIT_AUTHOR, NOON)
     new_data = json.dumps({**json.loads(data), **fields}).encode()
-    return ID, f"20260131T120000000Z-{hashlib.sha256(new_data).hexdigest()[:16]}.json", new_data
+    return PROPOSAL_ID, f"20260131T120000000Z-{hashlib.sha256(new_data).hexdigest()[:16]}.json", new_data

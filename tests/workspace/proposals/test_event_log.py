@@ -16,12 +16,12 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo, clone_repository
 from tests.workspace.proposals.event_writer import (
-    ADA,
-    AGENT,
-    BEA,
+    CLIENT_AUTHOR,
     COMMIT,
-    ID,
+    GIT_AUTHOR,
     NOON,
+    PROPOSAL_ID,
+    TOKEN_AUTHOR,
     EventWriter,
     make_opening,
 )
@@ -63,8 +63,8 @@ def list_event_paths(repo: Repo, branch: str = DISCUSSION_BRANCH) -> list[str]:
 
 def test_events_are_files_on_the_discussion_branch(repo: Repo, writer: EventWriter) -> None:
     old_state = repo.git("rev-parse", "main", "HEAD"), repo.status()
-    opening_result = writer.append(make_opening(), by=ADA)
-    append_result = writer.append(Commented("Why?"), Closed(), by=BEA)
+    opening_result = writer.append(make_opening(), by=GIT_AUTHOR)
+    append_result = writer.append(Commented("Why?"), Closed(), by=TOKEN_AUTHOR)
     assert writer.events() == (*opening_result.events, *append_result.events)
     assert [event.after for event in writer.events()] == [
         (),
@@ -72,14 +72,14 @@ def test_events_are_files_on_the_discussion_branch(repo: Repo, writer: EventWrit
         (append_result.events[0].id,),
     ]
     assert list_commit_subjects(repo) == [
-        f"Edit proposals/{ID}: 2 changes",
-        f"Open proposal {ID}",
+        f"Edit proposals/{PROPOSAL_ID}: 2 changes",
+        f"Open proposal {PROPOSAL_ID}",
     ]
     assert append_result.commit == repo.git("rev-parse", DISCUSSION_BRANCH).strip()
-    assert f"Docyard-Proposal: {ID}" in repo.git("log", "-1", "--format=%b", DISCUSSION_BRANCH)
+    assert f"Docyard-Proposal: {PROPOSAL_ID}" in repo.git("log", "-1", "--format=%b", DISCUSSION_BRANCH)
     assert repo.git("log", "-1", "--format=%an <%ae>", DISCUSSION_BRANCH) == "Bea <bea@example.org>\n"
     assert len(list_event_paths(repo)) == 3
-    assert all(path.startswith(f"{ID}/20260131T1200") for path in list_event_paths(repo))
+    assert all(path.startswith(f"{PROPOSAL_ID}/20260131T1200") for path in list_event_paths(repo))
     assert (repo.git("rev-parse", "main", "HEAD"), repo.status()) == old_state
     assert repo.fsck() == ""
 
@@ -87,13 +87,13 @@ def test_events_are_files_on_the_discussion_branch(repo: Repo, writer: EventWrit
 def test_repository_without_discussion_branch_has_no_events(repo: Repo) -> None:
     discussion = EventLog(GitReader(repo.path)).read()
     assert discussion.proposals == discussion.tips == ()
-    assert discussion.events_of(ID).events == ()
+    assert discussion.events_of(PROPOSAL_ID).events == ()
 
 
 def test_read_only_log_cannot_append(repo: Repo) -> None:
     log = EventLog(GitReader(repo.path))
     with pytest.raises(ReadOnly):
-        log.append(ID, [make_opening()], ADA, tool="t", client="c")
+        log.append(PROPOSAL_ID, [make_opening()], GIT_AUTHOR, tool="t", client="c")
 
 
 def test_invalid_events_are_refused(repo: Repo, writer: EventWriter) -> None:
@@ -119,8 +119,8 @@ def test_retry_with_same_key_appends_once(repo: Repo, writer: EventWriter) -> No
 def test_parallel_events_are_both_preserved(writer: EventWriter) -> None:
     writer.append(make_opening())
     seen_discussion = writer.log.read()
-    writer.append(Commented("First"), by=BEA)
-    writer.append(Commented("Second"), by=AGENT, seen=seen_discussion)
+    writer.append(Commented("First"), by=TOKEN_AUTHOR)
+    writer.append(Commented("Second"), by=CLIENT_AUTHOR, seen=seen_discussion)
     assert [read_comment_text(event.body) for event in writer.events()[1:]] == ["First", "Second"]
     assert writer.events()[1].after == writer.events()[2].after
 
@@ -147,7 +147,11 @@ def test_branch_moved_by_another_program_loses_no_event(
 
     monkeypatch.setattr(Publication, "publish", publish_after_other)
     writer.append(Closed())
-    assert list_commit_subjects(repo) == [f"Close proposal {ID}", "A person's", f"Open proposal {ID}"]
+    assert list_commit_subjects(repo) == [
+        f"Close proposal {PROPOSAL_ID}",
+        "A person's",
+        f"Open proposal {PROPOSAL_ID}",
+    ]
     assert len(writer.events()) == 2
 
 
@@ -188,14 +192,16 @@ def _append_comments(path: str, name: str) -> None:
         result = None
         while result is None:
             with suppress(AnotherWriter):  # a writer may time out on a busy machine
-                result = log.append(ID, [Commented(f"{name} {number}")], ADA, tool="t", client=name)
+                result = log.append(
+                    PROPOSAL_ID, [Commented(f"{name} {number}")], GIT_AUTHOR, tool="t", client=name
+                )
 
 
 def test_fresh_clone_reads_all_events(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     writer.append(Commented("Why?"))
     other_writer = EventWriter(clone_repository(repo, tmp_path / "clone").path)
-    assert other_writer.log.read().proposals == (ID,)
+    assert other_writer.log.read().proposals == (PROPOSAL_ID,)
     assert other_writer.events() == writer.events()
 
 
@@ -207,7 +213,7 @@ def test_first_event_in_clone_continues_fetched_branch(
     other_writer = EventWriter(clone_repo.path)
     other_writer.append(Commented("From the clone"))
     assert clone_repo.git("log", "--format=%s", DISCUSSION_BRANCH).splitlines() == format_commit_subjects(
-        ID, "Comment on", "Open"
+        PROPOSAL_ID, "Comment on", "Open"
     )
     clone_repo.git("push", "-q", "origin", DISCUSSION_BRANCH)
     assert writer.events() == other_writer.events()
@@ -254,7 +260,7 @@ def test_unrelated_discussions_of_two_clones_are_merged(
     other_writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     writer.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.make_signature())
-    assert writer.log.read().proposals == (ID, OTHER_ID)
+    assert writer.log.read().proposals == (PROPOSAL_ID, OTHER_ID)
 
 
 def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
@@ -269,8 +275,8 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     writer.log.merge_commit(tip, repositories.make_signature())
     discussion = Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()])
-    assert len(discussion.events_of(ID).events) == 2
-    assert discussion.events_of(ID).unreadable_count == 1
+    assert len(discussion.events_of(PROPOSAL_ID).events) == 2
+    assert discussion.events_of(PROPOSAL_ID).unreadable_count == 1
 
 
 def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
@@ -287,7 +293,11 @@ def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWrite
     assert len(list_event_paths(clone_repo)) == 2, "a file at the path of the folder is left out"
     writer.log.merge_commit(tip, repositories.make_signature())
     assert (
-        len(Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()]).events_of(ID).events)
+        len(
+            Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()])
+            .events_of(PROPOSAL_ID)
+            .events
+        )
         == 2
     )
     assert repo.fsck() == clone_repo.fsck() == ""
@@ -335,19 +345,19 @@ def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
 
 def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening())
-    folder = repo.path / ID
+    folder = repo.path / PROPOSAL_ID
     repo.git("checkout", "-q", DISCUSSION_BRANCH)
     (event,) = list_event_paths(repo)
     text = (repo.path / event).read_text()
     repo.write(
         {
-            f"{ID}/20260131T120000000Z-9f2c51d0a7b3e846.json": text,  # the name of another event
-            f"{ID}/huge.json": "[" * 2_000_000,
-            f"{ID}/deep.json": "[" * 300_000,
-            f"{ID}/binary.json": b"\x00\xff" * 100,
-            f"{ID}/sub/{Path(event).name}": text,
-            f"{ID}/{'n' * 200}.json": text,
-            f"{ID}/with space.json": text,
+            f"{PROPOSAL_ID}/20260131T120000000Z-9f2c51d0a7b3e846.json": text,  # the name of another event
+            f"{PROPOSAL_ID}/huge.json": "[" * 2_000_000,
+            f"{PROPOSAL_ID}/deep.json": "[" * 300_000,
+            f"{PROPOSAL_ID}/binary.json": b"\x00\xff" * 100,
+            f"{PROPOSAL_ID}/sub/{Path(event).name}": text,
+            f"{PROPOSAL_ID}/{'n' * 200}.json": text,
+            f"{PROPOSAL_ID}/with space.json": text,
             f"{OTHER_ID}/{Path(event).name}": text,
             "README.md": "# Words\n",
             "main/x.json": text,
@@ -358,9 +368,9 @@ def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: E
     repo.commit({}, "Mischief")
     repo.git("checkout", "-q", "main")
     discussion = writer.log.read()
-    assert discussion.proposals == (ID, OTHER_ID)
-    assert len(discussion.events_of(ID).events) == 1
-    assert discussion.events_of(ID).unreadable_count == 8
+    assert discussion.proposals == (PROPOSAL_ID, OTHER_ID)
+    assert len(discussion.events_of(PROPOSAL_ID).events) == 1
+    assert discussion.events_of(PROPOSAL_ID).unreadable_count == 8
     assert discussion.events_of(OTHER_ID)[:3] == ((), 1, 0)
     writer.append(Closed())
     assert len(writer.events()) == 2
@@ -369,7 +379,7 @@ def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: E
 def test_file_at_path_of_folder_is_not_a_proposal(repo: Repo, writer: EventWriter) -> None:
     repo.git("checkout", "-q", "--orphan", DISCUSSION_BRANCH)
     repo.git("rm", "-rfq", ".")
-    repo.commit({ID: "no folder\n"}, "Mischief")
+    repo.commit({PROPOSAL_ID: "no folder\n"}, "Mischief")
     repo.git("checkout", "-q", "main")
     assert writer.log.read().proposals == ()
 
@@ -379,7 +389,7 @@ def test_checked_out_discussion_branch_is_updated(repo: Repo, writer: EventWrite
     repo.git("checkout", "-q", DISCUSSION_BRANCH)
     writer.append(Closed())
     assert repo.status() == ""
-    assert len(list((repo.path / ID).iterdir())) == 2
+    assert len(list((repo.path / PROPOSAL_ID).iterdir())) == 2
 
 
 def test_event_file_is_readable_json(repo: Repo, writer: EventWriter) -> None:
@@ -421,6 +431,6 @@ def test_order_of_tips_does_not_change_events(repo: Repo, writer: EventWriter) -
     results = set()
     for seed in range(10):
         random.Random(seed).shuffle(tips)
-        results.add(Discussion(writer.store, tips).events_of(ID))
+        results.add(Discussion(writer.store, tips).events_of(PROPOSAL_ID))
     assert len(results) == 1
     assert len(next(iter(results)).events) == 5

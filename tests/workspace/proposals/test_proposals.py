@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.workspace.proposals.event_writer import ADA, AGENT, BEA, COMMIT, ID, EventWriter, make_opening
+from tests.workspace.proposals.event_writer import (
+    CLIENT_AUTHOR,
+    COMMIT,
+    GIT_AUTHOR,
+    PROPOSAL_ID,
+    TOKEN_AUTHOR,
+    EventWriter,
+    make_opening,
+)
 from workspace.proposals.events import (
     Author,
     Closed,
@@ -21,7 +29,7 @@ from workspace.proposals.events import (
 )
 from workspace.proposals.proposal import CommitRelation, Proposal, ProposalNotFound, Proposals, ProposalState
 
-BRANCH = f"proposals/{ID}"
+BRANCH = f"proposals/{PROPOSAL_ID}"
 OTHER_ID = "z0000001"
 
 
@@ -33,10 +41,10 @@ class ProposalSetup:
         self.writer = EventWriter(self.repo.path)
         self.base = self.repo.head()
         self.repo.git("branch", BRANCH)
-        self.writer.append(make_opening(base=self.base), by=AGENT)
+        self.writer.append(make_opening(base=self.base), by=CLIENT_AUTHOR)
         self.proposals = Proposals(self.writer.store)
 
-    def find_proposal(self, id: str = ID) -> Proposal:
+    def find_proposal(self, id: str = PROPOSAL_ID) -> Proposal:
         """Return the current proposal; check that a cached and a new reader return the same."""
         discussion = self.writer.log.read()
         proposal = self.proposals.find(discussion, id)
@@ -55,10 +63,10 @@ class ProposalSetup:
     def submit(self, text: str = "One\n") -> str:
         """Commit to the proposal, submit it, and return the commit."""
         commit = self.commit_file(text)
-        self.writer.append(Submitted(commit), by=AGENT)
+        self.writer.append(Submitted(commit), by=CLIENT_AUTHOR)
         return commit
 
-    def review(self, verdict: ReviewDecision, commit: str, by: Author = BEA) -> None:
+    def review(self, verdict: ReviewDecision, commit: str, by: Author = TOKEN_AUTHOR) -> None:
         self.writer.append(Reviewed(verdict, "", commit), by=by)
 
     def merge(self, message: str = "Merge", *options: str) -> str:
@@ -79,12 +87,12 @@ def test_state_changes_from_draft_to_merged(setup: ProposalSetup) -> None:
     assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED
     second_commit = setup.commit_file("Two\n")
     assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED, "an edit alone does not answer"
-    setup.writer.append(Submitted(second_commit), by=AGENT)
+    setup.writer.append(Submitted(second_commit), by=CLIENT_AUTHOR)
     assert setup.find_proposal().state is ProposalState.OPEN
     setup.review(ReviewDecision.APPROVE, second_commit)
     approved_proposal = setup.find_proposal()
     assert approved_proposal.state is ProposalState.APPROVED
-    assert [review.author for review in approved_proposal.approvals] == [BEA]
+    assert [review.author for review in approved_proposal.approvals] == [TOKEN_AUTHOR]
     assert [review.relation for review in approved_proposal.reviews] == [
         CommitRelation.EDITED,
         CommitRelation.CURRENT,
@@ -97,7 +105,7 @@ def test_state_changes_from_draft_to_merged(setup: ProposalSetup) -> None:
         False,
     )
     assert proposal.content.title == "Say more of retries"
-    assert proposal.content.author == AGENT
+    assert proposal.content.author == CLIENT_AUTHOR
 
 
 def test_empty_proposal_is_not_merged_by_target_commits(setup: ProposalSetup) -> None:
@@ -107,7 +115,7 @@ def test_empty_proposal_is_not_merged_by_target_commits(setup: ProposalSetup) ->
     setup.repo.git("merge", "-q", "--ff-only", "main")
     setup.repo.git("checkout", "-q", "main")
     tip = setup.repo.head()
-    setup.writer.append(Refreshed(tip, tip), by=AGENT)
+    setup.writer.append(Refreshed(tip, tip), by=CLIENT_AUTHOR)
     setup.commit_file("More\n", "other.md", "main")
     assert setup.find_proposal().state is ProposalState.DRAFT
 
@@ -156,14 +164,14 @@ def test_deleted_branch_is_reported(setup: ProposalSetup) -> None:
 
 def test_approval_of_own_proposal_does_not_count(setup: ProposalSetup) -> None:
     first_commit = setup.submit()
-    setup.review(ReviewDecision.APPROVE, first_commit, by=AGENT)
+    setup.review(ReviewDecision.APPROVE, first_commit, by=CLIENT_AUTHOR)
     proposal = setup.find_proposal()
     assert (proposal.state, proposal.approvals, proposal.reviews[0].is_own) == (ProposalState.OPEN, (), True)
 
 
 def test_last_review_of_each_person_counts(setup: ProposalSetup) -> None:
     first_commit = setup.submit()
-    setup.review(ReviewDecision.APPROVE, first_commit, by=ADA)
+    setup.review(ReviewDecision.APPROVE, first_commit, by=GIT_AUTHOR)
     setup.review(ReviewDecision.REQUEST_CHANGES, first_commit)
     assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED
     setup.review(ReviewDecision.COMMENT, first_commit)
@@ -174,10 +182,10 @@ def test_last_review_of_each_person_counts(setup: ProposalSetup) -> None:
     proposal = setup.find_proposal()
     assert proposal.state is ProposalState.APPROVED
     assert [review.author.name for review in proposal.approvals] == ["Ada", "Bea"]
-    setup.writer.append(Submitted(first_commit), by=AGENT)
-    setup.review(ReviewDecision.REQUEST_CHANGES, first_commit, by=ADA)
+    setup.writer.append(Submitted(first_commit), by=CLIENT_AUTHOR)
+    setup.review(ReviewDecision.REQUEST_CHANGES, first_commit, by=GIT_AUTHOR)
     assert [review.author.name for review in setup.find_proposal().approvals] == ["Bea"]
-    setup.writer.append(Submitted(first_commit), by=AGENT)
+    setup.writer.append(Submitted(first_commit), by=CLIENT_AUTHOR)
     assert setup.find_proposal().state is ProposalState.CHANGES_REQUESTED, (
         "an unchanged proposal was submitted again"
     )
@@ -185,19 +193,19 @@ def test_last_review_of_each_person_counts(setup: ProposalSetup) -> None:
 
 def test_closed_proposal_can_be_reopened(setup: ProposalSetup) -> None:
     setup.submit()
-    setup.writer.append(Closed("Not now."), by=BEA)
+    setup.writer.append(Closed("Not now."), by=TOKEN_AUTHOR)
     closed_proposal = setup.find_proposal()
-    assert (closed_proposal.state, closed_proposal.content.closed_by) == (ProposalState.CLOSED, BEA)
+    assert (closed_proposal.state, closed_proposal.content.closed_by) == (ProposalState.CLOSED, TOKEN_AUTHOR)
     setup.repo.git("branch", "-q", "-m", BRANCH, "kept")
     assert setup.find_proposal().state is ProposalState.CLOSED
     setup.repo.git("branch", "-q", "-m", "kept", BRANCH)
-    setup.writer.append(Reopened(), by=AGENT)
+    setup.writer.append(Reopened(), by=CLIENT_AUTHOR)
     assert setup.find_proposal().state is ProposalState.OPEN
 
 
 def test_wrong_clock_does_not_close_reopened_proposal(setup: ProposalSetup) -> None:
     setup.submit()
-    wrong_time = setup.writer.clock().replace(year=9999)
+    wrong_time = setup.writer.read_clock().replace(year=9999)
     setup.writer.append(Closed(), now=lambda: wrong_time)
     setup.writer.append(Reopened())
     assert setup.find_proposal().state is ProposalState.OPEN
@@ -212,7 +220,7 @@ def test_title_and_description_are_edited(setup: ProposalSetup) -> None:
 
 def test_merge_with_trailer_is_detected_without_branch(setup: ProposalSetup) -> None:
     first_commit = setup.submit()
-    merge_commit = setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    merge_commit = setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}")
     setup.commit_file("Later\n", "later.md", "main")
     setup.repo.git("branch", "-q", "-D", BRANCH)
     proposal = setup.find_proposal()
@@ -243,7 +251,7 @@ def merge_from_other_branch(setup: ProposalSetup, *messages: str) -> list[str]:
 def test_merge_from_another_branch_is_detected_by_trailer(setup: ProposalSetup, is_deleted: bool) -> None:
     setup.submit()
     assert setup.find_proposal().state is ProposalState.OPEN
-    (merge_commit,) = merge_from_other_branch(setup, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    (merge_commit,) = merge_from_other_branch(setup, f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}")
     tip = setup.repo.git("rev-parse", BRANCH).strip()
     if is_deleted:
         setup.repo.git("branch", "-q", "-D", BRANCH)
@@ -260,7 +268,7 @@ def test_merge_from_another_branch_is_detected_by_trailer(setup: ProposalSetup, 
 
 def test_merge_in_first_parent_history_takes_precedence(setup: ProposalSetup) -> None:
     setup.submit()
-    trailer = f"Merge\n\nText.\n\nDocyard-Proposal: {ID}"
+    trailer = f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}"
     merge_from_other_branch(setup, trailer)
     tip = setup.commit_file("Two\n")
     merge_commit = setup.merge(trailer)
@@ -271,11 +279,13 @@ def test_merge_in_first_parent_history_takes_precedence(setup: ProposalSetup) ->
 def test_refresh_and_unrelated_merge_are_not_detected_as_merges(setup: ProposalSetup) -> None:
     """Merge a refresh, and a commit that does not descend from the proposal's base."""
     repo = setup.repo
-    merge_from_other_branch(setup, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}\nDocyard-Refresh: {ID}")
+    merge_from_other_branch(
+        setup, f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}\nDocyard-Refresh: {PROPOSAL_ID}"
+    )
     repo.git("checkout", "-q", "--orphan", "root")
     repo.commit({"root.md": "Root\n"}, "Another root")
     repo.git("checkout", "-q", "-b", "theirs", "main")
-    message = f"Merge\n\nText.\n\nDocyard-Proposal: {ID}"
+    message = f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}"
     repo.git("merge", "-q", "--no-ff", "--allow-unrelated-histories", "-s", "ours", "-m", message, "root")
     repo.git("checkout", "-q", "main")
     setup.commit_file("More\n", "ours.md", "main")
@@ -286,7 +296,7 @@ def test_refresh_and_unrelated_merge_are_not_detected_as_merges(setup: ProposalS
 
 def test_merge_removed_by_reset_is_not_detected(setup: ProposalSetup) -> None:
     setup.submit()
-    setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}")
     assert setup.find_proposal().state is ProposalState.MERGED
     setup.repo.git("reset", "-q", "--hard", setup.base)
     assert setup.find_proposal().state is ProposalState.OPEN
@@ -294,7 +304,7 @@ def test_merge_removed_by_reset_is_not_detected(setup: ProposalSetup) -> None:
 
 def test_proposal_with_commits_after_merge_is_ahead(setup: ProposalSetup) -> None:
     first_commit = setup.submit()
-    setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    setup.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {PROPOSAL_ID}")
     setup.commit_file("Two\n")
     proposal = setup.find_proposal()
     assert (proposal.state, proposal.is_ahead, proposal.merge_record and proposal.merge_record.tip) == (
@@ -312,7 +322,7 @@ def test_manual_fast_forward_is_detected_as_merge(setup: ProposalSetup) -> None:
 
 def test_plain_commit_with_trailer_is_not_a_merge(setup: ProposalSetup) -> None:
     setup.submit()
-    setup.commit_file("Other\n", "other.md", "main", f"Text\n\nDocyard-Proposal: {ID}")
+    setup.commit_file("Other\n", "other.md", "main", f"Text\n\nDocyard-Proposal: {PROPOSAL_ID}")
     assert setup.find_proposal().state is ProposalState.OPEN
 
 
@@ -344,7 +354,7 @@ def test_fresh_clone_has_same_state(setup: ProposalSetup, tmp_path: Path) -> Non
     setup.review(ReviewDecision.APPROVE, first_commit)
     setup.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     other_writer = EventWriter(tmp_path / "clone")
-    assert Proposals(other_writer.store).find(other_writer.log.read(), ID) == setup.find_proposal()
+    assert Proposals(other_writer.store).find(other_writer.log.read(), PROPOSAL_ID) == setup.find_proposal()
 
 
 def test_shallow_clone_has_same_content(setup: ProposalSetup, tmp_path: Path) -> None:
@@ -355,7 +365,7 @@ def test_shallow_clone_has_same_content(setup: ProposalSetup, tmp_path: Path) ->
     url = f"file://{setup.repo.path}"
     setup.repo.git("clone", "-q", "--depth=1", "--no-single-branch", url, str(tmp_path / "clone"))
     other_writer = EventWriter(tmp_path / "clone")
-    proposal = Proposals(other_writer.store).find(other_writer.log.read(), ID)
+    proposal = Proposals(other_writer.store).find(other_writer.log.read(), PROPOSAL_ID)
     assert proposal.content == setup.find_proposal().content
     assert proposal.state in (ProposalState.MERGED, ProposalState.OPEN)
 
@@ -364,7 +374,7 @@ def test_only_proposals_with_opening_are_listed(setup: ProposalSetup) -> None:
     setup.writer.append(make_opening(base=setup.base, id=OTHER_ID), proposal=OTHER_ID)
     setup.writer.append(Commented("Of nothing"), proposal="z0000002")
     proposals = setup.proposals.list_all(setup.writer.log.read())
-    assert [proposal.id for proposal in proposals] == [OTHER_ID, ID]
+    assert [proposal.id for proposal in proposals] == [OTHER_ID, PROPOSAL_ID]
     titles = {proposal.content.title for proposal in proposals}
     assert titles == {"Say more of retries"}, "two proposals may have the same title"
 
@@ -373,17 +383,17 @@ def test_unknown_id_returns_nearest_ids(setup: ProposalSetup) -> None:
     discussion = setup.writer.log.read()
     with pytest.raises(ProposalNotFound) as error:
         setup.proposals.find(discussion, "k7m2q9xb")
-    assert error.value.details["candidates"] == [ID]
-    assert error.value.fix == f"Name one by its id, such as '{ID}'."
+    assert error.value.details["candidates"] == [PROPOSAL_ID]
+    assert error.value.fix == f"Name one by its id, such as '{PROPOSAL_ID}'."
     with pytest.raises(ProposalNotFound, match=r"no proposal 'a{60}…'"):
         setup.proposals.find(discussion, "a" * 10_000)
-    assert setup.proposals.find(discussion, f"refs/heads/proposals/{ID}-any-words").id == ID
+    assert setup.proposals.find(discussion, f"refs/heads/proposals/{PROPOSAL_ID}-any-words").id == PROPOSAL_ID
 
 
 def test_threads_are_collected_and_unknown_events_counted(setup: ProposalSetup) -> None:
-    question = setup.writer.append(Commented("Why?"), by=BEA).events[0]
-    reply = setup.writer.append(Commented("Because.", reply_to=question.id), by=AGENT).events[0]
-    setup.writer.append(Commented("I see.", reply_to=reply.id), by=BEA)
+    question = setup.writer.append(Commented("Why?"), by=TOKEN_AUTHOR).events[0]
+    reply = setup.writer.append(Commented("Because.", reply_to=question.id), by=CLIENT_AUTHOR).events[0]
+    setup.writer.append(Commented("I see.", reply_to=reply.id), by=TOKEN_AUTHOR)
     setup.writer.append(Commented("To nobody", reply_to="0" * 16))
     threads = setup.find_proposal().content.threads
     assert [

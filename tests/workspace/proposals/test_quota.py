@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.proposal_setup import AGENT as CLIENT
-from tests.workspace.proposals.actions.proposal_setup import RULE, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE, ProposalSetup
 from tests.workspace.proposals.event_writer import (
-    ADA,
-    AGENT,
-    BEA,
+    CLIENT_AUTHOR,
     COMMIT,
-    ID,
+    GIT_AUTHOR,
     NOON,
+    PROPOSAL_ID,
+    TOKEN_AUTHOR,
     EventWriter,
     make_opening,
 )
@@ -59,7 +58,9 @@ def fill_quota(writer: EventWriter, by: Author, *bodies: EventBody) -> int:
 def commit_events(repo: Repo, id: str, body: EventBody, count: int) -> None:
     """Commit events to the discussion with Git, without the event log."""
     repo.git("checkout", "-q", DISCUSSION_BRANCH)
-    events = (encode_event(id, body, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
+    events = (
+        encode_event(id, body, CLIENT_AUTHOR, NOON - timedelta(seconds=number)) for number in range(count)
+    )
     repo.commit({f"{id}/{name}": data for name, data in events}, "Mischief")
     repo.git("checkout", "-q", "main")
 
@@ -75,12 +76,12 @@ def commit_events(repo: Repo, id: str, body: EventBody, count: int) -> None:
 def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    fill_quota(writer, BEA, Commented(text))
-    count = fill_quota(writer, AGENT, CHANGE_REQUEST, Closed("No."), Reopened())
+    fill_quota(writer, TOKEN_AUTHOR, Commented(text))
+    count = fill_quota(writer, CLIENT_AUTHOR, CHANGE_REQUEST, Closed("No."), Reopened())
     assert count > 20, "the quota of a client"
-    events = [writer.append(body, by=BEA).events[0] for body in (CHANGE_REQUEST, Closed("No."))]
+    events = [writer.append(body, by=TOKEN_AUTHOR).events[0] for body in (CHANGE_REQUEST, Closed("No."))]
     for log in (writer.log, EventWriter(repo.path).log):
-        discussion_events = log.read().events_of(ID)
+        discussion_events = log.read().events_of(PROPOSAL_ID)
         assert discussion_events.events[-2:] == (*events,)
         assert (discussion_events.unreadable_count, discussion_events.unread_event_count) == (0, 0)
 
@@ -88,20 +89,20 @@ def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> 
 def test_long_events_share_quota_of_comments(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    assert fill_quota(writer, ADA, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
+    assert fill_quota(writer, GIT_AUTHOR, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
     writer.append(CHANGE_REQUEST)
 
 
 def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    writer.append(CHANGE_REQUEST, by=BEA)
-    commit_events(repo, ID, Commented("A planted remark, " * 20), 150)
+    writer.append(CHANGE_REQUEST, by=TOKEN_AUTHOR)
+    commit_events(repo, PROPOSAL_ID, Commented("A planted remark, " * 20), 150)
     tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
-    discussion_events = writer.log.read().events_of(ID)
+    discussion_events = writer.log.read().events_of(PROPOSAL_ID)
     assert CHANGE_REQUEST in [event.body for event in discussion_events.events]
     assert (len(discussion_events.events), discussion_events.unread_event_count) == (100, 52)
-    assert Discussion(writer.store, [tip]).events_of(ID) == discussion_events, (
+    assert Discussion(writer.store, [tip]).events_of(PROPOSAL_ID) == discussion_events, (
         "earlier reads do not change the result"
     )
     with pytest.raises(InvalidEventText):
@@ -112,18 +113,24 @@ def test_missing_event_is_read_once_restored(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     writer.append(CHANGE_REQUEST)
-    blob = repo.git("rev-parse", f"{DISCUSSION_BRANCH}:{ID}/{find_last_event_file(repo)}").strip()
+    blob = repo.git("rev-parse", f"{DISCUSSION_BRANCH}:{PROPOSAL_ID}/{find_last_event_file(repo)}").strip()
     path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     hidden_path = path.rename(repo.path / ".git" / "away")
     log = EventWriter(repo.path).log
-    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_event_count) == (1, 1)
+    assert (
+        len(log.read().events_of(PROPOSAL_ID).events),
+        log.read().events_of(PROPOSAL_ID).unread_event_count,
+    ) == (1, 1)
     hidden_path.rename(path)
-    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread_event_count) == (2, 0)
+    assert (
+        len(log.read().events_of(PROPOSAL_ID).events),
+        log.read().events_of(PROPOSAL_ID).unread_event_count,
+    ) == (2, 0)
 
 
 def find_last_event_file(repo: Repo) -> str:
     """Return the name of the last event's file."""
-    return repo.git("ls-tree", "--name-only", f"{DISCUSSION_BRANCH}:{ID}").splitlines()[-1]
+    return repo.git("ls-tree", "--name-only", f"{DISCUSSION_BRANCH}:{PROPOSAL_ID}").splitlines()[-1]
 
 
 def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
@@ -133,7 +140,7 @@ def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
     setup.approve(governed_proposal)
     for proposal in (free_proposal, governed_proposal):
         commit_events(setup.repo, proposal.id, Commented("A planted remark, " * 20), 150)
-    for proposal, actor in ((governed_proposal, setup.person()), (free_proposal, CLIENT)):
+    for proposal, actor in ((governed_proposal, setup.person()), (free_proposal, AGENT_ACTOR)):
         with pytest.raises(MergeBlocked) as error_info:
             setup.proposal_actions.merge(proposal.id, actor)
         assert error_info.value.details["blocks"][0]["code"] == "WORDS_UNREAD"

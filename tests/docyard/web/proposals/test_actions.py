@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
-from tests.workspace.proposals.actions.proposal_setup import AGENT, RULE
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE
 from workspace.proposals.proposal import ProposalState
 
 
@@ -202,7 +202,7 @@ def test_change_request_is_answered_and_approved(open_pages: ProposalPages) -> N
     assert "<strong>who</strong>" in html
     assert "bea requested changes, which are not made yet" in extract_text(html)
     open_pages.setup.append(proposal.id, "You.")
-    open_pages.setup.proposal_actions.submit(proposal.id, AGENT)
+    open_pages.setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
     assert "answered" in extract_text(open_pages.get_proposal_page(proposal))
     open_pages.send_form(proposal, "approve")
     assert open_pages.reload(proposal).state is ProposalState.APPROVED

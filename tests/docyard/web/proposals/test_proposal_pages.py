@@ -11,7 +11,7 @@ from docyard.web.proposals import conversation
 from docyard.web.proposals import list as proposal_list
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
-from tests.workspace.proposals.actions.proposal_setup import AGENT, GUIDE
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE
 from workspace.proposals.proposal import Proposal
 
 PAGE_SIZE = 8
@@ -27,11 +27,11 @@ def pages_of_many_proposals(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         setup.open(f"Number {number}")
     approved_proposal = setup.submit_proposal("Reviewed.")
     setup.approve(approved_proposal)
-    setup.proposal_actions.comment(approved_proposal.id, AGENT, "A word.")
+    setup.proposal_actions.comment(approved_proposal.id, AGENT_ACTOR, "A word.")
     merged_proposal = setup.submit_proposal("Merged.", slug="install")
     setup.proposal_actions.merge(merged_proposal.id, setup.person())
     closed_proposal = setup.open("Given up")
-    setup.proposal_actions.close(closed_proposal.id, AGENT)
+    setup.proposal_actions.close(closed_proposal.id, AGENT_ACTOR)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proposal_list, "PROPOSALS_PER_PAGE", PAGE_SIZE)
         yield pages
@@ -76,7 +76,7 @@ def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[ProposalPag
     pages = create_pages(tmp_path_factory.mktemp("hostile"))
     setup = pages.setup
     proposal = setup.proposal_actions.open(
-        HOSTILE_MARKUP, f"{HOSTILE_MARKUP}\n\n[x](javascript:alert(1))", AGENT, submit=True
+        HOSTILE_MARKUP, f"{HOSTILE_MARKUP}\n\n[x](javascript:alert(1))", AGENT_ACTOR, submit=True
     )
     setup.repo.git("switch", "-q", proposal.content.branch)
     text = GUIDE.replace("Run it.", HOSTILE_MARKUP).replace("## Use", f"## {HOSTILE_MARKUP}")
@@ -158,7 +158,7 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     pages = create_pages(tmp_path)
     proposal = pages.setup.submit_proposal()
     for number in range(10):
-        pages.setup.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
+        pages.setup.proposal_actions.comment(proposal.id, AGENT_ACTOR, f"Word {number}.")
     last_page_text = extract_text(pages.get_proposal_page(proposal))
     assert "3 earlier entries" in last_page_text
     assert "Word 9." in last_page_text

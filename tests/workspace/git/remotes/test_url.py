@@ -57,7 +57,7 @@ def test_remote_url_is_parsed(
         "javascript://h/x",
     ],
 )
-def test_unsupported_url_is_refused_without_showing_it(url: str) -> None:
+def test_unsupported_url_is_refused_and_absent_from_the_message(url: str) -> None:
     with pytest.raises(UnsupportedRemote) as error_info:
         parse_remote_url(url)
     assert "id" not in error_info.value.message.split()
@@ -96,4 +96,5 @@ def test_remote_message_is_cleaned() -> None:
         == "failed to resolve path 'the folder': gone"
     )
     assert clean_message("at https://ada:x@h/y") == "at https://***@h/y"
+    # At most 500 characters and an ellipsis.
     assert len(clean_message("x" * 100_000)) <= 501

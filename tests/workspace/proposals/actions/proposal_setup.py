@@ -26,10 +26,10 @@ FILES: Mapping[str, str] = {
 }
 RULE = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
 
-AGENT = Actor(
+AGENT_ACTOR = Actor(
     Author("Ada", "ada@example.org", IdentitySource.CLIENT, "an agent"), "update_proposal", "an agent"
 )
-ADA = Actor(Author("Ada", "ada@example.org", IdentitySource.GIT), "proposals", "command line")
+GIT_ACTOR = Actor(Author("Ada", "ada@example.org", IdentitySource.GIT), "proposals", "command line")
 
 
 class ProposalSetup:
@@ -44,21 +44,22 @@ class ProposalSetup:
     def proposal_actions(self) -> ProposalActions:
         return self.workspace.proposal_actions()
 
-    def person(self, name: str = "bea") -> Actor:
+    def person(self, token_name: str = "bea") -> Actor:
         """Return a person with a token, and create the token at the first call."""
         tokens = Tokens(self.workspace.git.common_dir)
-        if tokens.key(name) is None:
-            tokens.add(name, name.title(), f"{name}@example.org")
-        known_token = tokens.find_owner(name)
+        if tokens.key(token_name) is None:
+            tokens.add(token_name, token_name.title(), f"{token_name}@example.org")
+        known_token = tokens.find_owner(token_name)
         assert known_token is not None
-        return ADA._replace(person=known_token.person)
+        return GIT_ACTOR._replace(person=known_token.person)
 
     def open(self, title: str = "Say more", **options: object) -> Proposal:
-        return self.proposal_actions.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
+        """Open a proposal without changes as an agent."""
+        return self.proposal_actions.open(title, "Why.", AGENT_ACTOR, **options)  # type: ignore[arg-type]
 
-    def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
-        """Append text to a section of a proposal as an agent."""
-        return write_text(self.proposal_actions.open_branch(name), text, file, slug)
+    def append(self, proposal_id: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
+        """Append text to a section on the branch of a proposal, as an agent."""
+        return write_text(self.proposal_actions.open_branch(proposal_id), text, file, slug)
 
     def write(self, text: str, file: str = "guide.md", slug: str = "install") -> WriteResult:
         """Append text to a section of the served branch."""
@@ -68,21 +69,25 @@ class ProposalSetup:
         """Create and submit a proposal that appends to a section, and return it."""
         proposal = self.open()
         self.append(proposal.id, text, file, slug)
-        return self.proposal_actions.submit(proposal.id, AGENT).proposal
+        return self.proposal_actions.submit(proposal.id, AGENT_ACTOR).proposal
 
     def propose(
         self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls"
     ) -> ProposedWrite:
-        """Append text by a direct write, which becomes a proposal."""
-        return self.proposal_actions.propose([make_append(text, file, slug)], AGENT, mode=Mode.EACH)
+        """Append text by a direct write to a protected path, which creates a proposal."""
+        return self.proposal_actions.propose([make_append(text, file, slug)], AGENT_ACTOR, mode=Mode.EACH)
 
-    def approve(self, proposal: Proposal, by: str = "bea") -> Proposal:
-        return self.proposal_actions.review(proposal.id, self.person(by), ReviewDecision.APPROVE).proposal
+    def approve(self, proposal: Proposal, token_name: str = "bea") -> Proposal:
+        """Approve a proposal as the person with this token."""
+        person = self.person(token_name)
+        return self.proposal_actions.review(proposal.id, person, ReviewDecision.APPROVE).proposal
 
-    def show(self, path: str, at: str = "main") -> str:
-        return self.repo.git("show", f"{at}:{path}")
+    def show(self, path: str, ref: str = "main") -> str:
+        """Return the text of a file at a ref."""
+        return self.repo.git("show", f"{ref}:{path}")
 
     def log(self, *arguments: str) -> list[str]:
+        """Return the lines of `git log`."""
         return self.repo.git("log", *arguments).splitlines()
 
     def check_repository_intact(self) -> None:

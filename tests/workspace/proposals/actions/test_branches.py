@@ -17,8 +17,8 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.proposal_setup import (
-    ADA,
-    AGENT,
+    AGENT_ACTOR,
+    GIT_ACTOR,
     RULE,
     ProposalSetup,
     make_append,
@@ -39,7 +39,7 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import DetachedHead, SigningRequired
 
-ID = "k7m2q9xa"
+PROPOSAL_ID = "k7m2q9xa"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def setup(tmp_path: Path) -> ProposalSetup:
 def test_proposal_with_deleted_branch_is_ended(setup: ProposalSetup) -> None:
     proposal = setup.submit_proposal()
     writer = setup.proposal_actions.open_branch(proposal.id)
-    setup.proposal_actions.comment(proposal.id, ADA, "Why?", file="guide.md")
+    setup.proposal_actions.comment(proposal.id, GIT_ACTOR, "Why?", file="guide.md")
     setup.repo.git("branch", "-D", proposal.content.branch)
     deleted_proposal = setup.proposal_actions.find(proposal.id)
     assert (deleted_proposal.state, len(deleted_proposal.content.threads)) == (ProposalState.GONE, 1)
@@ -61,16 +61,16 @@ def test_proposal_with_deleted_branch_is_ended(setup: ProposalSetup) -> None:
         setup.proposal_actions.reopen,
     ):
         with pytest.raises(ProposalEnded) as error_info:
-            action(proposal.id, AGENT)
+            action(proposal.id, AGENT_ACTOR)
         assert error_info.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
         write_text(writer, "Late.", "guide.md", "use")
     assert proposal.content.branch not in setup.workspace.git.branches()
-    assert setup.proposal_actions.comment(proposal.id, ADA, "Where is it?").is_new
-    assert setup.proposal_actions.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
+    assert setup.proposal_actions.comment(proposal.id, GIT_ACTOR, "Where is it?").is_new
+    assert setup.proposal_actions.close(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.CLOSED
     setup.proposal_actions.open_branch(setup.open().id)
     setup.repo.git("branch", proposal.content.branch, str(proposal.tip))
-    assert setup.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.reopen(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.OPEN
 
 
 def test_amended_branch_with_comment_is_rewritten(setup: ProposalSetup) -> None:
@@ -119,7 +119,7 @@ def test_proposing_to_invalid_targets_is_refused(setup: ProposalSetup, tmp_path:
     for branch in (proposal.content.branch, "docyard/discussion"):
         other_workspace = Workspace.open(setup.repo.path, branch=branch, durable=False)
         with pytest.raises(InvalidTarget):
-            other_workspace.proposal_actions().open("Title", "", AGENT)
+            other_workspace.proposal_actions().open("Title", "", AGENT_ACTOR)
     reader = Workspace.open(setup.repo.path, read_only=True)
     assert reader.proposal_actions().find(proposal.id).id == proposal.id
     for action in (
@@ -128,15 +128,15 @@ def test_proposing_to_invalid_targets_is_refused(setup: ProposalSetup, tmp_path:
         reader.proposal_actions().refresh,
     ):
         with pytest.raises(ReadOnly):
-            action(proposal.id, AGENT)
+            action(proposal.id, AGENT_ACTOR)
     with pytest.raises(ReadOnly):
-        reader.proposal_actions().open("Title", "", AGENT)
+        reader.proposal_actions().open("Title", "", AGENT_ACTOR)
     setup.repo.git("checkout", "-q", "--detach")
     with pytest.raises(DetachedHead):
         setup.open()
     unborn_repo = repositories.create_empty_repository(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
-        Workspace.open(unborn_repo.path).proposal_actions().open("Title", "", AGENT)
+        Workspace.open(unborn_repo.path).proposal_actions().open("Title", "", AGENT_ACTOR)
     assert len(setup.proposal_actions.list_all()) == 1
 
 
@@ -148,8 +148,8 @@ def test_required_signatures_refuse_all_actions(setup: ProposalSetup) -> None:
     actions: list[Callable[[], object]] = [
         setup.open,
         setup.propose,
-        lambda: setup.proposal_actions.comment(proposal.id, AGENT, "Why?"),
-        lambda: setup.proposal_actions.close(proposal.id, AGENT),
+        lambda: setup.proposal_actions.comment(proposal.id, AGENT_ACTOR, "Why?"),
+        lambda: setup.proposal_actions.close(proposal.id, AGENT_ACTOR),
     ]
     for action in actions:
         with pytest.raises(SigningRequired):
@@ -160,19 +160,19 @@ def test_required_signatures_refuse_all_actions(setup: ProposalSetup) -> None:
 def test_proposal_to_unserved_branch_merges_into_it(setup: ProposalSetup) -> None:
     setup.repo.git("branch", "stable")
     stable = Workspace.open(setup.repo.path, branch="stable", durable=False)
-    proposal = stable.proposal_actions().open("Fix it", "", AGENT)
+    proposal = stable.proposal_actions().open("Fix it", "", AGENT_ACTOR)
     setup.append(proposal.id, "Fixed.")
     head_before = setup.repo.head()
-    merge_result = setup.proposal_actions.merge(proposal.id, AGENT)
+    merge_result = setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
     assert (setup.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
         write_text(setup.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
-    later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
+    later_proposal = stable.proposal_actions().open("Fix more", "", AGENT_ACTOR)
     setup.append(later_proposal.id, "More.")
     setup.repo.git("branch", "-D", "stable")
     for action in (setup.proposal_actions.merge, setup.proposal_actions.refresh):
         with pytest.raises(BranchNotFound):
-            action(later_proposal.id, AGENT)
+            action(later_proposal.id, AGENT_ACTOR)
 
 
 @pytest.mark.parametrize(
@@ -183,24 +183,30 @@ def test_manually_committed_invalid_target_is_refused(
     setup: ProposalSetup, target: str, error: type[Exception]
 ) -> None:
     base = setup.repo.head()
-    branch = f"proposals/{ID}"
+    branch = f"proposals/{PROPOSAL_ID}"
     setup.repo.git("branch", branch)
     log = EventLog(GitStore(setup.repo.path), durable=False)
-    log.append(ID, [Opened("Title", "", target, branch, base)], ADA.event_author, tool="t", client="c")
-    setup.append(ID, "Planted.")
-    assert setup.proposal_actions.find(ID).content.target == target
+    log.append(
+        PROPOSAL_ID, [Opened("Title", "", target, branch, base)], GIT_ACTOR.event_author, tool="t", client="c"
+    )
+    setup.append(PROPOSAL_ID, "Planted.")
+    assert setup.proposal_actions.find(PROPOSAL_ID).content.target == target
     for action in (setup.proposal_actions.merge, setup.proposal_actions.refresh):
         with pytest.raises(error):
-            action(ID, AGENT)
+            action(PROPOSAL_ID, AGENT_ACTOR)
     assert setup.repo.head() == base
 
 
-@loop_over("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
+@loop_over("target", ["docyard/discussion", f"proposals/{PROPOSAL_ID}", "main\0x", "a\nb", " main", ""])
 def test_event_with_forbidden_target_is_refused(setup: ProposalSetup, target: str) -> None:
     log = EventLog(GitStore(setup.repo.path), durable=False)
     with pytest.raises(InvalidEventText):
         log.append(
-            ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.event_author, tool="t", client="c"
+            PROPOSAL_ID,
+            [Opened("Title", "", target, f"proposals/{PROPOSAL_ID}", None)],
+            GIT_ACTOR.event_author,
+            tool="t",
+            client="c",
         )
 
 
@@ -211,7 +217,7 @@ def test_fresh_clone_continues_proposal(setup: ProposalSetup, tmp_path: Path) ->
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
     assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
     write_text(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
-    merge_result = proposal_actions.merge(proposal.id, AGENT)
+    merge_result = proposal_actions.merge(proposal.id, AGENT_ACTOR)
     assert merge_result.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
     assert clone.fsck() == clone.status() == ""
@@ -225,8 +231,8 @@ def test_parallel_proposals_lose_no_merged_text(setup: ProposalSetup) -> None:
         try:
             proposal = setup.open(f"Proposal {number}")
             setup.append(proposal.id, f"Text {number}.", slug="install" if number % 2 else "use")
-            setup.proposal_actions.comment(proposal.id, ADA, f"Comment {number}.")
-            setup.proposal_actions.merge(proposal.id, AGENT)
+            setup.proposal_actions.comment(proposal.id, GIT_ACTOR, f"Comment {number}.")
+            setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
         except Exception as error:
             errors.append(error)
 
@@ -248,12 +254,12 @@ def test_parallel_proposals_lose_no_merged_text(setup: ProposalSetup) -> None:
 _MERGE_SCRIPT = """
 import sys
 from pathlib import Path
-from tests.workspace.proposals.actions.proposal_setup import AGENT
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR
 from workspace.workspace import Workspace
 proposal_actions = Workspace.open(Path(sys.argv[1]), durable=False).proposal_actions()
 print(flush=True)
 sys.stdin.readline()
-result = proposal_actions.merge(sys.argv[2], AGENT)
+result = proposal_actions.merge(sys.argv[2], AGENT_ACTOR)
 print(result.is_new, result.commit, result.proposal.state.value)
 """
 
@@ -307,17 +313,20 @@ def test_write_between_evaluation_and_merge_blocks_merge(setup: ProposalSetup) -
 
 
 def test_parallel_calls_with_one_key_open_one_proposal(setup: ProposalSetup) -> None:
-    values: list[object] = []
+    proposal_ids: list[str] = []
+    thread_counts: list[int] = []
 
     def open_and_comment() -> None:
         workspace = Workspace.open(setup.repo.path, durable=False)
-        values.append(workspace.proposal_actions().open("Title", "", AGENT, key="key").id)
-        result: ActionResult = workspace.proposal_actions().comment(str(values[0]), AGENT, "Why?", key="why")
-        values.append(len(result.proposal.content.threads))
+        proposal_actions = workspace.proposal_actions()
+        proposal_id = proposal_actions.open("Title", "", AGENT_ACTOR, key="key").id
+        result: ActionResult = proposal_actions.comment(proposal_id, AGENT_ACTOR, "Why?", key="why")
+        proposal_ids.append(proposal_id)
+        thread_counts.append(len(result.proposal.content.threads))
 
     _run_in_threads([open_and_comment] * 4)
-    assert len(set(values)) == 2
-    assert values.count(1) == 4
+    assert len(set(proposal_ids)) == 1
+    assert thread_counts == [1] * 4
     assert len(setup.proposal_actions.list_all()) == 1
 
 
@@ -325,7 +334,7 @@ def test_batch_with_protected_path_becomes_one_proposal(setup: ProposalSetup) ->
     operations = [make_append("Free."), make_append("Protected.", "specs/api.md", "calls")]
     with pytest.raises(Protected):
         setup.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
-    proposal = setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH).proposal
+    proposal = setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH).proposal
     assert proposal is not None
     assert proposal.content.title == "Edit 2 documents: 2 changes"
     assert "Free." not in (setup.repo.path / "guide.md").read_text()
@@ -333,7 +342,7 @@ def test_batch_with_protected_path_becomes_one_proposal(setup: ProposalSetup) ->
 
 
 def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
-    """Make commits to branches whose names begin with `prefix` fail; a proposal's branch can be created."""
+    """Make each commit to a branch with this prefix fail, except the creation of a proposal's branch."""
     original_move = BranchRef.move
 
     def move_or_fail(ref: BranchRef, name: str) -> None:
@@ -394,7 +403,7 @@ def test_failed_event_preserves_branch_opened_by_parallel_call(
 
     def open_then_fail(*_: object, **__: object) -> None:
         monkeypatch.setattr(EventLog, "append", append_event)
-        other_actions.open("Say more", "Why.", AGENT, key="key")
+        other_actions.open("Say more", "Why.", AGENT_ACTOR, key="key")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     monkeypatch.setattr(EventLog, "append", open_then_fail)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, ProposalSetup
 from workspace.proposals.actions import merge
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import ProposalRepository
@@ -53,7 +53,7 @@ def list_state(setup: ProposalSetup, proposal: Proposal) -> ProposalState:
 
 
 def submit_and_read_state(setup: ProposalSetup, proposal: Proposal) -> ProposalState:
-    return setup.proposal_actions.submit(proposal.id, AGENT).proposal.state
+    return setup.proposal_actions.submit(proposal.id, AGENT_ACTOR).proposal.state
 
 
 @pytest.mark.parametrize("read_state", [find_state, list_state, submit_and_read_state])
@@ -66,7 +66,7 @@ def test_proposal_fast_forwarded_during_read_is_not_merged(
     proposal, other_actions = setup.open(), open_elsewhere(setup)
     setup.write("One.")
     run_after_first_call(
-        monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT)
+        monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT_ACTOR)
     )
     assert read_state(setup, proposal) is (
         ProposalState.OPEN if read_state is submit_and_read_state else ProposalState.DRAFT
@@ -80,7 +80,7 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
     proposal, other_actions = setup.open(), open_elsewhere(setup)
     setup.write("One.")
     run_after_first_call(
-        monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT)
+        monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT_ACTOR)
     )
     assert list_open_proposals(setup.workspace.git) == (proposal.id,)
 
@@ -97,11 +97,11 @@ def test_merge_by_another_process_is_returned_as_earlier_merge(
     merges: list[str | None] = []
 
     def merge_elsewhere() -> None:
-        merges.append(other_actions.merge(proposal.id, AGENT).commit)
+        merges.append(other_actions.merge(proposal.id, AGENT_ACTOR).commit)
         setup.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
 
     run_after_first_call(monkeypatch, owner, name, merge_elsewhere)
-    action_result = setup.proposal_actions.merge(proposal.id, AGENT)
+    action_result = setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
     assert (action_result.proposal.state, action_result.commit, action_result.is_new) == (
         ProposalState.MERGED,
         merges[0],
@@ -116,9 +116,9 @@ def test_parallel_refreshes_append_one_event(
     proposal, other_actions = setup.submit_proposal() if has_commit else setup.open(), open_elsewhere(setup)
     setup.write("One.")
     run_after_first_call(
-        monkeypatch, ProposalRepository, "find", lambda: other_actions.refresh(proposal.id, AGENT)
+        monkeypatch, ProposalRepository, "find", lambda: other_actions.refresh(proposal.id, AGENT_ACTOR)
     )
-    action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     assert (action_result.proposal, action_result.commit, action_result.is_new) == (
         other_actions.find(proposal.id),
         None,
@@ -137,11 +137,11 @@ def test_parallel_refreshes_with_one_key_use_first_commit(
     other_repository = ProposalRepository(Workspace.open(setup.repo.path, durable=False))
 
     def refresh_elsewhere() -> None:
-        other_repository.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
+        other_repository.append(proposal.id, [Refreshed(commit, commit)], AGENT_ACTOR, "K")
         setup.write("Two.")
 
     run_after_first_call(monkeypatch, ProposalRepository, "find_earlier_events", refresh_elsewhere)
-    action_result = setup.proposal_actions.refresh(proposal.id, AGENT, key="K")
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR, key="K")
     assert (action_result.proposal.state, action_result.proposal.tip, action_result.commit) == (
         ProposalState.DRAFT,
         commit,
@@ -162,15 +162,15 @@ def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
         monkeypatch,
         ProposalRepository,
         "append",
-        lambda: other_repository.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT),
+        lambda: other_repository.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT_ACTOR),
     )
-    action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     assert (action_result.proposal.state, action_result.proposal.tip) == (
         ProposalState.DRAFT,
         setup.repo.head(),
     )
     setup.append(proposal.id, "More.")
-    assert setup.proposal_actions.merge(proposal.id, AGENT).proposal.state is ProposalState.MERGED
+    assert setup.proposal_actions.merge(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.MERGED
 
 
 def test_parallel_fast_forwards_to_one_commit_both_succeed(
@@ -179,7 +179,7 @@ def test_parallel_fast_forwards_to_one_commit_both_succeed(
     proposal, other_actions = setup.open(), open_elsewhere(setup)
     setup.write("One.")
     run_after_first_call(
-        monkeypatch, ProposalRepository, "append", lambda: other_actions.refresh(proposal.id, AGENT)
+        monkeypatch, ProposalRepository, "append", lambda: other_actions.refresh(proposal.id, AGENT_ACTOR)
     )
-    action_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    action_result = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     assert (action_result.proposal.tip, action_result.commit) == (setup.repo.head(), setup.repo.head())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.proposal_setup import AGENT, GUIDE, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE, ProposalSetup
 from workspace.edits.text import UpdateContent
 from workspace.proposals.proposal import ProposalState
 from workspace.sync.conflicts import SyncConflict
@@ -40,9 +40,9 @@ def test_merge_into_branch_with_sync_conflict_is_refused(setup: ProposalSetup) -
         setup.write("More.", slug="use")
     head_before = setup.repo.head()
     with pytest.raises(SyncConflict):
-        setup.proposal_actions.merge(conflicting_proposal.id, AGENT)
+        setup.proposal_actions.merge(conflicting_proposal.id, AGENT_ACTOR)
     assert setup.repo.head() == head_before
-    assert setup.proposal_actions.merge(other_proposal.id, AGENT).proposal.state is ProposalState.MERGED
+    assert setup.proposal_actions.merge(other_proposal.id, AGENT_ACTOR).proposal.state is ProposalState.MERGED
     setup.check_repository_intact()
 
 

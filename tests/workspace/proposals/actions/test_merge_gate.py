@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.policy.review_events import (
-    ADA,
-    AGENT,
+    CLIENT_AUTHOR,
+    GIT_AUTHOR,
     Check,
     make_author,
     make_events,
@@ -33,7 +33,7 @@ from workspace.proposals.events import Author, EventBody, IdentitySource, Review
 KEYRING = make_keyring(
     ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org"
 )
-ANA, LAPTOP, BEN, CID = (KEYRING.people[name] for name in ("ana", "laptop", "ben", "cid"))
+ANA, ANA_LAPTOP, BEN, CID = (KEYRING.people[name] for name in ("ana", "laptop", "ben", "cid"))
 PASSED_CHECKS = [Check(name, True) for name in ALL_CHECKS]
 
 APPROVE, REQUEST_CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
@@ -44,7 +44,7 @@ def evaluate(
     *reviews: tuple[EventBody, Author],
     checks: Sequence[Check] = PASSED_CHECKS,
     commit_authors: frozenset[str] = frozenset(),
-    opener: Author = AGENT,
+    opener: Author = CLIENT_AUTHOR,
 ) -> MergeEvaluation:
     events = make_events(*reviews, opener=opener)
     governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
@@ -87,10 +87,12 @@ def test_rule_without_approvals_still_requires_person() -> None:
 
 def test_two_tokens_of_one_person_are_one_approval() -> None:
     rule = Protection(approvals=2)
-    assert list_codes(evaluate([rule], *build_approvals(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
+    assert list_codes(evaluate([rule], *build_approvals(ANA, ANA_LAPTOP))) == ["NEEDS_APPROVAL"]
     assert list_codes(evaluate([rule], *build_approvals(ANA, BEN))) == []
     rule_with_approvers = Protection(approvals=2, approvers=("ana", "laptop", "ben"))
-    assert list_codes(evaluate([rule_with_approvers], *build_approvals(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
+    assert list_codes(evaluate([rule_with_approvers], *build_approvals(ANA, ANA_LAPTOP))) == [
+        "NEEDS_APPROVAL"
+    ]
 
 
 def test_only_named_approvers_count() -> None:
@@ -158,7 +160,7 @@ def test_failed_or_missing_check_blocks_merge(checks: list[Check]) -> None:
 
 def test_change_request_of_client_blocks_clients_only() -> None:
     request = Reviewed(REQUEST_CHANGES, "", COMMIT)
-    for author, blocks_people in [(ADA, True), (make_author(ANA), True), (AGENT, False)]:
+    for author, blocks_people in [(GIT_AUTHOR, True), (make_author(ANA), True), (CLIENT_AUTHOR, False)]:
         evaluation = evaluate((), (request, author))
         assert list_codes(evaluation) == ["CHANGES_REQUESTED"]
         assert (find_blocker_for_actor(evaluation, BEN.person) is not None) is blocks_people
@@ -169,7 +171,7 @@ def test_change_request_of_client_blocks_clients_only() -> None:
 
 def test_blocker_messages_are_bounded() -> None:
     paths = tuple(f"specs/{number}.md" for number in range(10_000))
-    events = make_events((Reviewed(REQUEST_CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
+    events = make_events((Reviewed(REQUEST_CHANGES, "", COMMIT), GIT_AUTHOR._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
     evaluation = evaluate_requirements(
         make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], KEYRING, frozenset()
@@ -177,7 +179,7 @@ def test_blocker_messages_are_bounded() -> None:
     assert all(len(blocker.message) < 400 for blocker in evaluation.blockers)
 
 
-PEOPLE = st.sampled_from([ANA, LAPTOP, BEN, CID])
+PEOPLE = st.sampled_from([ANA, ANA_LAPTOP, BEN, CID])
 NAMES = st.lists(st.sampled_from([*KEYRING.people, "zoe"]), max_size=4, unique=True).map(tuple)
 DECISIONS, COMMITS = st.sampled_from(ReviewDecision), st.sampled_from([COMMIT, OTHER_COMMIT])
 SEAL_KINDS = st.sampled_from(
@@ -209,7 +211,7 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
     events: list[ReviewEvent] = []
     for _ in range(draw(st.integers(0, 8))):
         if draw(st.integers(0, 5)) == 0:
-            events.append(ReviewEvent(Submitted(draw(COMMITS)), AGENT))
+            events.append(ReviewEvent(Submitted(draw(COMMITS)), CLIENT_AUTHOR))
             continue
         known_person, verdict, commit, seal_kind = (
             draw(item) for item in (PEOPLE, DECISIONS, COMMITS, SEAL_KINDS)
@@ -264,7 +266,12 @@ def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> di
     protection_rules=st.lists(rules(), min_size=1, max_size=3),
     reviews=review_events(),
     opener=st.sampled_from(
-        [AGENT, make_author(ANA), make_author(LAPTOP), Author("Ben", "ben@example.org", IdentitySource.GIT)]
+        [
+            CLIENT_AUTHOR,
+            make_author(ANA),
+            make_author(ANA_LAPTOP),
+            Author("Ben", "ben@example.org", IdentitySource.GIT),
+        ]
     ),
     commit_authors=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
     passed_checks=st.sets(st.sampled_from(ALL_CHECKS)),

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.proposal_setup import ADA, AGENT, RULE, ProposalSetup, make_append
+from tests.workspace.proposals.actions.proposal_setup import (
+    AGENT_ACTOR,
+    GIT_ACTOR,
+    RULE,
+    ProposalSetup,
+    make_append,
+)
 from workspace.edits.documents import RemoveDocument
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
@@ -45,14 +51,14 @@ def test_direct_write_becomes_proposal_and_is_merged(setup: ProposalSetup) -> No
     assert "One." in setup.show("specs/api.md", proposal.content.branch)
     proposal_id = proposal.id
     assert f"Docyard-Proposal: {proposal_id}" in setup.log("-1", "--format=%B", proposal.content.branch)
-    assert setup.proposal_actions.submit(proposal_id, AGENT).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.submit(proposal_id, AGENT_ACTOR).proposal.state is ProposalState.OPEN
     with pytest.raises(MergeBlocked) as merge_error:
         setup.proposal_actions.merge(proposal_id, setup.person())
     assert [blocker["code"] for blocker in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
     with pytest.raises(NeedsPerson):
-        setup.proposal_actions.review(proposal_id, AGENT, ReviewDecision.APPROVE)
+        setup.proposal_actions.review(proposal_id, AGENT_ACTOR, ReviewDecision.APPROVE)
     assert setup.approve(proposal).state is ProposalState.APPROVED
-    for actor in (AGENT, ADA):
+    for actor in (AGENT_ACTOR, GIT_ACTOR):
         with pytest.raises(NeedsPerson):
             setup.proposal_actions.merge(proposal_id, actor)
     merge_result = setup.proposal_actions.merge(proposal_id, setup.person())
@@ -61,7 +67,7 @@ def test_direct_write_becomes_proposal_and_is_merged(setup: ProposalSetup) -> No
         f"{merge_result.commit} {head_before} {proposal.tip} Bea"
     ]
     assert "One." in (setup.repo.path / "specs/api.md").read_text()
-    repeated_result = setup.proposal_actions.merge(proposal_id, AGENT)
+    repeated_result = setup.proposal_actions.merge(proposal_id, AGENT_ACTOR)
     assert (repeated_result.is_new, repeated_result.commit) == (False, merge_result.commit)
     setup.check_repository_intact()
 
@@ -101,124 +107,136 @@ def test_author_cannot_approve_own_proposal(setup: ProposalSetup) -> None:
         setup.approve(agent_proposal)
     setup.approve(agent_proposal, "cy")
     # Authors of commits that a refresh merged from the target may approve.
-    git_proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    refreshed_proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
     setup.repo.git("config", "user.email", "dora@example.org")
     setup.repo.commit({"other.md": "# Other\n"}, "By Dora")
-    setup.proposal_actions.refresh(git_proposal.id, AGENT)
+    setup.proposal_actions.refresh(refreshed_proposal.id, AGENT_ACTOR)
     setup.write("And more.")
-    setup.proposal_actions.refresh(git_proposal.id, setup.person("dora"))
-    assert setup.approve(git_proposal, "dora").state is ProposalState.APPROVED
-    setup.repo.git("checkout", "-q", git_proposal.content.branch)
+    setup.proposal_actions.refresh(refreshed_proposal.id, setup.person("dora"))
+    assert setup.approve(refreshed_proposal, "dora").state is ProposalState.APPROVED
+    setup.repo.git("checkout", "-q", refreshed_proposal.content.branch)
     setup.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
     with pytest.raises(OwnProposal):
-        setup.approve(git_proposal, "dora")
+        setup.approve(refreshed_proposal, "dora")
 
 
 def test_change_request_blocks_merge_until_answered(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "repo")
     proposal = setup.submit_proposal()
     review_result = setup.proposal_actions.review(
-        proposal.id, ADA, ReviewDecision.REQUEST_CHANGES, "Say why."
+        proposal.id, GIT_ACTOR, ReviewDecision.REQUEST_CHANGES, "Say why."
     )
     assert review_result.proposal.state is ProposalState.CHANGES_REQUESTED
     with pytest.raises(MergeBlocked):
-        setup.proposal_actions.merge(proposal.id, AGENT)
+        setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
     setup.append(proposal.id, "Because.")
-    assert setup.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
-    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
+    assert setup.proposal_actions.submit(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.merge(proposal.id, AGENT_ACTOR).is_new
 
 
 def test_comments_are_stored_with_their_targets(setup: ProposalSetup) -> None:
     proposal_id = setup.submit_proposal().id
     first_result = setup.proposal_actions.comment(
-        proposal_id, ADA, "Why?", file="guide.md", slug="use", quote="Use it."
+        proposal_id, GIT_ACTOR, "Why?", file="guide.md", slug="use", quote="Use it."
     )
     (thread,) = first_result.proposal.content.threads
     assert thread.comment.target is not None
     assert (thread.comment.target.slug, thread.comment.commit) == ("use", first_result.proposal.tip)
-    reply_result = setup.proposal_actions.comment(proposal_id, AGENT, "Because.", reply_to=thread.comment.id)
+    reply_result = setup.proposal_actions.comment(
+        proposal_id, AGENT_ACTOR, "Because.", reply_to=thread.comment.id
+    )
     assert [reply.text for reply in reply_result.proposal.content.threads[0].replies] == ["Because."]
     for fields in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
         with pytest.raises(InvalidEventText):
-            setup.proposal_actions.comment(proposal_id, ADA, "Why?", **fields)
+            setup.proposal_actions.comment(proposal_id, GIT_ACTOR, "Why?", **fields)
     with pytest.raises(DocumentNotFound):
-        setup.proposal_actions.comment(proposal_id, ADA, "Why?", file="none.md")
+        setup.proposal_actions.comment(proposal_id, GIT_ACTOR, "Why?", file="none.md")
     setup.proposal_actions.open_branch(proposal_id).write(
         [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=setup.repo.head()
     )
-    content = setup.proposal_actions.comment(proposal_id, ADA, "Keep it.", file="notes.md").proposal.content
+    content = setup.proposal_actions.comment(
+        proposal_id, GIT_ACTOR, "Keep it.", file="notes.md"
+    ).proposal.content
     assert content.threads[-1].comment.commit == content.base
-    setup.proposal_actions.close(proposal_id, AGENT, "No.")
-    assert setup.proposal_actions.comment(proposal_id, ADA, "A pity.").is_new
+    setup.proposal_actions.close(proposal_id, AGENT_ACTOR, "No.")
+    assert setup.proposal_actions.comment(proposal_id, GIT_ACTOR, "A pity.").is_new
 
 
-def test_invalid_texts_are_refused(setup: ProposalSetup) -> None:
+def test_invalid_title_or_key_opens_no_proposal(setup: ProposalSetup) -> None:
     for title in ("x" * 10_000, "", " \n", "\x00"):
         with pytest.raises(InvalidEventText):
             setup.open(title)
     with pytest.raises(InvalidKey):
         setup.open(key="two words")
     assert setup.proposal_actions.list_all() == ()
+
+
+def test_proposals_with_equal_titles_have_different_ids(setup: ProposalSetup) -> None:
     first_proposal, second_proposal = setup.open("🦀 🦀"), setup.open("🦀 🦀")
     assert first_proposal.id != second_proposal.id
     assert (first_proposal.content.title, first_proposal.content.branch) == (
         "🦀 🦀",
         f"proposals/{first_proposal.id}",
     )
-    edit_result = setup.proposal_actions.edit(
-        first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}"
-    )
-    assert edit_result.proposal.id == first_proposal.id
-    assert (
-        setup.proposal_actions.edit(first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}").is_new
-        is False
-    )
+
+
+def test_title_that_names_another_branch_changes_only_the_title(setup: ProposalSetup) -> None:
+    first_proposal, second_proposal = setup.open(), setup.open()
+    new_title = second_proposal.content.branch
+    for is_new in (True, False):
+        edit_result = setup.proposal_actions.edit(first_proposal.id, AGENT_ACTOR, title=new_title)
+        assert (edit_result.proposal.id, edit_result.is_new) == (first_proposal.id, is_new)
+
+
+def test_edit_without_fields_is_refused(setup: ProposalSetup) -> None:
+    proposal = setup.open()
     with pytest.raises(InvalidEventText):
-        setup.proposal_actions.edit(first_proposal.id, AGENT)
+        setup.proposal_actions.edit(proposal.id, AGENT_ACTOR)
 
 
 def test_closed_proposal_can_be_reopened(setup: ProposalSetup) -> None:
     proposal = setup.submit_proposal()
     writer = setup.proposal_actions.open_branch(proposal.id)
     assert (
-        setup.proposal_actions.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
+        setup.proposal_actions.close(proposal.id, AGENT_ACTOR, "Elsewhere.").proposal.state
+        is ProposalState.CLOSED
     )
-    assert setup.proposal_actions.close(proposal.id, AGENT).is_new is False
+    assert setup.proposal_actions.close(proposal.id, AGENT_ACTOR).is_new is False
     for action in (
         setup.proposal_actions.merge,
         setup.proposal_actions.submit,
         setup.proposal_actions.refresh,
     ):
         with pytest.raises(ProposalEnded) as error_info:
-            action(proposal.id, AGENT)
+            action(proposal.id, AGENT_ACTOR)
         assert error_info.value.details["state"] == "closed"
     with pytest.raises(ProposalEnded):
         setup.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
         writer.write([make_append("Late.")], mode=Mode.ALL, tool="t", client="c")
-    assert setup.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
-    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
+    assert setup.proposal_actions.reopen(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.OPEN
+    assert setup.proposal_actions.merge(proposal.id, AGENT_ACTOR).is_new
     for action in (
         setup.proposal_actions.close,
         setup.proposal_actions.reopen,
         setup.proposal_actions.submit,
     ):
         with pytest.raises(ProposalEnded):
-            action(proposal.id, AGENT)
+            action(proposal.id, AGENT_ACTOR)
 
 
 def test_refresh_creates_merge_commit(setup: ProposalSetup) -> None:
     proposal = setup.submit_proposal()
-    assert setup.proposal_actions.refresh(proposal.id, AGENT).is_new is False
+    assert setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR).is_new is False
     setup.write("Meanwhile.")
-    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     assert setup.log("-1", "--format=%P", proposal.content.branch) == [f"{proposal.tip} {setup.repo.head()}"]
     assert refresh_result.proposal.state is ProposalState.OPEN
     assert not refresh_result.proposal.is_rewritten
     text = setup.show("guide.md", proposal.content.branch)
     assert "Meanwhile." in text
     assert "More." in text
-    assert setup.proposal_actions.refresh(proposal.id, AGENT).is_new is False
+    assert setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR).is_new is False
     # After a manual fast-forward, an earlier merge in the proposal is not its merge record.
     setup.repo.git("merge", "-q", "--ff-only", proposal.content.branch)
     merged_proposal = setup.proposal_actions.find(proposal.id)
@@ -229,13 +247,13 @@ def test_refresh_creates_merge_commit(setup: ProposalSetup) -> None:
 def test_refresh_of_empty_proposal_fast_forwards(setup: ProposalSetup) -> None:
     proposal = setup.open()
     with pytest.raises(NothingProposed):
-        setup.proposal_actions.merge(proposal.id, AGENT)
+        setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
     setup.write("Meanwhile.")
-    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT)
+    refresh_result = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     assert refresh_result.proposal.tip == refresh_result.proposal.content.base == setup.repo.head()
     assert refresh_result.proposal.state is ProposalState.DRAFT
     with pytest.raises(NothingProposed):
-        setup.proposal_actions.merge(proposal.id, AGENT)
+        setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
 
 
 def test_refresh_resolves_conflicts(setup: ProposalSetup) -> None:
@@ -243,24 +261,24 @@ def test_refresh_resolves_conflicts(setup: ProposalSetup) -> None:
     setup.repo.git("rm", "-q", "guide.md")
     setup.repo.commit({}, "Remove it")
     with pytest.raises(MergeConflict) as error_info:
-        setup.proposal_actions.merge(proposal.id, AGENT)
-    assert "efresh" in error_info.value.fix
+        setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
+    assert "refresh" in error_info.value.fix.lower()
     with pytest.raises(MergeConflict) as error_info:
-        setup.proposal_actions.refresh(proposal.id, AGENT)
+        setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
     (conflict,) = error_info.value.conflicts
     assert (conflict.path, conflict.conflict.theirs) == ("guide.md", None)
     resolutions = {conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.OURS)}}
     assert setup.proposal_actions.refresh(
-        proposal.id, AGENT, RefreshResolutions(lambda _: resolutions)
+        proposal.id, AGENT_ACTOR, RefreshResolutions(lambda _: resolutions)
     ).is_new
-    assert setup.proposal_actions.merge(proposal.id, AGENT).is_new
+    assert setup.proposal_actions.merge(proposal.id, AGENT_ACTOR).is_new
     assert "Here too." in (setup.repo.path / "guide.md").read_text()
     setup.check_repository_intact()
 
 
 def test_write_without_changes_opens_no_proposal(setup: ProposalSetup) -> None:
     dry_result = setup.proposal_actions.propose(
-        [make_append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
+        [make_append("One.", "specs/api.md", "calls")], AGENT_ACTOR, mode=Mode.EACH, dry_run=True
     )
     assert dry_result.proposal is None
     assert "One." in (dry_result.result.changes["specs/api.md"] or b"").decode()
@@ -285,17 +303,17 @@ def test_retries_return_first_result(setup: ProposalSetup) -> None:
         setup.open(submit=True, key="key")
     proposal_id = setup.submit_proposal(file="specs/api.md", slug="calls").id
     for _ in range(2):
-        setup.proposal_actions.comment(proposal_id, ADA, "Why?", file="specs/api.md", key="asked")
+        setup.proposal_actions.comment(proposal_id, GIT_ACTOR, "Why?", file="specs/api.md", key="comment")
         setup.append(proposal_id, "Moves on.", "specs/api.md", "calls")
     assert len(setup.proposal_actions.find(proposal_id).content.threads) == 1
     with pytest.raises(KeyReused):
-        setup.proposal_actions.comment(proposal_id, ADA, "Why not?", key="asked")
+        setup.proposal_actions.comment(proposal_id, GIT_ACTOR, "Why not?", key="comment")
     first_result = setup.proposal_actions.review(
-        proposal_id, setup.person(), ReviewDecision.APPROVE, key="yes"
+        proposal_id, setup.person(), ReviewDecision.APPROVE, key="approve"
     )
     setup.append(proposal_id, "Moves on.", "specs/api.md", "calls")
     retry_result = setup.proposal_actions.review(
-        proposal_id, setup.person(), ReviewDecision.APPROVE, key="yes"
+        proposal_id, setup.person(), ReviewDecision.APPROVE, key="approve"
     )
     assert (first_result.is_new, retry_result.is_new, retry_result.commit) == (
         True,
@@ -304,8 +322,8 @@ def test_retries_return_first_result(setup: ProposalSetup) -> None:
     )
     assert retry_result.proposal.approvals == (), "a retry does not approve later commits"
     for is_new in (True, False):
-        assert setup.proposal_actions.close(proposal_id, AGENT, key="no").is_new is is_new
-        setup.proposal_actions.reopen(proposal_id, AGENT)
+        assert setup.proposal_actions.close(proposal_id, AGENT_ACTOR, key="close").is_new is is_new
+        setup.proposal_actions.reopen(proposal_id, AGENT_ACTOR)
 
 
 def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) -> None:
@@ -315,13 +333,15 @@ def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) ->
     def write_directly() -> None:
         setup.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
 
-    first_result = setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+    first_result = setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH, request=request)
     assert first_result.proposal is not None
     for _ in range(2):
         with pytest.raises(Protected) as error_info:
             write_directly()
         assert error_info.value.paths == ("specs/api.md",)
-        retry_result = setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+        retry_result = setup.proposal_actions.propose(
+            operations, AGENT_ACTOR, mode=Mode.EACH, request=request
+        )
         assert retry_result.proposal is not None
         assert (retry_result.proposal.id, retry_result.result.commit) == (
             first_result.proposal.id,
@@ -334,5 +354,5 @@ def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) ->
             setup.proposal_actions.merge(retry_result.proposal.id, setup.person())
     other_request = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
-        setup.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=other_request)
+        setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH, request=other_request)
     assert len(setup.proposal_actions.list_all()) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.actions.proposal_setup import AGENT, RULE, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE, ProposalSetup
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import evaluate_merge
@@ -76,5 +76,5 @@ def test_rule_added_during_merge_blocks_it(tmp_path: Path, monkeypatch: pytest.M
     proposal = setup.submit_proposal("More.", API_PATH, "calls")
     run_after_first_evaluation(monkeypatch, lambda: setup.repo.commit({"docyard.toml": RULE}, "By a person"))
     with pytest.raises(MergeBlocked):
-        setup.proposal_actions.merge(proposal.id, AGENT)
+        setup.proposal_actions.merge(proposal.id, AGENT_ACTOR)
     assert "More." not in setup.show(API_PATH)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.proposals.actions.proposal_setup import AGENT, ProposalSetup
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, ProposalSetup
 from workspace.edits.documents import MoveDocument
 from workspace.edits.metadata import SetMetadata
 from workspace.edits.operation import Operation
@@ -32,9 +32,9 @@ def setup(tmp_path: Path) -> ProposalSetup:
 
 
 def propose_and_approve(setup: ProposalSetup, *operations: Operation) -> Proposal:
-    draft = setup.proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose(list(operations), AGENT_ACTOR, mode=Mode.ALL).proposal
     assert draft is not None
-    setup.proposal_actions.submit(draft.id, AGENT)
+    setup.proposal_actions.submit(draft.id, AGENT_ACTOR)
     proposal = setup.approve(draft)
     assert find_requirements(setup, proposal).blockers == ()
     return proposal
@@ -70,7 +70,7 @@ def check_approval_is_void(setup: ProposalSetup, proposal: Proposal, path: str, 
     with pytest.raises(MergeBlocked):
         setup.proposal_actions.merge(proposal.id, setup.person())
     assert setup.repo.head() == head_before
-    refreshed_proposal = setup.proposal_actions.refresh(proposal.id, AGENT).proposal
+    refreshed_proposal = setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR).proposal
     assert [blocker.code for blocker in find_requirements(setup, refreshed_proposal).blockers] == [
         "NEEDS_APPROVAL"
     ]
@@ -166,9 +166,9 @@ def test_text_reviewed_for_one_rule_is_not_reviewed_for_another(tmp_path: Path) 
     setup = ProposalSetup(tmp_path / "docs", RULES + strict_rule)
     setup.person("cyd")
     move = MoveDocument(file="specs/api.md", new_path="core/api.md")
-    draft = setup.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose([move], AGENT_ACTOR, mode=Mode.ALL).proposal
     assert draft is not None
-    setup.proposal_actions.submit(draft.id, AGENT)
+    setup.proposal_actions.submit(draft.id, AGENT_ACTOR)
     setup.approve(draft)
     first_proposal = setup.approve(draft, "cyd")
     assert find_requirements(setup, first_proposal).blockers == ()
@@ -191,7 +191,7 @@ def propose_and_approve_files(setup: ProposalSetup, files: dict[str, str | None]
         (folder / name).unlink()
     Repo(folder).commit({name: text for name, text in files.items() if text is not None})
     setup.repo.git("worktree", "remove", "--force", str(folder))
-    setup.proposal_actions.submit(proposal.id, AGENT)
+    setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
     return setup.approve(setup.proposal_actions.find(proposal.id))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests import repositories
 from tests.repositories import make_signature
-from tests.workspace.proposals.event_writer import AGENT, EventWriter
+from tests.workspace.proposals.event_writer import CLIENT_AUTHOR, EventWriter
 from workspace.git import trees
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
@@ -70,8 +70,8 @@ class ProposalSetup:
         base = base or self.store.tip("main")
         branch = f"proposals/{id}"
         self.move_branch(branch, base)
-        self.writer.append(Opened(title, "", "main", branch, base), by=AGENT, proposal=id)
-        self.writer.append(Submitted(self.commit(branch, files)), by=AGENT, proposal=id)
+        self.writer.append(Opened(title, "", "main", branch, base), by=CLIENT_AUTHOR, proposal=id)
+        self.writer.append(Submitted(self.commit(branch, files)), by=CLIENT_AUTHOR, proposal=id)
         return self.find_proposal(id)
 
     def find_proposal(self, id: str) -> Proposal:
@@ -87,8 +87,8 @@ class ProposalSetup:
         assert proposal.tip is not None
         result = self.build_merge(proposal)
         files: dict[str, str | bytes | None] = {path: result.read(path) for path in result.changes}
-        trailer = f"Merge\n\nDocyard-Proposal: {proposal.id}\n"
-        return self.commit("main", files, proposal.tip, message=trailer)
+        message = f"Merge\n\nDocyard-Proposal: {proposal.id}\n"
+        return self.commit("main", files, proposal.tip, message=message)
 
     def build_merge(self, proposal: Proposal) -> Merge:
         """Return the merge of a proposal, without a commit."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.proposals.event_writer import AGENT
+from tests.workspace.proposals.event_writer import CLIENT_AUTHOR
 from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.diff.changes import ChangeKind, DocumentKind
 from workspace.diff.text import diff_texts
@@ -63,7 +63,7 @@ def test_refreshed_changes_are_not_changes_of_proposal(setup: ProposalSetup) -> 
     main_commit = setup.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
     branch = "proposals/k0000001"
     tip = setup.commit(branch, {"other.md": "# Other\n\nChanged on main.\n"}, main_commit)
-    setup.writer.append(Refreshed(tip, main_commit), by=AGENT, proposal="k0000001")
+    setup.writer.append(Refreshed(tip, main_commit), by=CLIENT_AUTHOR, proposal="k0000001")
     changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
     assert changes.base == main_commit
     assert list_sections(changes) == [("guide.md", "changed", "setup")]

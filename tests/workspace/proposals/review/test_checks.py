@@ -38,7 +38,7 @@ FILES: Files = {"guide.md": GUIDE, "use.md": USE_TEXT, "spec.md": SPEC, "a/pic.p
 
 @pytest.fixture(scope="module")
 def setup(tmp_path_factory: pytest.TempPathFactory) -> ProposalSetup:
-    """Return one repository for all tests: each commits on top of the first commit."""
+    """Return one repository for all tests: each test commits on top of the first commit."""
     return ProposalSetup(tmp_path_factory.mktemp("checks") / "repo", FILES)
 
 

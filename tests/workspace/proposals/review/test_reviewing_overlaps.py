@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.proposals.event_writer import AGENT, make_opening
+from tests.workspace.proposals.event_writer import CLIENT_AUTHOR, make_opening
 from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.proposals.events import Closed, Opened
 from workspace.proposals.proposal import ProposalState
@@ -120,13 +120,15 @@ def test_only_open_proposals_to_same_target_overlap(tmp_path: Path) -> None:
     changed_files = {"guide.md": GUIDE.replace("Run it.", "Run it now.")}
     own_proposal = setup.propose("k0000001", changed_files)
     draft_id = "k0000002"
-    setup.writer.append(make_opening(base=setup.first_commit, id=draft_id), by=AGENT, proposal=draft_id)
+    setup.writer.append(
+        make_opening(base=setup.first_commit, id=draft_id), by=CLIENT_AUTHOR, proposal=draft_id
+    )
     setup.move_branch(f"proposals/{draft_id}", setup.create_commit(changed_files, setup.first_commit))
     setup.propose("k0000003", changed_files)
-    setup.writer.append(Closed(""), by=AGENT, proposal="k0000003")
+    setup.writer.append(Closed(""), by=CLIENT_AUTHOR, proposal="k0000003")
     setup.move_branch("release", setup.first_commit)
     opening = Opened("To another branch", "", "release", "proposals/k0000004", setup.first_commit)
-    setup.writer.append(opening, by=AGENT, proposal="k0000004")
+    setup.writer.append(opening, by=CLIENT_AUTHOR, proposal="k0000004")
     setup.move_branch("proposals/k0000004", setup.create_commit(changed_files, setup.first_commit))
     merged_proposal = setup.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
     setup.merge(merged_proposal)

@@ -1,4 +1,4 @@
-"""Builders of adversarial documents by name; `n` is about the number of repeated blocks or marks."""
+"""Builders of adversarial documents by name; the size grows linearly with `n`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ADVERSARIAL_BUILDERS: dict[str, Callable[[int], bytes]] = {
     "a heading of braces": lambda n: b"# " + b"{#" * n,
     "a heading of classes": lambda n: b"# a {#a " + b".c " * n + b"}",
     "angle brackets in one heading": lambda n: b"# " + b"<#" * n + b">",
-    "a heading of names": lambda n: b"# " + b'<a name="' * n,
+    "a heading of name attributes": lambda n: b"# " + b'<a name="' * n,
     "a heading of attributes": lambda n: b"# <a " + b"b=c " * n,
     "a heading of links": lambda n: b"# " + b"[a](<b" * n,
     "a heading of titled links": lambda n: b"# " + b"[a](b 'c" * n,
@@ -64,7 +64,7 @@ ADVERSARIAL_BUILDERS: dict[str, Callable[[int], bytes]] = {
     "a heading of comments": lambda n: b"# " + b"<!-- a " * n,
     "a heading of entities": lambda n: b"# " + b"&#x" * n,
     "a heading of backslashes": lambda n: b"# " + b"\\" * n + b"{#a}",
-    "a heading of strong words": lambda n: b"# " + b"*a **a " * n,
+    "a heading of unclosed emphasis": lambda n: b"# " + b"*a **a " * n,
     "a heading of growing code fences": lambda n: b"# " + b" ".join(b"`" * i for i in range(int(n**0.5))),
     "a heading of many lines": lambda n: b"a\n" * n + b"===\n",
     "a lazy quotation": lambda n: b"> a\n" + b"b\n" * n,
@@ -78,7 +78,9 @@ ADVERSARIAL_BUILDERS: dict[str, Callable[[int], bytes]] = {
     "an item and blank lines": lambda n: b"- a\n  - [ ] b\n" + b"\n" * n,
     "numbered tasks": lambda n: b"".join(b"%d. [ ] a\n" % i for i in range(n)),
     "subtasks": lambda n: b"- [ ] a\n" + b"  - [ ] b\n" * n,
-    "a task completed often": lambda n: b"- [x] a\n" + b"  - Completed: 2001-01-01\n" * n + b"\n# H\n" * n,
+    "a task with many completion dates": lambda n: (
+        b"- [x] a\n" + b"  - Completed: 2001-01-01\n" * n + b"\n# H\n" * n
+    ),
     "a task of many lines": lambda n: b"- [ ] a\n" + b"  b\n" * n,
     "a lazy task": lambda n: b"- [ ] a\n" + b"b\n" * n,
     "a line that is almost a thematic break": lambda n: b"* " * n + b"a\n",
