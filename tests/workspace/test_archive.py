@@ -28,11 +28,11 @@ def repo(tmp_path: Path) -> Repo:
 def archive_folder(repo: Repo, tmp_path: Path) -> Path:
     """Return a folder that has only the objects of the repository, in packs."""
     repo.git("repack", "-adq")
-    packs = tmp_path / "site" / "objects" / "pack"
-    packs.mkdir(parents=True)
+    pack_folder = tmp_path / "site" / "objects" / "pack"
+    pack_folder.mkdir(parents=True)
     for file in (repo.path / ".git" / "objects" / "pack").iterdir():
         if file.suffix in (".pack", ".idx"):
-            (packs / file.name).write_bytes(file.read_bytes())
+            (pack_folder / file.name).write_bytes(file.read_bytes())
     return tmp_path / "site"
 
 
@@ -85,9 +85,9 @@ def test_missing_document_or_tree_raises_error(archive_folder: Path, tree: str) 
     with pytest.raises(DocumentNotFound) as error_info:
         snapshot.document("guides/setpu.md")
     assert "guides/setup.md" in error_info.value.fix
-    with pytest.raises(DamagedRepository) as damaged:
+    with pytest.raises(DamagedRepository) as damage_info:
         snapshot.git.blob("0" * 40)
-    assert "git fsck" not in damaged.value.fix
+    assert "git fsck" not in damage_info.value.fix
 
 
 def test_old_path_is_resolved_by_move_list(archive_folder: Path, tree: str) -> None:

@@ -128,7 +128,7 @@ def test_recursive_front_matter_is_refused(source: str) -> None:
     with pytest.raises(InvalidFrontMatter) as error_info:
         parse_front_matter(source)
     assert error_info.value.fix
-    document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "bomb.md")
+    document = Document.parse(f"---\n{source}---\n\n# T\n".encode(), "recursive.md")
     assert document.title == "T"
     assert document.front_matter_error
     with pytest.raises(InvalidFrontMatter):

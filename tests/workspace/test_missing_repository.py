@@ -110,7 +110,7 @@ def test_deleted_checked_out_branch_is_refused(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     repo.git("update-ref", "-d", "refs/heads/main")
     check_calls_refused(workspace, BranchNotFound, "'main', which is checked out, was deleted or renamed")
-    repo.git("commit", "-qm", "Anew")
+    repo.git("commit", "-qm", "The branch again")
     assert write_batch(workspace, APPEND_OPERATION).is_committed
 
 
@@ -137,17 +137,17 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
 
     def switch() -> None:
         repo.git("switch", "-q", "-c", "other")
-        repo.git("commit", "-q", "--allow-empty", "-m", "On")
+        repo.git("commit", "-q", "--allow-empty", "-m", "On other")
         repo.git(
             "branch",
             "-f",
             "main",
-            repo.git("commit-tree", "main^{tree}", "-p", main_commit, "-m", "Too").strip(),
+            repo.git("commit-tree", "main^{tree}", "-p", main_commit, "-m", "On main").strip(),
         )
 
     result = write_batch(workspace, CallbackOperation(switch), APPEND_OPERATION)
     assert repo.git("rev-parse", "main").strip() == result.commit
-    assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["Too", "First"]
+    assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["On main", "First"]
     assert repo.git("show", "other:README.md") == "# Example\n\nText.\n"
     assert repo.status() == repo.fsck() == ""
 

@@ -53,14 +53,14 @@ def test_valid_paths_are_unchanged(path: str) -> None:
 
 @loop_over("path", INVALID_PATHS, ids=ascii)
 def test_invalid_paths_are_refused_with_a_reason(path: str) -> None:
-    with pytest.raises(InvalidPath) as error:
+    with pytest.raises(InvalidPath) as error_info:
         check_path(path)
-    assert error.value.code == "INVALID_PATH"
-    assert error.value.reason
-    error.value.message.encode()
-    str(error.value.details).encode()
+    assert error_info.value.code == "INVALID_PATH"
+    assert error_info.value.reason
+    error_info.value.message.encode()
+    str(error_info.value.details).encode()
     if len(path) > 3:
-        assert path not in error.value.message
+        assert path not in error_info.value.message
 
 
 @given(st.text(alphabet="abgit.GIT~1/\\: \u200c\ud800\0", max_size=12))

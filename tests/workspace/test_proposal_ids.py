@@ -12,6 +12,8 @@ from workspace.git.reader import GitReader
 from workspace.proposal_ids import derive_id, generate_id, is_id, parse_branch_id, read_id
 from workspace.proposals.actions.repository import build_branch_name
 
+MAX_BRANCH_NAME_LENGTH = 60
+
 
 @given(st.binary(min_size=5, max_size=5))
 def test_id_is_not_a_commit_prefix(entropy: bytes) -> None:
@@ -71,4 +73,4 @@ def test_git_accepts_branch_name_of_any_title(git: GitReader, title: str) -> Non
     name = build_branch_name("k7m2q9xa", title)
     assert git.is_branch_name(name)
     assert parse_branch_id(name) == "k7m2q9xa"
-    assert len(name) <= 60
+    assert len(name) <= MAX_BRANCH_NAME_LENGTH

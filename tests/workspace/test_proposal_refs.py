@@ -10,6 +10,7 @@ from tests.workspace.proposals.event_writer import CLIENT_AUTHOR
 from tests.workspace.proposals.review.proposal_setup import ProposalSetup
 from workspace.proposals.events import Closed
 from workspace.revisions import NoProposedCommit, RefNotFound, list_ref_names, resolve_branch_ref
+from workspace.workspace import Workspace
 
 PROPOSAL_ID = "k0000001"
 
@@ -39,7 +40,7 @@ def test_proposal_id_resolves_to_branch_tip(setup: ProposalSetup) -> None:
     assert resolve_ref(setup, f"{PROPOSAL_ID}~1") == setup.first_commit
     assert resolve_ref(setup, f"{PROPOSAL_ID}@{{2100-01-01}}") == tip
     assert resolve_ref(setup, "main") == setup.first_commit
-    tip = setup.commit(f"proposals/{PROPOSAL_ID}", {"guide.md": "# Guide\n\nEven more.\n"})
+    setup.commit(f"proposals/{PROPOSAL_ID}", {"guide.md": "# Guide\n\nEven more.\n"})
     assert setup.workspace.at(PROPOSAL_ID).read("guide.md") == b"# Guide\n\nEven more.\n"
     assert PROPOSAL_ID in list_ref_names(setup.store)
 
@@ -56,8 +57,6 @@ def test_proposal_id_ignores_other_branch_with_same_id(setup: ProposalSetup) -> 
 
 def test_fresh_clone_resolves_fetched_proposal(setup: ProposalSetup, tmp_path: Path) -> None:
     setup.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
-    from workspace.workspace import Workspace
-
     assert resolve_branch_ref(Workspace.open(tmp_path / "clone"), PROPOSAL_ID) == setup.store.tip(
         f"proposals/{PROPOSAL_ID}"
     )
@@ -73,9 +72,9 @@ def test_merged_proposal_without_branch_resolves_to_merged_tip(setup: ProposalSe
 
 def test_proposal_without_commit_raises_error_with_state(setup: ProposalSetup) -> None:
     setup.move_branch(f"proposals/{PROPOSAL_ID}", None)
-    with pytest.raises(NoProposedCommit, match="no longer has a branch") as error:
+    with pytest.raises(NoProposedCommit, match="no longer has a branch") as error_info:
         resolve_ref(setup, PROPOSAL_ID)
-    assert error.value.details == {"proposal": PROPOSAL_ID, "state": "gone"}
+    assert error_info.value.details == {"proposal": PROPOSAL_ID, "state": "gone"}
     setup.writer.append(Closed(""), by=CLIENT_AUTHOR, proposal=PROPOSAL_ID)
     with pytest.raises(NoProposedCommit, match="is closed, and its branch was deleted"):
         resolve_ref(setup, PROPOSAL_ID)

@@ -261,9 +261,9 @@ def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) ->
     blob = repo.git("rev-parse", "HEAD:a.md").strip()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "of-a-blob", blob)
-    repo.git("tag", "-a", "noted-blob", "-m", "Note", blob)
+    repo.git("tag", "-a", "annotated-blob", "-m", "A tag of a blob", blob)
     repo.git("tag", "of-a-tree", tree)
-    for ref, kind in ((blob, "blob"), (blob[:8], "blob"), ("of-a-blob", "blob"), ("noted-blob", "blob")):
+    for ref, kind in ((blob, "blob"), (blob[:8], "blob"), ("of-a-blob", "blob"), ("annotated-blob", "blob")):
         with pytest.raises(NotACommit, match="blob") as error_info:
             resolve_ref(repo, ref)
         assert error_info.value.details["kind"] == kind

@@ -29,9 +29,9 @@ from workspace.writing.write import DetachedHead, SigningRequired, WriteResult
 
 pytestmark = pytest.mark.smoke
 
-README = "README.md"
-APPEND_OPERATION = AppendContent(file=README, slug="_preamble", content="More.")
-INVALID_UPDATE = UpdateContent(file=README, slug="nothing", content="x")
+README_PATH = "README.md"
+APPEND_OPERATION = AppendContent(file=README_PATH, slug="_preamble", content="More.")
+INVALID_UPDATE = UpdateContent(file=README_PATH, slug="nothing", content="x")
 
 
 def open_workspace(repo: Repo, **options: Any) -> Workspace:
@@ -52,7 +52,7 @@ def is_clean(repo: Repo) -> bool:
 def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
     workspace = open_workspace(repo)
     first_commit = repo.head()
-    result = write_batch(workspace, APPEND_OPERATION, AddSection(file=README, title="Part"))
+    result = write_batch(workspace, APPEND_OPERATION, AddSection(file=README_PATH, title="Part"))
     assert result.is_committed
     assert result.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
     assert repo.git("rev-parse", "HEAD^").strip() == first_commit
@@ -67,7 +67,7 @@ def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> Non
         "Docyard-Client: agent",
     ]
     assert repo.git("log", "-1", "--format=%(trailers:only,valueonly)").split() == ["edit_document", "agent"]
-    assert (repo.path / README).read_text() == "# Example\n\nText.\n\nMore.\n\n## Part {#part}\n"
+    assert (repo.path / README_PATH).read_text() == "# Example\n\nText.\n\nMore.\n\n## Part {#part}\n"
     assert is_clean(repo)
 
 
@@ -78,8 +78,8 @@ def test_message_of_caller_is_the_subject(repo: Repo) -> None:
 
 def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     workspace, head_before = open_workspace(repo), repo.head()
-    equal_update = UpdateContent(file=README, slug="_preamble", content="Text.")
-    restoring_update = UpdateContent(file=README, slug="_preamble", content="Text.")
+    equal_update = UpdateContent(file=README_PATH, slug="_preamble", content="Text.")
+    restoring_update = UpdateContent(file=README_PATH, slug="_preamble", content="Text.")
     for operations in ([equal_update], [APPEND_OPERATION, restoring_update], [INVALID_UPDATE], []):
         result = write_batch(workspace, *operations, base_commit=head_before)
         assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
@@ -101,10 +101,10 @@ def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
     head_before = repo.head()
     result = write_batch(open_workspace(repo), APPEND_OPERATION, dry_run=True)
     assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
-    assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
-    document = result.document(README)
+    assert result.changes == {README_PATH: b"# Example\n\nText.\n\nMore.\n"}
+    document = result.document(README_PATH)
     assert document is not None
-    assert document.data == result.changes[README]
+    assert document.data == result.changes[README_PATH]
     assert is_clean(repo)
 
 
@@ -116,9 +116,9 @@ def test_removed_document_is_deleted(repo: Repo) -> None:
 
 
 class ConcurrentOperation(Operation):
-    """An operation that calls a function, which may commit, on each new commit up to `max_calls` times."""
+    """An operation that calls a function on each new commit, at most `max_calls` times."""
 
-    name: ClassVar[str] = "meanwhile"
+    name: ClassVar[str] = "run_callback"
 
     def __init__(
         self, wrapped_operation: Operation, callback: Callable[[], object], max_calls: int = 1
@@ -145,12 +145,14 @@ class ConcurrentOperation(Operation):
 def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
     workspace = open_workspace(repo)
     operation = ConcurrentOperation(
-        AddSection(file=README, title="Ours"),
-        lambda: repo.commit({README: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
+        AddSection(file=README_PATH, title="Ours"),
+        lambda: repo.commit({README_PATH: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
     )
     result = write_batch(workspace, operation)
     assert operation.run_count == 2
-    assert (repo.path / README).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
+    assert (
+        repo.path / README_PATH
+    ).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
     assert repo.git("log", "--format=%s").splitlines() == [
         "Add section ours to README.md",
         "A person's commit",
@@ -163,12 +165,12 @@ def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
 def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
     first_workspace, second_workspace = open_workspace(repo), open_workspace(repo)
     operation = ConcurrentOperation(
-        AddTask(file=README, slug="_preamble", title="ours"),
-        lambda: write_batch(second_workspace, AddTask(file=README, slug="_preamble", title="theirs")),
+        AddTask(file=README_PATH, slug="_preamble", title="ours"),
+        lambda: write_batch(second_workspace, AddTask(file=README_PATH, slug="_preamble", title="theirs")),
     )
     write_batch(first_workspace, operation)
     assert operation.run_count == 2
-    assert (repo.path / README).read_text() == "# Example\n\nText.\n\n- [ ] theirs\n- [ ] ours\n"
+    assert (repo.path / README_PATH).read_text() == "# Example\n\nText.\n\n- [ ] theirs\n- [ ] ours\n"
     assert is_clean(repo)
 
 
@@ -176,7 +178,7 @@ def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
     workspace = open_workspace(repo)
     result = write_batch(
         workspace,
-        ConcurrentOperation(APPEND_OPERATION, lambda: (repo.git("rm", "-q", README), repo.commit({}))),
+        ConcurrentOperation(APPEND_OPERATION, lambda: (repo.git("rm", "-q", README_PATH), repo.commit({}))),
     )
     assert not result.is_committed
     error = result.steps[0].error
@@ -187,15 +189,15 @@ def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
 def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
     numbers = iter(range(100))
 
-    def commit_as_person() -> None:
+    def commit_with_git() -> None:
         repo.write({"x.txt": str(next(numbers))})
         repo.git("add", "-A", check=False)
-        repo.git("commit", "-qm", "A person's", check=False)
+        repo.git("commit", "-qm", "With git", check=False)
 
-    operation = ConcurrentOperation(APPEND_OPERATION, commit_as_person, max_calls=100)
+    operation = ConcurrentOperation(APPEND_OPERATION, commit_with_git, max_calls=100)
     assert write_batch(open_workspace(repo), operation).is_committed
     assert operation.run_count == 3
-    assert (repo.path / README).read_text().startswith("# Example\n\nText.\n\n")
+    assert (repo.path / README_PATH).read_text().startswith("# Example\n\nText.\n\n")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
     assert repo.status() == " M x.txt\n"
     assert repo.fsck() == ""
@@ -214,22 +216,23 @@ def test_writer_waiting_too_long_is_busy(repo: Repo, monkeypatch: pytest.MonkeyP
 
 def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
     failures: list[WorkspaceError] = []
+    writer_names, tasks_per_writer = "abc", 4
 
     def add_tasks(name: str) -> None:
         workspace = open_workspace(repo)
-        for number in range(4):
+        for number in range(tasks_per_writer):
             try:
-                write_batch(workspace, AddTask(file=README, slug="_preamble", title=f"{name}{number}"))
+                write_batch(workspace, AddTask(file=README_PATH, slug="_preamble", title=f"{name}{number}"))
             except WorkspaceError as error:
                 failures.append(error)
 
-    threads = [threading.Thread(target=add_tasks, args=(name,)) for name in "abc"]
+    threads = [threading.Thread(target=add_tasks, args=(name,)) for name in writer_names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    titles = [task.title for task in open_workspace(repo).snapshot().document(README).all_tasks]
-    assert len(titles) + len(failures) == 12
+    titles = [task.title for task in open_workspace(repo).snapshot().document(README_PATH).all_tasks]
+    assert len(titles) + len(failures) == len(writer_names) * tasks_per_writer
     assert len(set(titles)) == len(titles)
     assert len(repo.git("log", "--format=%h").split()) == 1 + len(titles)
     assert is_clean(repo)
@@ -272,12 +275,12 @@ def test_switch_changes_served_branch(repo: Repo) -> None:
     workspace, branch_workspace = open_workspace(repo), open_workspace(repo, branch="refs/heads/main")
     main_commit = repo.head()
     repo.git("switch", "-q", "-c", "other")
-    other_commit = repo.commit({README: "# Other\n"})
+    other_commit = repo.commit({README_PATH: "# Other\n"})
     assert (workspace.branch, workspace.snapshot().commit) == ("other", other_commit)
     assert (branch_workspace.branch, branch_workspace.snapshot().commit) == ("main", main_commit)
     repo.git("reset", "-q", "--hard", main_commit)
-    assert workspace.snapshot().document(README).title == "Example"
-    assert workspace.snapshot(other_commit).document(README).title == "Other"
+    assert workspace.snapshot().document(README_PATH).title == "Example"
+    assert workspace.snapshot(other_commit).document(README_PATH).title == "Other"
     assert workspace.snapshot() is workspace.snapshot()
     assert workspace.has_commit(other_commit)
     assert not workspace.has_commit("0" * 40)
@@ -338,12 +341,12 @@ def test_settings_of_served_commit_apply(repo: Repo) -> None:
 
 
 def test_uncommitted_change_to_same_file_refuses_batch(repo: Repo) -> None:
-    repo.write({README: "# Mine\n"})
+    repo.write({README_PATH: "# Mine\n"})
     head_before = repo.head()
     with pytest.raises(WorkspaceError) as error_info:
         write_batch(open_workspace(repo), APPEND_OPERATION)
     assert error_info.value.code == "WORKTREE_CONFLICT"
-    assert (repo.path / README).read_text() == "# Mine\n"
+    assert (repo.path / README_PATH).read_text() == "# Mine\n"
     assert repo.head() == head_before
 
 

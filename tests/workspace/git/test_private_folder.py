@@ -32,7 +32,7 @@ from workspace.publishing.recovery import find_leftovers
 from workspace.sync import sync as sync_lock
 from workspace.workspace import Workspace
 
-README_PATH = "README_PATH.md"
+README_PATH = "README.md"
 
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 

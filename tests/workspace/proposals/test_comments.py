@@ -19,7 +19,7 @@ from workspace.proposals.comments import (
     build_comment_target,
     find_comment_location,
 )
-from workspace.proposals.events import CommentTarget, InvalidEventText
+from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 from workspace.proposals.proposal import Comment
 from workspace.snapshot.snapshot import Snapshot
 
@@ -209,7 +209,7 @@ def test_comment_on_missing_text_is_refused(repo: Repo) -> None:
     with pytest.raises(InvalidEventText, match="not in the text"):
         build_comment_target(document, "errors", "exponential")
     with pytest.raises(InvalidEventText, match="too long"):
-        build_comment_target(document, "errors", "a" * 501)
+        build_comment_target(document, "errors", "a" * (MAX_QUOTE_CHARACTERS + 1))
     assert build_comment_target(document, "jitter").slug == "backoff-strategy/jitter"
 
 

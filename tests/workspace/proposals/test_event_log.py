@@ -46,6 +46,7 @@ from workspace.publishing.refs import BranchMoved
 from workspace.writing.idempotency import KeyReused
 
 OTHER_ID = "z0000001"
+COMMENTS_PER_WRITER = 5
 
 
 @pytest.fixture
@@ -98,9 +99,9 @@ def test_read_only_log_cannot_append(repo: Repo) -> None:
 
 def test_invalid_events_are_refused(repo: Repo, writer: EventWriter) -> None:
     for body in (Submitted("main"), Edited(title="t" * 10_000), Edited(title="  "), Commented("\udc80")):
-        with pytest.raises(InvalidEventText) as error:
+        with pytest.raises(InvalidEventText) as error_info:
             writer.append(body)
-        assert error.value.fix
+        assert error_info.value.fix
     assert DISCUSSION_BRANCH not in repo.git("branch", "--list")
 
 
@@ -141,7 +142,7 @@ def test_branch_moved_by_another_program_loses_no_event(
         call_count += 1
         if call_count == 1:
             tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
-            other_commit = repo.git("commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "A person's").strip()
+            other_commit = repo.git("commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "With git").strip()
             repo.git("update-ref", f"refs/heads/{DISCUSSION_BRANCH}", other_commit)
         return publish(publication, batch)  # type: ignore[arg-type]
 
@@ -149,7 +150,7 @@ def test_branch_moved_by_another_program_loses_no_event(
     writer.append(Closed())
     assert list_commit_subjects(repo) == [
         f"Close proposal {PROPOSAL_ID}",
-        "A person's",
+        "With git",
         f"Open proposal {PROPOSAL_ID}",
     ]
     assert len(writer.events()) == 2
@@ -181,14 +182,16 @@ def test_parallel_writers_append_each_event_once(repo: Repo) -> None:
         writer.join()
     events = EventWriter(repo.path).events()
     texts = sorted(event.body.text for event in events if isinstance(event.body, Commented))
-    assert texts == sorted(f"{name} {number}" for name in ("one", "two", "three") for number in range(5))
+    names = ("one", "two", "three")
+    assert texts == sorted(f"{name} {number}" for name in names for number in range(COMMENTS_PER_WRITER))
     assert repo.fsck() == ""
-    assert len(list_commit_subjects(repo)) == 16
+    opening_count = 1
+    assert len(list_commit_subjects(repo)) == opening_count + len(names) * COMMENTS_PER_WRITER
 
 
 def _append_comments(path: str, name: str) -> None:
     log = EventLog(GitStore(Path(path)), durable=False)
-    for number in range(5):
+    for number in range(COMMENTS_PER_WRITER):
         result = None
         while result is None:
             with suppress(AnotherWriter):  # a writer may time out on a busy machine
@@ -271,7 +274,7 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
     first_path, second_path = list_event_paths(clone_repo)
     clone_repo.git("rm", "-q", second_path)
     clone_repo.write({first_path: "{}\n"})
-    tip = clone_repo.commit({}, "Censor")
+    tip = clone_repo.commit({}, "Delete an event")
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     writer.log.merge_commit(tip, repositories.make_signature())
     discussion = Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()])
@@ -285,7 +288,7 @@ def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWrite
     clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
     (path,) = list_event_paths(clone_repo)
     clone_repo.git("rm", "-q", path)
-    tip = clone_repo.commit({f"{path}/file.json": "{}\n"}, "Mischief")
+    tip = clone_repo.commit({f"{path}/file.json": "{}\n"}, "Replace an event by a folder")
     repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     close_result = writer.append(Closed())
     clone_repo.git("fetch", "-q", "origin", DISCUSSION_BRANCH)
@@ -325,14 +328,14 @@ def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
     clones = [clone_repository(origin, tmp_path / name) for name in ("one", "two", "three")]
     for repo, bodies in zip(clones, bodies_by_clone, strict=True):
         EventWriter(repo.path).append(*bodies)
-        origin.git("fetch", "-q", str(repo.path), f"{DISCUSSION_BRANCH}:refs/talk/{repo.path.name}")
+        origin.git("fetch", "-q", str(repo.path), f"{DISCUSSION_BRANCH}:refs/clones/{repo.path.name}")
     results = set()
     for number, order in enumerate(permutations(clones)):
         copy_repo = clone_repository(origin, tmp_path / f"copy-{number}")
-        copy_repo.git("fetch", "-q", "origin", "refs/talk/*:refs/talk/*")
+        copy_repo.git("fetch", "-q", "origin", "refs/clones/*:refs/clones/*")
         writer = EventWriter(copy_repo.path)
         for repo in order:
-            tip = copy_repo.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
+            tip = copy_repo.git("rev-parse", f"refs/clones/{repo.path.name}").strip()
             writer.log.merge_commit(tip, repositories.make_signature())
         results.add(
             (
@@ -365,7 +368,7 @@ def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: E
         }
     )
     (folder / "link.json").symlink_to("/etc/passwd")
-    repo.commit({}, "Mischief")
+    repo.commit({}, "Add other files")
     repo.git("checkout", "-q", "main")
     discussion = writer.log.read()
     assert discussion.proposals == (PROPOSAL_ID, OTHER_ID)
@@ -379,7 +382,7 @@ def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: E
 def test_file_at_path_of_folder_is_not_a_proposal(repo: Repo, writer: EventWriter) -> None:
     repo.git("checkout", "-q", "--orphan", DISCUSSION_BRANCH)
     repo.git("rm", "-rfq", ".")
-    repo.commit({PROPOSAL_ID: "no folder\n"}, "Mischief")
+    repo.commit({PROPOSAL_ID: "no folder\n"}, "Add a file")
     repo.git("checkout", "-q", "main")
     assert writer.log.read().proposals == ()
 

@@ -21,10 +21,10 @@ def test_title_is_one_line() -> None:
 
 
 def test_too_long_title_is_refused_with_fix() -> None:
-    with pytest.raises(InvalidEventText) as error:
+    with pytest.raises(InvalidEventText) as error_info:
         validate_title("a" * 10_000)
-    assert error.value.message == "the title has 10,000 characters; the limit is 256"
-    assert error.value.fix == "Shorten it, and move the rest to the description."
+    assert error_info.value.message == "the title has 10,000 characters; the limit is 256"
+    assert error_info.value.fix == "Shorten it, and move the rest to the description."
 
 
 @loop_over("text", ["", " \n\t", "\x00\x1b"])
@@ -40,21 +40,21 @@ def test_text_preserves_its_lines() -> None:
 
 @loop_over("text", ["", "\udc80", "a" * (MAX_TEXT_CHARACTERS + 1)])
 def test_invalid_comment_text_is_refused(text: str) -> None:
-    with pytest.raises(InvalidEventText) as error:
+    with pytest.raises(InvalidEventText) as error_info:
         validate_text(text, "comment")
-    assert error.value.details["field"] == "comment"
-    assert error.value.fix
+    assert error_info.value.details["field"] == "comment"
+    assert error_info.value.fix
 
 
 def test_authors_are_the_same_by_token_or_email() -> None:
-    token = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
-    git = Author("Bea", "Bea@Example.org", IdentitySource.GIT)
-    client = Author("Bea", "bea@example.org", IdentitySource.CLIENT, "an agent")
-    assert token.is_same(token._replace(email="other@example.org"))
-    assert not token.is_same(token._replace(label="ada"))
-    assert token.is_same(git)
-    assert git.is_same(git._replace(email="bea@example.org", name="B."))
-    assert not token.is_same(git._replace(email=""))
-    assert not client.is_same(token)
-    assert not git.is_same(client)
-    assert client.is_same(client)
+    token_author = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
+    git_author = Author("Bea", "Bea@Example.org", IdentitySource.GIT)
+    client_author = Author("Bea", "bea@example.org", IdentitySource.CLIENT, "an agent")
+    assert token_author.is_same(token_author._replace(email="other@example.org"))
+    assert not token_author.is_same(token_author._replace(label="ada"))
+    assert token_author.is_same(git_author)
+    assert git_author.is_same(git_author._replace(email="bea@example.org", name="B."))
+    assert not token_author.is_same(git_author._replace(email=""))
+    assert not client_author.is_same(token_author)
+    assert not git_author.is_same(client_author)
+    assert client_author.is_same(client_author)

@@ -18,7 +18,8 @@ def test_independent_events_are_sorted_by_time() -> None:
 
 def test_wrong_clock_does_not_sort_event_before_its_predecessor() -> None:
     opening = make_event(make_opening(), 0)
-    closing = make_event(Closed(), 60 * 24 * 365 * 10, after=[opening])
+    ten_years_in_minutes = 60 * 24 * 365 * 10
+    closing = make_event(Closed(), ten_years_in_minutes, after=[opening])
     reopening = make_event(Reopened(), 1, after=[closing])
     reply = make_event(Commented("Yes.", reply_to=reopening.id), -5)
     assert sort_events([reply, reopening, closing, opening]) == (opening, closing, reopening, reply)

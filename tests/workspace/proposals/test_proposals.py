@@ -196,9 +196,9 @@ def test_closed_proposal_can_be_reopened(setup: ProposalSetup) -> None:
     setup.writer.append(Closed("Not now."), by=TOKEN_AUTHOR)
     closed_proposal = setup.find_proposal()
     assert (closed_proposal.state, closed_proposal.content.closed_by) == (ProposalState.CLOSED, TOKEN_AUTHOR)
-    setup.repo.git("branch", "-q", "-m", BRANCH, "kept")
+    setup.repo.git("branch", "-q", "-m", BRANCH, "renamed")
     assert setup.find_proposal().state is ProposalState.CLOSED
-    setup.repo.git("branch", "-q", "-m", "kept", BRANCH)
+    setup.repo.git("branch", "-q", "-m", "renamed", BRANCH)
     setup.writer.append(Reopened(), by=CLIENT_AUTHOR)
     assert setup.find_proposal().state is ProposalState.OPEN
 
@@ -381,10 +381,10 @@ def test_only_proposals_with_opening_are_listed(setup: ProposalSetup) -> None:
 
 def test_unknown_id_returns_nearest_ids(setup: ProposalSetup) -> None:
     discussion = setup.writer.log.read()
-    with pytest.raises(ProposalNotFound) as error:
+    with pytest.raises(ProposalNotFound) as error_info:
         setup.proposals.find(discussion, "k7m2q9xb")
-    assert error.value.details["candidates"] == [PROPOSAL_ID]
-    assert error.value.fix == f"Name one by its id, such as '{PROPOSAL_ID}'."
+    assert error_info.value.details["candidates"] == [PROPOSAL_ID]
+    assert error_info.value.fix == f"Name one by its id, such as '{PROPOSAL_ID}'."
     with pytest.raises(ProposalNotFound, match=r"no proposal 'a{60}…'"):
         setup.proposals.find(discussion, "a" * 10_000)
     assert setup.proposals.find(discussion, f"refs/heads/proposals/{PROPOSAL_ID}-any-words").id == PROPOSAL_ID

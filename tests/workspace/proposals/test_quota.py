@@ -61,7 +61,7 @@ def commit_events(repo: Repo, id: str, body: EventBody, count: int) -> None:
     events = (
         encode_event(id, body, CLIENT_AUTHOR, NOON - timedelta(seconds=number)) for number in range(count)
     )
-    repo.commit({f"{id}/{name}": data for name, data in events}, "Mischief")
+    repo.commit({f"{id}/{name}": data for name, data in events}, "Add events with git")
     repo.git("checkout", "-q", "main")
 
 
@@ -78,7 +78,7 @@ def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> 
     writer.append(make_opening())
     fill_quota(writer, TOKEN_AUTHOR, Commented(text))
     count = fill_quota(writer, CLIENT_AUTHOR, CHANGE_REQUEST, Closed("No."), Reopened())
-    assert count > 20, "the quota of a client"
+    assert count > 20, "comments do not use the quota of a client's reviews and closings"
     events = [writer.append(body, by=TOKEN_AUTHOR).events[0] for body in (CHANGE_REQUEST, Closed("No."))]
     for log in (writer.log, EventWriter(repo.path).log):
         discussion_events = log.read().events_of(PROPOSAL_ID)

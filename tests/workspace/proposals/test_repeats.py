@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests import repositories
-from tests.workspace.proposals.event_writer import NOON, EventWriter, make_opening
+from tests.workspace.proposals.event_writer import NOON, PROPOSAL_ID, EventWriter, make_opening
 from workspace.git.objects import Signature
 from workspace.proposals.events import Author, Commented, IdentitySource
 
@@ -47,4 +47,4 @@ def test_repeated_event_without_a_reply_is_read_once(tmp_path: Path) -> None:
         repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0)
     )
     assert len(first_writer.events()) == 2
-    assert first_writer.log.find_events_by_key("k7m2q9xa", IDEMPOTENCY_KEY) is not None
+    assert first_writer.log.find_events_by_key(PROPOSAL_ID, IDEMPOTENCY_KEY) is not None

@@ -13,7 +13,7 @@ from workspace.snapshot.overlay import Overlay
 class CallbackOperation(Operation):
     """An operation without changes; it runs a callback when it is planned for the first time."""
 
-    name: ClassVar[str] = "interrupted"
+    name: ClassVar[str] = "run_callback"
 
     def __init__(self, callback: Callable[[], object]) -> None:
         self.callback: Callable[[], object] | None = callback

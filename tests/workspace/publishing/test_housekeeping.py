@@ -60,7 +60,10 @@ store = GitStore(Path(sys.argv[1]))
 publish(store, Batch("main", store.tip("main"), {"new.md": b"# New"}, "Change", SIGNATURE), durable=False)
 """
 NEW_TEXT = b"# Setup\n\nNew steps.\n"
+# Git ignores the lock of a `git gc` that is older than 12 hours.
 THIRTEEN_HOURS_S = 13 * 60 * 60
+# Linux gives no process an id above 2**22.
+UNUSED_PROCESS_ID = 2**22 + 1
 
 
 @pytest.fixture(params=[False, True], ids=["checked-out", "bare"])
@@ -193,7 +196,7 @@ def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
     [
         ({}, True),
         ({"host": "another.example.org", "pid": 1}, True),
-        ({"pid": 2**22 + 1}, False),
+        ({"pid": UNUSED_PROCESS_ID}, False),
         ({"age_s": THIRTEEN_HOURS_S}, False),
         ({"host": "another.example.org", "age_s": THIRTEEN_HOURS_S}, False),
     ],
@@ -277,7 +280,7 @@ def test_publication_copies_are_bounded(repo: Repo) -> None:
     assert set(list_new_objects(repo, ids[-1])) <= read_copied_objects(find_git_dir(repo)).keys()
 
 
-def test_copies_folder_that_is_a_link_is_ignored(repo: Repo, tmp_path: Path) -> None:
+def test_copies_folder_that_is_a_symlink_is_ignored(repo: Repo, tmp_path: Path) -> None:
     publish_change(repo)
     outside_folder = tmp_path / "outside"
     shutil.move(find_git_dir(repo) / RECENT_COPIES, outside_folder)

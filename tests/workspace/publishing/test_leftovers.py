@@ -17,7 +17,7 @@ from workspace.publishing.locks import docyard_lock
 from workspace.publishing.publish import publish
 from workspace.publishing.recovery import Leftovers, RecoveryResult, find_leftovers, recover
 
-# Publishes a change, and dies at the n-th call of a system function.
+# This script publishes a change, and exits at the n-th call of a function of `os`.
 DYING_WRITER_SCRIPT = """
 import os, sys
 from pathlib import Path

@@ -1,7 +1,8 @@
-"""Only one of several concurrent batches is published, and a checkout is updated or refuses the batch."""
+"""Publication: one of several concurrent batches is published; a checkout is updated or refuses the batch."""
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import threading
@@ -234,9 +235,9 @@ def test_late_writer_error_has_new_tip(repo: Repo) -> None:
     base = repo.head()
     first_commit = publish_changes(repo, {"README.md": NEW_TEXT})
     object_count = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
-    with pytest.raises(BranchMoved) as error:
+    with pytest.raises(BranchMoved) as error_info:
         publish_changes(repo, {"README.md": b"second\n"}, base=base)
-    assert error.value.tip == first_commit
+    assert error_info.value.tip == first_commit
     assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == object_count
     check_clean(repo)
     with pytest.raises(BranchMoved):
@@ -247,9 +248,9 @@ def test_commit_by_git_refuses_stale_batch(repo: Repo) -> None:
     base = repo.head()
     repo.write({"guides/setup.md": "theirs\n"})
     repo.git("commit", "-qam", "Theirs")
-    with pytest.raises(BranchMoved) as error:
+    with pytest.raises(BranchMoved) as error_info:
         publish_changes(repo, {"README.md": NEW_TEXT}, base=base)
-    assert error.value.tip == repo.head()
+    assert error_info.value.tip == repo.head()
     check_clean(repo)
 
 
@@ -283,10 +284,11 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
     """Several writers add lines, repeat after BranchMoved, and compete with commits by git."""
     store = GitStore(repo.path)
     errors: list[BaseException] = []
+    writer_names, lines_per_writer = ("a", "b", "c"), 5
 
     def add_lines(name: str) -> None:
         try:
-            for number in range(5):
+            for number in range(lines_per_writer):
                 while True:
                     base = store.tip("main")
                     path = f"log/{name}.md"
@@ -300,20 +302,20 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=add_lines, args=(name,)) for name in ("a", "b", "c")]
+    threads = [threading.Thread(target=add_lines, args=(name,)) for name in writer_names]
     for thread in threads:
         thread.start()
     commit_count = 0
     while any(thread.is_alive() for thread in threads):
         repo.write({"README.md": f"{commit_count}\n"})
-        repo.git("commit", "-qam", "A person's", check=False)
+        repo.git("commit", "-qam", "With git", check=False)
         commit_count += 1
-    repo.git("commit", "-qam", "A person's last", check=False)
+    repo.git("commit", "-qam", "The last with git", check=False)
     assert errors == []
-    assert {name: read_committed_files(repo)[f"log/{name}.md"] for name in "abc"} == dict.fromkeys(
-        "abc", b"0\n1\n2\n3\n4\n"
-    )
-    assert repo.git("log", "--format=%s").split("\n").count("Add") == 15
+    expected_text = b"".join(b"%d\n" % number for number in range(lines_per_writer))
+    for name in writer_names:
+        assert read_committed_files(repo)[f"log/{name}.md"] == expected_text
+    assert repo.git("log", "--format=%s").split("\n").count("Add") == len(writer_names) * lines_per_writer
     check_clean(repo)
 
 
@@ -347,10 +349,10 @@ def test_uncommitted_changes_refuse_batch(
 ) -> None:
     change_repo(repo)
     status, old_files, tip = repo.status(), read_work_files(repo), repo.head()
-    with pytest.raises(WorktreeConflict) as error:
+    with pytest.raises(WorktreeConflict) as error_info:
         publish_changes(repo, {path: NEW_TEXT, "guides/setup.md": NEW_TEXT})
-    assert error.value.code == "WORKTREE_CONFLICT"
-    assert error.value.paths == (path,)
+    assert error_info.value.code == "WORKTREE_CONFLICT"
+    assert error_info.value.paths == (path,)
     assert (repo.status(), read_work_files(repo), repo.head()) == (status, old_files, tip)
     check_no_leftovers(repo)
 
@@ -368,7 +370,7 @@ def test_unrelated_uncommitted_changes_are_preserved(repo: Repo) -> None:
 
 
 def test_change_just_before_publication_is_not_hidden(repo: Repo) -> None:
-    """Git compares the content of a file whose time equals that of its index; this must stay so."""
+    """Git compares the content of a file whose time equals that of its index, also after a publication."""
     file, index = repo.path / "guides/setup.md", repo.path / ".git/index"
     times = (1_700_000_000, 1_700_000_000)
     repo.git("config", "core.trustctime", "false")
@@ -417,10 +419,10 @@ def start_git_operation(repo: Repo, operation: str) -> None:
 def test_unfinished_git_operation_refuses_batch(repo: Repo, operation: str) -> None:
     start_git_operation(repo, operation)
     old_files, tip = read_work_files(repo), repo.git("rev-parse", "main")
-    with pytest.raises(WorktreeBusy, match=operation) as error:
+    with pytest.raises(WorktreeBusy, match=operation) as error_info:
         publish_changes(repo, {"guides/setup.md": NEW_TEXT})
-    assert error.value.code == "WORKTREE_BUSY"
-    assert error.value.fix
+    assert error_info.value.code == "WORKTREE_BUSY"
+    assert error_info.value.fix
     assert (read_work_files(repo), repo.git("rev-parse", "main")) == (old_files, tip)
     check_no_leftovers(repo)
 
@@ -433,9 +435,9 @@ def test_lock_of_other_program_is_waited_for_and_preserved(
     path = repo.path / ".git" / lock
     path.write_bytes(b"theirs")
     old_files, tip = read_work_files(repo), repo.head()
-    with pytest.raises(Locked) as error:
+    with pytest.raises(Locked) as error_info:
         publish_changes(repo, {"README.md": NEW_TEXT})
-    assert error.value.file == f".git/{lock}"
+    assert error_info.value.file == f".git/{lock}"
     assert path.read_bytes() == b"theirs"
     assert (read_work_files(repo), repo.head()) == (old_files, tip)
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 2.0)
@@ -620,7 +622,7 @@ def test_failure_before_commit_point_changes_nothing(
         if is_after_call:
             method(self, *arguments, **options)
         monkeypatch.undo()
-        raise OSError(28, "full")
+        raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(owner, name, fail)
     changes = {"README.md": NEW_TEXT, "new/a.md": NEW_TEXT, "guides/deep/only.md": None}
@@ -645,13 +647,13 @@ def test_failure_before_commit_point_changes_nothing(
 def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     def write_and_fail(self: object, name: str) -> None:
         time.sleep(0.01)
-        (repo.path / "README.md").write_bytes(b"a person's, just now\n")
-        raise OSError(5, "broken")
+        (repo.path / "README.md").write_bytes(b"by the user\n")
+        raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(refs.BranchRef, "move", write_and_fail)
     with pytest.raises(CannotWrite):
         publish_changes(repo, {"README.md": NEW_TEXT, "guides/setup.md": NEW_TEXT})
-    assert read_work_files(repo)["README.md"] == b"a person's, just now\n"
+    assert read_work_files(repo)["README.md"] == b"by the user\n"
     assert read_work_files(repo)["guides/setup.md"] == FILES["guides/setup.md"].encode()
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
@@ -701,6 +703,8 @@ def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pyt
 
 def test_error_messages_contain_no_absolute_path(repo: Repo) -> None:
     repo.write({"README.md": "mine\n"})
-    with pytest.raises(WorktreeConflict) as error:
+    with pytest.raises(WorktreeConflict) as error_info:
         publish_changes(repo, {"README.md": NEW_TEXT})
-    assert str(repo.path) not in f"{error.value.message} {error.value.fix} {error.value.details}"
+    assert (
+        str(repo.path) not in f"{error_info.value.message} {error_info.value.fix} {error_info.value.details}"
+    )

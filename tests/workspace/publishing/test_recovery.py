@@ -1,7 +1,9 @@
-"""Recovery succeeds after users removed locks, occupied paths or made reflogs unwritable."""
+"""Recovery after a crash, also if users removed locks, occupied paths or made reflogs unwritable."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 import shutil
@@ -28,11 +30,13 @@ from workspace.publishing.recovery import RecoveryResult, recover, recover_if_ne
 from workspace.publishing.refs import BranchRef, RefConflict
 from workspace.publishing.staging_folder import StagingFolder
 
-README = "README.md"
+README_PATH = "README.md"
 NEW_TEXT = b"# Example\n\nText.\n\nOurs.\n"
 
 
-def publish_readme(repo: Repo, text: bytes = NEW_TEXT, *, branch: str = "main", path: str = README) -> str:
+def publish_readme(
+    repo: Repo, text: bytes = NEW_TEXT, *, branch: str = "main", path: str = README_PATH
+) -> str:
     store = GitStore(repo.path)
     batch = Batch(branch, store.tip(branch), {path: text}, "Agent", repositories.make_signature())
     return publish(store, batch, durable=False)
@@ -103,10 +107,10 @@ def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed_locks: 
     die_in_method(BranchRef, "move", lambda: publish_readme(repo))
     for lock in removed_locks:
         (repo.path / ".git" / lock).unlink()
-    assert f"M  {README}\n" in repo.status()  # Git has rewritten its index by now
+    assert f"M  {README_PATH}\n" in repo.status()  # Git has rewritten its index by now
     assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
-    assert (repo.path / README).read_text() == FILES[README]
+    assert (repo.path / README_PATH).read_text() == FILES[README_PATH]
     publish_readme(repo)
     check_clean(repo)
 
@@ -117,10 +121,10 @@ def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
     die_in_method(BranchRef, "move", lambda: publish_readme(repo))
     for lock in list_locks(repo):
         (repo.path / ".git" / lock).unlink()
-    repo.git("commit", "-qam", "I like it")
+    repo.git("commit", "-qam", "By the user")
     assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
-    assert (repo.path / README).read_bytes() == NEW_TEXT
+    assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
 
 def test_branch_replaced_by_folder_does_not_block_recovery(repo: Repo) -> None:
@@ -151,16 +155,14 @@ def test_journal_of_other_version_is_preserved(repo: Repo) -> None:
 
 
 def _write_journal(path: Path, text: bytes) -> None:
-    from hashlib import sha256
-
-    path.write_bytes(text + b"\n" + sha256(text).hexdigest().encode() + b"\n")
+    path.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
 
 
 def test_failed_step_after_commit_is_completed_by_recovery(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> None:
-        raise OSError(5, "broken")
+        raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(Checkout, "finish", fail)
     id = publish_readme(repo)
@@ -184,7 +186,7 @@ def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> No
     (tmp_path / "away").rename(linked_repo.path)
     publish_readme(main_repo, NEW_TEXT + b"More.\n")
     assert linked_repo.status() == ""
-    assert (linked_repo.path / README).read_text() == FILES[README]
+    assert (linked_repo.path / README_PATH).read_text() == FILES[README_PATH]
     check_clean(main_repo)
 
 
@@ -227,7 +229,7 @@ def test_git_switch_in_progress_is_waited_for(
     finally:
         switch.join()
     assert repo.status() == ""
-    assert (repo.path / README).read_bytes() == NEW_TEXT
+    assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
 
 def test_stale_index_lock_refuses_other_branches(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +246,7 @@ def test_recovery_converts_line_endings_as_by_git(repo: Repo) -> None:
     store = GitStore(repo.path)
 
     def write(text: bytes) -> None:
-        batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.make_signature())
+        batch = Batch("main", store.tip("main"), {README_PATH: text}, "Agent", repositories.make_signature())
         publish(store, batch, durable=False)
 
     write(NEW_TEXT)
@@ -253,7 +255,7 @@ def test_recovery_converts_line_endings_as_by_git(repo: Repo) -> None:
         (repo.path / path).unlink()
     repo.git("checkout", "--", ".")
     write(NEW_TEXT + b"More.\n")
-    assert (repo.path / README).read_bytes() == (NEW_TEXT + b"More.\n").replace(b"\n", b"\r\n")
+    assert (repo.path / README_PATH).read_bytes() == (NEW_TEXT + b"More.\n").replace(b"\n", b"\r\n")
     assert repo.status() == ""
 
 
@@ -263,10 +265,10 @@ def test_head_as_symbolic_link_is_supported(repo: Repo) -> None:
     head.symlink_to("refs/heads/main")
     publish_readme(repo)
     assert repo.status() == ""
-    assert (repo.path / README).read_bytes() == NEW_TEXT
+    assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
 
-def test_branch_file_that_is_a_link_is_refused(repo: Repo) -> None:
+def test_branch_file_that_is_a_symlink_is_refused(repo: Repo) -> None:
     repo.git("branch", "topic")
     (repo.path / ".git/refs/heads/alias").symlink_to("topic")
     with pytest.raises(RefConflict):
@@ -274,24 +276,24 @@ def test_branch_file_that_is_a_link_is_refused(repo: Repo) -> None:
 
 
 def test_skip_worktree_file_refuses_batch(repo: Repo) -> None:
-    repo.git("update-index", "--skip-worktree", README)
+    repo.git("update-index", "--skip-worktree", README_PATH)
     with pytest.raises(WorktreeBusy, match="skip-worktree"):
         publish_readme(repo)
 
 
 def test_late_write_to_old_file_is_saved_as_orig(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = (repo.path / README).open("ab")
+    stream = (repo.path / README_PATH).open("ab")
     finish = Checkout.finish
 
     def write_and_finish(self: Checkout, journal: Journal) -> None:
-        stream.write(b"a person's last words\n")
+        stream.write(b"by the user\n")
         stream.close()
         finish(self, journal)
 
     monkeypatch.setattr(Checkout, "finish", write_and_finish)
     publish_readme(repo)
-    assert (repo.path / README).read_bytes() == NEW_TEXT
-    assert (repo.path / f"{README}.orig").read_text() == FILES[README] + "a person's last words\n"
+    assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
+    assert (repo.path / f"{README_PATH}.orig").read_text() == FILES[README_PATH] + "by the user\n"
 
 
 def test_shared_repository_files_are_group_writable(tmp_path: Path) -> None:
@@ -353,7 +355,7 @@ def test_forged_journal_changes_no_outside_file(repo: Repo, fields: dict[str, ob
 
 
 @pytest.mark.parametrize("link", ["logs/HEAD", "logs/refs/heads/main", "logs"])
-def test_reflog_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
+def test_reflog_that_is_a_symlink_is_not_followed(repo: Repo, link: str) -> None:
     victim = repo.path.parent / "victim"
     victim.mkdir()
     path = repo.path / ".git" / link
@@ -369,7 +371,7 @@ def test_reflog_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
 
 
 @pytest.mark.parametrize("link", ["refs/heads/topic", "docyard", "docyard/pending", "docyard/write.lock"])
-def test_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
+def test_symlink_in_the_git_folder_is_not_followed(repo: Repo, link: str) -> None:
     victim = repo.path.parent / "victim"
     victim.mkdir()
     path = repo.path / ".git" / link
@@ -402,13 +404,13 @@ def test_work_tree_switched_during_publication_is_updated(
             repo.git("switch", "-q", "main")
         original_move(self, name)
         if moment == "after":
-            # As in Git: HEAD is written last.
+            # During a switch, Git writes HEAD last.
             (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 
     monkeypatch.setattr(BranchRef, "move", move)
     publish_readme(repo)
     check_clean(repo)
-    assert (repo.path / README).read_bytes() == NEW_TEXT
+    assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
 
 @pytest.mark.promise
@@ -416,22 +418,22 @@ def test_work_tree_switched_during_publication_is_updated(
 def test_rollback_preserves_folder_staged_in_place_of_file(repo: Repo) -> None:
     def remove_readme() -> None:
         store = GitStore(repo.path)
-        batch = Batch("main", store.tip("main"), {README: None}, "Agent", repositories.make_signature())
+        batch = Batch("main", store.tip("main"), {README_PATH: None}, "Agent", repositories.make_signature())
         publish(store, batch, durable=False)
 
     die_in_method(BranchRef, "move", remove_readme)
     for lock in list_locks(repo):
         (repo.path / ".git" / lock).unlink()
-    repo.write({f"{README}/inside.md": "a person's\n"})
-    repo.git("add", "-A", README)
+    repo.write({f"{README_PATH}/inside.md": "by the user\n"})
+    repo.git("add", "-A", README_PATH)
     publish_readme(repo, path="guides/setup.md")
-    assert (repo.path / README / "inside.md").read_text() == "a person's\n"
+    assert (repo.path / README_PATH / "inside.md").read_text() == "by the user\n"
 
 
 def test_writer_without_staging_folder_releases_locks(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     def move(self: BranchRef, name: str) -> None:
         shutil.rmtree(repo.path / ".git" / "docyard")
-        raise OSError(5, "broken")
+        raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(BranchRef, "move", move)
     with pytest.raises(CannotWrite):

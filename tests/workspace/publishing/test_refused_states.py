@@ -27,7 +27,7 @@ from workspace.writing.plan import Mode, StepStatus
 FILES = {
     "README.md": "# Example\n\nText.\n",
     "guides/setup.md": "# Setup\n\nSteps.\n",
-    "notes.md": "# Notes\n\nA person's.\n",
+    "notes.md": "# Notes\n\nMore text.\n",
 }
 
 
@@ -216,12 +216,12 @@ def test_unsupported_repository_state_refuses_writes(template_copy: Repo, state:
         CreateDocument(type=builtin_types()["document"], title="New", folder="made"),
     )
     for mode in Mode:
-        with pytest.raises(WorkspaceError) as error:
+        with pytest.raises(WorkspaceError) as error_info:
             workspace.write(operations, mode=mode, tool="test", client="test")
-        assert error.value.code == code
-        assert reason in error.value.message
-        assert error.value.fix
-        assert str(template_copy.path.parent) not in error.value.message + error.value.fix
+        assert error_info.value.code == code
+        assert reason in error_info.value.message
+        assert error_info.value.fix
+        assert str(template_copy.path.parent) not in error_info.value.message + error_info.value.fix
     assert read_repository_files(template_copy.path.parent) == files_before
 
 
@@ -240,7 +240,7 @@ def repo_with_links(template_copy: Repo) -> Repo:
         "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(submodule.path), "part.md"
     )
     template_copy.git("add", "-A")
-    template_copy.git("commit", "-q", "-m", "Odd")
+    template_copy.git("commit", "-q", "-m", "Add links and a submodule")
     return template_copy
 
 

@@ -1,4 +1,4 @@
-"""Repositories and checkouts of every shape are read and written as Git does.
+"""Repositories and checkouts of every shape are read and written as by git.
 
 Each shape is read, written twice, and written again after a user's commit. The expected files are not
 computed here: `git checkout-index` writes them.
@@ -59,7 +59,7 @@ def test_supported_repository_shape_is_served(
         check_shape(
             shape, added_text="Again.", existing_path="new/folder/newer.md", missing_path="new/folder/new.md"
         )
-        commit_as_person(shape)
+        commit_with_git(shape)
         write_changes(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
         check_shape(shape, added_text="After.", existing_path="notes.md", missing_path="guides/setup.md")
         text = shape.repo.git("show", f"{shape.tip()}:README.md")
@@ -82,7 +82,7 @@ def write_changes(workspace: Workspace, path: str, text: str, *, create: str, re
     assert result.commit == workspace.tip()
 
 
-def commit_as_person(shape: Shape) -> None:
+def commit_with_git(shape: Shape) -> None:
     """Append a line to a document and commit it by git; push it to a bare repository."""
     if shape.work_tree is not None:
         repo = shape.repo
@@ -116,7 +116,7 @@ def check_shape(shape: Shape, *, added_text: str, existing_path: str, missing_pa
         return
     assert repo.status() == ""
     assert repo.git("diff", "--cached", "--name-only", tip) == ""
-    expected_folder = shape.work_tree.parent / "as-git-would"
+    expected_folder = shape.work_tree.parent / "expected"
     repo.git("checkout-index", "-a", "-f", f"--prefix={expected_folder}/")
     try:
         assert read_files_below(shape.work_tree) == read_files_below(expected_folder)

@@ -1,4 +1,4 @@
-"""Check the HTML of pages with a parser that is independent of the renderer."""
+"""A checker of the HTML of pages, whose parser is independent of the renderer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_html_problems(html: str) -> list[str]:
     balance = _TagBalance()
     balance.feed(html)
     balance.close()
-    problems += balance.problems + [f"<{name}> is not closed" for name in balance.open]
+    problems += balance.problems + [f"<{name}> is not closed" for name in balance.open_tags]
     page = html5lib.parse(f"<main><article>{html}</article></main><footer></footer>", treebuilder="etree")
     body = page.find(f"{_HTML_NAMESPACE}body")
     children = [] if body is None else [str(child.tag).removeprefix(_HTML_NAMESPACE) for child in body]
@@ -73,15 +73,15 @@ class _TagBalance(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[str] = []
+        self.open_tags: list[str] = []
         self.problems: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         if tag not in VOID_ELEMENTS:
-            self.open.append(tag)
+            self.open_tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
+        if not self.open_tags or self.open_tags.pop() != tag:
             self.problems.append(f"</{tag}> closes nothing")
 
     def handle_comment(self, data: str) -> None:

@@ -39,7 +39,11 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return Snapshot(git, git.head().commit)
 
 
-@loop_over(("number", "case"), list(enumerate(p.values[0] for p in CASES)), ids=[p.id for p in CASES])
+@loop_over(
+    ("number", "case"),
+    list(enumerate(parameter.values[0] for parameter in CASES)),
+    ids=[parameter.id for parameter in CASES],
+)
 def test_document_is_rendered_as_in_the_example(snapshot: Snapshot, number: int, case: Case) -> None:
     options = RenderOptions(math="math" in case.name, mermaid="diagrams" in case.name)
     html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html

@@ -1,4 +1,4 @@
-"""Pages of adversarial documents run no scripts, load nothing from elsewhere, and stay in their container."""
+"""Pages of adversarial documents run no scripts, load nothing from other hosts, and keep their structure."""
 
 from __future__ import annotations
 

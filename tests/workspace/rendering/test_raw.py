@@ -78,8 +78,6 @@ def test_missing_or_excluded_file_is_refused(snapshot: Snapshot, path: str) -> N
 
 
 def test_raw_file_over_the_limit_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setattr(sys.modules[read_raw_file.__module__], "MAX_RAW_BYTES", 10)
+    monkeypatch.setattr("workspace.rendering.raw.MAX_RAW_BYTES", 10)
     with pytest.raises(LimitExceeded):
         read_raw_file(snapshot, "a.png")

@@ -17,6 +17,7 @@ from workspace.rendering.renderer import MAX_RENDERED_BYTES, render, render_text
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 URLS = PlainUrls()
+MAX_GROWTH_FACTOR, MAX_ADDED_LENGTH = 40, 10_000
 REL_ATTRIBUTE = ' rel="noopener noreferrer nofollow"'
 GUIDE = """---
 title: Meta
@@ -52,7 +53,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     )
 
 
-def test_a_document_has_title_and_outline(repo: Repo) -> None:
+def test_document_has_title_and_outline(repo: Repo) -> None:
     page = render(take_snapshot(repo), "guide.md", urls=URLS)
     assert (page.title, page.shows_title, page.is_cut, page.notes) == (
         "Guide",
@@ -100,13 +101,14 @@ def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -
     assert new_page.html == f'<p><a class="broken" title="There is no such file"{REL_ATTRIBUTE}>b</a></p>\n'
 
 
-def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
+def test_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     section = "\n## S\n\n" + "word " * 20_000 + "\n"
     repo = repositories.create_repository(
         tmp_path / "repo", {"a.md": "# A\n" + section * 8, "b.md": "word " * 150_000}
     )
     page = render(take_snapshot(repo), "a.md", urls=URLS)
     assert page.is_cut
+    # The title and the first four sections fit.
     assert len(page.outline) == 5
     assert page.notes == (
         "The end of this document is not shown, because the document is too long for a page.",
@@ -147,7 +149,7 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
         pytest.param('<a id="x"></a>\n\n## H\n' * 1_000, id="one anchor of many headings"),
     ],
 )
-def test_texts_with_growing_html_are_shown_as_source(tmp_path: Path, text: str) -> None:
+def test_html_of_adversarial_text_is_bounded(tmp_path: Path, text: str) -> None:
     repo = repositories.create_repository(tmp_path / "repo", {"a.md": text})
     page = render(take_snapshot(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
-    assert len(page.html) < 40 * len(text) + 10_000
+    assert len(page.html) < MAX_GROWTH_FACTOR * len(text) + MAX_ADDED_LENGTH

@@ -34,7 +34,7 @@ def test_documents_are_listed_in_order_with_their_blobs(repo: Repo) -> None:
     assert documents["A.md"] == repo.git("rev-parse", "HEAD:A.md").strip()
 
 
-def test_an_unborn_branch_is_an_empty_workspace(tmp_path: Path) -> None:
+def test_unborn_branch_is_an_empty_workspace(tmp_path: Path) -> None:
     empty_snapshot = Snapshot(GitReader(repositories.create_empty_repository(tmp_path / "r").path), None)
     assert (empty_snapshot.tree, dict(empty_snapshot.documents)) == (None, {})
     with pytest.raises(DocumentNotFound):

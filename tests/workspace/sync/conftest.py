@@ -126,8 +126,8 @@ def _read_port(base_url: str) -> int:
 
 
 def _make_sync_pair(remote_repo: Repo, folder: Path, url: str, access: Access, port: int | None) -> SyncPair:
-    remote_repo.git("clone", "-q", str(remote_repo.path), str(folder / "here"))
-    local_repo = Repo(folder / "here")
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(folder / "local"))
+    local_repo = Repo(folder / "local")
     local_repo.git("config", "user.name", repositories.NAME)
     local_repo.git("config", "user.email", repositories.EMAIL)
     local_repo.git("remote", "set-url", "origin", url)
@@ -135,21 +135,21 @@ def _make_sync_pair(remote_repo: Repo, folder: Path, url: str, access: Access, p
 
 
 @pytest.fixture(params=TRANSPORTS)
-def pair_per_transport(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+def sync_pair_per_transport(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
     """Yield a sync pair for each transport."""
-    with open_sync_pair(request.param, tmp_path, home) as new_pair:
-        yield new_pair
+    with open_sync_pair(request.param, tmp_path, home) as opened_pair:
+        yield opened_pair
 
 
 @pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in TRANSPORTS[1:])])
 def sync_pair(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
     """Yield a sync pair over the file transport; in slow tests, also one for each other transport."""
-    with open_sync_pair(request.param, tmp_path, home) as new_pair:
-        yield new_pair
+    with open_sync_pair(request.param, tmp_path, home) as opened_pair:
+        yield opened_pair
 
 
 @pytest.fixture
-def file_pair(tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+def file_sync_pair(tmp_path: Path, home: Path) -> Iterator[SyncPair]:
     """Yield a sync pair over the file transport."""
-    with open_sync_pair("file", tmp_path, home) as new_pair:
-        yield new_pair
+    with open_sync_pair("file", tmp_path, home) as opened_pair:
+        yield opened_pair

@@ -1,7 +1,7 @@
 """A TCP proxy that cuts connections, in its own process.
 
-In the test process it would share file descriptors with the tested code: a thread that blocks in `accept`
-waits on a descriptor number, and would accept connections of a later socket with that number.
+In the test process, the proxy would share file descriptors with the tested code: a thread that blocks in
+`accept` waits on a descriptor number, and would accept connections of a later socket with that number.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ROOT = Path(__file__).parents[3]
 class Proxy:
     """A context manager that runs a proxy between a client and a server."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target_port: int) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(target)],
+            [sys.executable, "-m", __name__, str(target_port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -49,9 +49,9 @@ class Proxy:
         """
         self._request({"after_bytes": after_bytes, "upward": upward, "keep_open": keep_open})
 
-    def count_forwarded(self, *, upward: bool) -> int:
+    def count_forwarded_bytes(self, *, upward: bool) -> int:
         """Return the number of bytes to the client, or to the server if `upward`, since the last `cut`."""
-        return self._request({"forwarded": upward})
+        return self._request({"count_upward": upward})
 
     def _request(self, request: dict[str, int | bool | None]) -> int:
         assert self._process.stdin is not None
@@ -70,24 +70,24 @@ class CutRule:
     after_bytes: int | None = None
     upward: bool = False
     keep_open: bool = False
-    forwarded: list[int] = field(default_factory=lambda: [0, 0])
+    forwarded_bytes: list[int] = field(default_factory=lambda: [0, 0])
 
     def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
         """Forward bytes from one end to the other."""
         with suppress(OSError):
             while data := source.recv(4096):
                 if self.after_bytes is not None and upward == self.upward:
-                    remaining = max(0, self.after_bytes - self.forwarded[upward])
+                    remaining = max(0, self.after_bytes - self.forwarded_bytes[upward])
                     if len(data) > remaining:
                         sink.sendall(data[:remaining])
-                        self.forwarded[upward] += remaining
-                        self._end(source, sink)
+                        self.forwarded_bytes[upward] += remaining
+                        self._end_connection(source, sink)
                         return
-                self.forwarded[upward] += len(data)
+                self.forwarded_bytes[upward] += len(data)
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
 
-    def _end(self, *sockets: socket.socket) -> None:
+    def _end_connection(self, *sockets: socket.socket) -> None:
         if self.keep_open:
             threading.Event().wait()
         for connection in sockets:
@@ -98,8 +98,8 @@ class CutRule:
 class Relay:
     """The part of the proxy that runs in its own process."""
 
-    def __init__(self, target: int) -> None:
-        self.target = target
+    def __init__(self, target_port: int) -> None:
+        self.target_port = target_port
         self.rule = CutRule()
         self.listener = socket.create_server((HOST, 0))
 
@@ -108,7 +108,7 @@ class Relay:
         while True:
             client, _ = self.listener.accept()
             rule = self.rule
-            server = socket.create_connection((HOST, self.target))
+            server = socket.create_connection((HOST, self.target_port))
             for arguments in ((client, server, True), (server, client, False)):
                 threading.Thread(target=rule.forward, args=arguments, daemon=True).start()
 
@@ -117,8 +117,8 @@ class Relay:
         print(self.listener.getsockname()[1], flush=True)
         for line in sys.stdin:
             request = json.loads(line)
-            if "forwarded" in request:
-                print(self.rule.forwarded[request["forwarded"]], flush=True)
+            if "count_upward" in request:
+                print(self.rule.forwarded_bytes[request["count_upward"]], flush=True)
             else:
                 self.rule = CutRule(**request)
                 print(0, flush=True)

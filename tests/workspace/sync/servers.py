@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 HOST = "127.0.0.1"
+MAX_POLLS, POLL_INTERVAL_S = 400, 0.025
 TOKEN = "tok-5f2a91c07be3"
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
@@ -35,11 +36,11 @@ def find_free_port() -> int:
 
 def wait_for_server(port: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until a server accepts connections."""
-    for _ in range(400):
+    for _ in range(MAX_POLLS):
         with suppress(OSError), closing(socket.create_connection((HOST, port), 1)):
             return
         assert process.poll() is None, "the server has ended"
-        time.sleep(0.025)
+        time.sleep(POLL_INTERVAL_S)
     raise AssertionError("the server does not listen")
 
 
@@ -144,13 +145,13 @@ def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
 @contextmanager
 def run_ssh_server(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
     """Run a local sshd that accepts the key `home/.ssh/id_ed25519`; yield user and port."""
-    keys = home / ".ssh"
-    keys.mkdir(mode=0o700, exist_ok=True)
+    key_folder = home / ".ssh"
+    key_folder.mkdir(mode=0o700, exist_ok=True)
     sshd_folder = folder / "sshd"
     sshd_folder.mkdir()
-    for key in (keys / "id_ed25519", sshd_folder / "host"):
+    for key in (key_folder / "id_ed25519", sshd_folder / "host"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    shutil.copy(keys / "id_ed25519.pub", sshd_folder / "authorized")
+    shutil.copy(key_folder / "id_ed25519.pub", sshd_folder / "authorized")
     port = find_free_port()
     (sshd_folder / "config").write_text(
         f"ListenAddress {HOST}\nPort {port}\nHostKey {sshd_folder}/host\n"
@@ -166,7 +167,7 @@ def run_ssh_server(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
         stderr=(sshd_folder / "log").open("wb"),
     )
     host_key = " ".join((sshd_folder / "host.pub").read_text().split()[:2])
-    (keys / "known_hosts").write_text(f"[{HOST}]:{port} {host_key}\n")
+    (key_folder / "known_hosts").write_text(f"[{HOST}]:{port} {host_key}\n")
     with run_until_exit(process, port):
         user = subprocess.check_output(["id", "-un"], text=True).strip()
         yield user, port

@@ -33,7 +33,7 @@ CUT_COUNTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, mark
 
 
 @pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
-def pair_and_proxy(
+def sync_pair_and_proxy(
     request: pytest.FixtureRequest, tmp_path: Path, home: Path
 ) -> Iterator[tuple[SyncPair, Proxy]]:
     """Yield a sync pair whose clone connects through a proxy, and the proxy."""
@@ -78,7 +78,7 @@ def check_state(sync_pair: SyncPair, *, is_recovered: bool = True) -> None:
     assert not is_recovered or sync_pair.list_locks() == []
 
 
-def sync_uncut(sync_pair: SyncPair, proxy: Proxy) -> SyncResult:
+def sync_without_cut(sync_pair: SyncPair, proxy: Proxy) -> SyncResult:
     """Synchronize through the proxy without a cut."""
     proxy.cut(None)
     return sync_pair.sync()
@@ -96,16 +96,16 @@ def try_sync(sync_pair: SyncPair) -> bool:
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
 @pytest.mark.parametrize("upward", [pytest.param(False, marks=pytest.mark.slow), True], ids=["down", "up"])
 def test_connection_cut_while_pushing_loses_nothing(
-    pair_and_proxy: tuple[SyncPair, Proxy], upward: bool, cut_count: int
+    sync_pair_and_proxy: tuple[SyncPair, Proxy], upward: bool, cut_count: int
 ) -> None:
-    sync_pair, proxy = pair_and_proxy
+    sync_pair, proxy = sync_pair_and_proxy
     branch = open_proposal(sync_pair.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
     sync_pair.local_repo.commit({"0.md": make_noise(0)})
     proxy.cut(None)
     sync_pair.sync()
     failure_count = 0
     for number, cut_position in enumerate(
-        compute_cut_positions(proxy.count_forwarded(upward=upward), cut_count), 1
+        compute_cut_positions(proxy.count_forwarded_bytes(upward=upward), cut_count), 1
     ):
         commit_on_branch(sync_pair.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
         add_comment(sync_pair.local_repo, "k3v7m2qa", f"Said {number}.")
@@ -113,7 +113,7 @@ def test_connection_cut_while_pushing_loses_nothing(
         proxy.cut(cut_position, upward=upward)
         failure_count += not try_sync(sync_pair)
         check_state(sync_pair)
-        assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
+        assert sync_without_cut(sync_pair, proxy).state is SyncState.UP_TO_DATE
         assert sync_pair.read_remote_tip() == our_commit
         for ref in (branch, "docyard/discussion"):
             assert sync_pair.remote_repo.git("rev-parse", ref) == sync_pair.local_repo.git("rev-parse", ref)
@@ -124,32 +124,32 @@ def test_connection_cut_while_pushing_loses_nothing(
 
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
 def test_connection_cut_while_fetching_loses_nothing(
-    pair_and_proxy: tuple[SyncPair, Proxy], cut_count: int
+    sync_pair_and_proxy: tuple[SyncPair, Proxy], cut_count: int
 ) -> None:
-    sync_pair, proxy = pair_and_proxy
+    sync_pair, proxy = sync_pair_and_proxy
     sync_pair.push_as_other_user({"0.md": make_noise(0)})
     proxy.cut(None)
     sync_pair.sync()
     failure_count = 0
     for number, cut_position in enumerate(
-        compute_cut_positions(proxy.count_forwarded(upward=False), cut_count), 1
+        compute_cut_positions(proxy.count_forwarded_bytes(upward=False), cut_count), 1
     ):
         head_before = sync_pair.local_repo.head()
-        theirs = sync_pair.push_as_other_user({f"{number}.md": make_noise(number)})
+        their_commit = sync_pair.push_as_other_user({f"{number}.md": make_noise(number)})
         proxy.cut(cut_position)
         if not try_sync(sync_pair):
             failure_count += 1
             assert sync_pair.local_repo.head() == head_before
         check_state(sync_pair)
-        assert sync_uncut(sync_pair, proxy).commit == theirs
+        assert sync_without_cut(sync_pair, proxy).commit == their_commit
         check_state(sync_pair)
     assert failure_count >= cut_count * 3 // 4
     assert sync_pair.local_repo.status() == sync_pair.local_repo.fsck() == ""
 
 
 @pytest.mark.parametrize("cut_count", CUT_COUNTS)
-def test_killed_exchange_with_folder_is_repeatable(file_pair: SyncPair, cut_count: int) -> None:
-    sync_pair = file_pair
+def test_killed_exchange_with_folder_is_repeatable(file_sync_pair: SyncPair, cut_count: int) -> None:
+    sync_pair = file_sync_pair
     branch = open_proposal(sync_pair.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
     start = time.monotonic()
     assert sync_and_kill(sync_pair, None) == 0
@@ -158,10 +158,10 @@ def test_killed_exchange_with_folder_is_repeatable(file_pair: SyncPair, cut_coun
         commit_on_branch(sync_pair.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
         add_comment(sync_pair.local_repo, "k3v7m2qa", f"Said {number}.")
         our_commit = sync_pair.local_repo.commit({f"{number}.md": make_noise(number)})
-        theirs = sync_pair.push_as_other_user({f"there-{number}.md": make_noise(-number)})
+        their_commit = sync_pair.push_as_other_user({f"theirs-{number}.md": make_noise(-number)})
         # The exchange is the second half; before it, modules are imported.
         sync_and_kill(sync_pair, duration_s * (0.5 + number / cut_count / 2))
-        sync_pair.remote_repo.git("merge-base", "--is-ancestor", theirs, "main")
+        sync_pair.remote_repo.git("merge-base", "--is-ancestor", their_commit, "main")
         sync_pair.local_repo.git("merge-base", "--is-ancestor", our_commit, "main")
         check_state(sync_pair, is_recovered=False)
         assert sync_pair.sync().state is SyncState.UP_TO_DATE
@@ -196,7 +196,7 @@ def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Pat
             sync_pair.local_repo.commit({"a.md": make_noise(0)})
             proxy.cut(None)
             sync_pair.sync(fetch=False)
-            response_size = proxy.count_forwarded(upward=False)
+            response_size = proxy.count_forwarded_bytes(upward=False)
             our_commit = sync_pair.local_repo.commit({"b.md": make_noise(1)})
             # Only the response is missing: the remote has the commit.
             proxy.cut(response_size - 10)
@@ -217,15 +217,15 @@ def list_open_sockets() -> set[str]:
     return {name for name in names if name.startswith("socket:")}
 
 
-def test_unresponsive_remote_times_out(pair_and_proxy: tuple[SyncPair, Proxy]) -> None:
-    sync_pair, proxy = pair_and_proxy
+def test_unresponsive_remote_times_out(sync_pair_and_proxy: tuple[SyncPair, Proxy]) -> None:
+    sync_pair, proxy = sync_pair_and_proxy
     sync_pair.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
     proxy.cut(0, keep_open=True)
     with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
         sync_pair.sync()
     check_state(sync_pair)
     sync_pair.local_repo.commit({"docyard.toml": ""})  # the final sync may take long
-    assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
+    assert sync_without_cut(sync_pair, proxy).state is SyncState.UP_TO_DATE
 
 
 @pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
@@ -246,7 +246,7 @@ def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Pat
                 assert multiprocessing.active_children() == []
             old_tip = sync_pair.read_remote_tip()
             sync_pair.local_repo.commit({"docyard.toml": ""})
-            assert sync_uncut(sync_pair, proxy).state is SyncState.UP_TO_DATE
+            assert sync_without_cut(sync_pair, proxy).state is SyncState.UP_TO_DATE
             assert sync_pair.read_remote_tip() == sync_pair.local_repo.head() != old_tip
 
 

@@ -23,7 +23,9 @@ from workspace.writing.write import WriteResult
 PAGE_TEMPLATE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
 
 
-def choose_all(choice: ResolutionChoice) -> ChooseResolutions:
+def make_chooser(choice: ResolutionChoice) -> ChooseResolutions:
+    """Return a function that makes the same choice for each conflict."""
+
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         resolutions: dict[str, dict[UnitId, Resolution]] = {}
         for path, conflict in conflicts:
@@ -46,14 +48,15 @@ def diverge_branches(sync_pair: SyncPair) -> tuple[str, str]:
     """Change the same words on both sides, and other sections on each side; return both commits."""
     sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Text.", "1", "2"), "free.md": "# Free\n"})
     sync_pair.sync()
-    theirs = sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Theirs.", "1", "2 there")})
-    return sync_pair.local_repo.commit({"page.md": PAGE_TEMPLATE.format("Ours.", "1 here", "2")}), theirs
+    their_commit = sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Theirs.", "1", "2 there")})
+    our_commit = sync_pair.local_repo.commit({"page.md": PAGE_TEMPLATE.format("Ours.", "1 here", "2")})
+    return our_commit, their_commit
 
 
 def test_different_sections_are_merged_and_pushed(sync_pair: SyncPair) -> None:
     sync_pair.push_as_other_user({"page.md": PAGE_TEMPLATE.format("Text.", "1", "2")})
     sync_pair.sync()
-    theirs = sync_pair.push_as_other_user(
+    their_commit = sync_pair.push_as_other_user(
         {"page.md": PAGE_TEMPLATE.format("Text.", "1 there", "2"), "b.md": "# B\n"}
     )
     our_commit = sync_pair.local_repo.commit({"page.md": PAGE_TEMPLATE.format("Text.", "1", "2 here")})
@@ -63,7 +66,7 @@ def test_different_sections_are_merged_and_pushed(sync_pair: SyncPair) -> None:
         sync_pair.local_repo.head(),
         None,
     )
-    assert read_parents(sync_pair.local_repo) == [our_commit, theirs]
+    assert read_parents(sync_pair.local_repo) == [our_commit, their_commit]
     assert (sync_pair.local_repo.path / "page.md").read_text() == PAGE_TEMPLATE.format(
         "Text.", "1 there", "2 here"
     )
@@ -71,76 +74,76 @@ def test_different_sections_are_merged_and_pushed(sync_pair: SyncPair) -> None:
     assert sync_pair.sync().merge_commit is None
 
 
-def test_conflict_stops_sync(file_pair: SyncPair) -> None:
-    ours, theirs = diverge_branches(file_pair)
+def test_conflict_stops_sync(file_sync_pair: SyncPair) -> None:
+    our_commit, their_commit = diverge_branches(file_sync_pair)
     for _ in range(2):
-        result = file_pair.sync()
-        assert (result.state, result.commit, result.theirs) == (SyncState.DIVERGED, ours, theirs)
+        result = file_sync_pair.sync()
+        assert (result.state, result.commit, result.theirs) == (SyncState.DIVERGED, our_commit, their_commit)
         assert [(conflict.path, conflict.conflict.unit.where) for conflict in result.conflicts] == [
             ("page.md", "_preamble")
         ]
         assert result.unpushed is not None
-    assert (file_pair.read_remote_tip(), file_pair.local_repo.status()) == (theirs, "")
+    assert (file_sync_pair.read_remote_tip(), file_sync_pair.local_repo.status()) == (their_commit, "")
 
 
 @pytest.mark.parametrize(
     ("choice", "text"), [(ResolutionChoice.OURS, "Ours."), (ResolutionChoice.THEIRS, "Theirs.")]
 )
-def test_side_chosen_for_conflict_and_rest_merged(
-    file_pair: SyncPair, choice: ResolutionChoice, text: str
+def test_chosen_side_resolves_conflict_and_other_sections_are_merged(
+    file_sync_pair: SyncPair, choice: ResolutionChoice, text: str
 ) -> None:
-    ours, theirs = diverge_branches(file_pair)
-    result = file_pair.sync(choose=choose_all(choice))
+    our_commit, their_commit = diverge_branches(file_sync_pair)
+    result = file_sync_pair.sync(choose=make_chooser(choice))
     assert result.state is SyncState.UP_TO_DATE
-    assert read_parents(file_pair.local_repo) == [ours, theirs]
-    assert (file_pair.local_repo.path / "page.md").read_text() == PAGE_TEMPLATE.format(
+    assert read_parents(file_sync_pair.local_repo) == [our_commit, their_commit]
+    assert (file_sync_pair.local_repo.path / "page.md").read_text() == PAGE_TEMPLATE.format(
         text, "1 here", "2 there"
     )
 
 
-def test_writes_are_refused_only_for_conflicting_paths(file_pair: SyncPair) -> None:
-    diverge_branches(file_pair)
-    file_pair.sync()
-    workspace = Workspace.open(file_pair.local_repo.path, durable=False)
+def test_writes_are_refused_only_for_conflicting_paths(file_sync_pair: SyncPair) -> None:
+    diverge_branches(file_sync_pair)
+    file_sync_pair.sync()
+    workspace = Workspace.open(file_sync_pair.local_repo.path, durable=False)
     for _ in range(3):  # the second and third status are incremental
         with pytest.raises(SyncConflict) as error_info:
             append_text(workspace, "page.md", "More.\n")
         assert error_info.value.details["paths"] == ["page.md"]
         assert append_text(workspace, "free.md", "More.\n").is_committed
     with pytest.raises(SyncConflict):  # in a new process
-        append_text(Workspace.open(file_pair.local_repo.path, durable=False), "page.md", "More.\n")
-    file_pair.sync(choose=choose_all(ResolutionChoice.THEIRS))
+        append_text(Workspace.open(file_sync_pair.local_repo.path, durable=False), "page.md", "More.\n")
+    file_sync_pair.sync(choose=make_chooser(ResolutionChoice.THEIRS))
     assert append_text(workspace, "page.md", "More.\n").is_committed
 
 
-def test_write_to_path_changed_in_remote_is_checked_again(file_pair: SyncPair) -> None:
-    diverge_branches(file_pair)
-    file_pair.push_as_other_user({"free.md": "# Free\n\nTheirs.\n"})
-    file_pair.sync()
-    workspace = Workspace.open(file_pair.local_repo.path, durable=False)
+def test_write_to_path_changed_in_remote_is_checked_again(file_sync_pair: SyncPair) -> None:
+    diverge_branches(file_sync_pair)
+    file_sync_pair.push_as_other_user({"free.md": "# Free\n\nTheirs.\n"})
+    file_sync_pair.sync()
+    workspace = Workspace.open(file_sync_pair.local_repo.path, durable=False)
     assert append_text(workspace, "free.md", "Ours.\n").is_committed
     with pytest.raises(SyncConflict) as error_info:
         append_text(workspace, "free.md", "More.\n")
     assert error_info.value.details["paths"] == ["free.md"]
 
 
-def test_merge_of_gitattributes_is_refused(file_pair: SyncPair) -> None:
-    file_pair.push_as_other_user({"b.md": "# B\n"})
-    our_commit = file_pair.local_repo.commit({"a.md": "# A\n"})
-    file_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n"})
+def test_merge_of_gitattributes_is_refused(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.push_as_other_user({"b.md": "# B\n"})
+    our_commit = file_sync_pair.local_repo.commit({"a.md": "# A\n"})
+    file_sync_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
-        file_pair.sync()
-    assert (file_pair.local_repo.head(), file_pair.local_repo.status()) == (our_commit, "")
+        file_sync_pair.sync()
+    assert (file_sync_pair.local_repo.head(), file_sync_pair.local_repo.status()) == (our_commit, "")
 
 
-def test_unrelated_histories_are_reported_as_diverged(file_pair: SyncPair, tmp_path: Path) -> None:
-    file_pair.local_repo.git("checkout", "-q", "--orphan", "apart")
-    file_pair.local_repo.commit({"x.md": "# X\n"})
-    file_pair.local_repo.git("branch", "-M", "apart", "main")
-    result = file_pair.sync()
+def test_unrelated_histories_are_reported_as_diverged(file_sync_pair: SyncPair, tmp_path: Path) -> None:
+    file_sync_pair.local_repo.git("checkout", "-q", "--orphan", "unrelated")
+    file_sync_pair.local_repo.commit({"x.md": "# X\n"})
+    file_sync_pair.local_repo.git("branch", "-M", "unrelated", "main")
+    result = file_sync_pair.sync()
     assert result.state is SyncState.DIVERGED
     assert result.merge_error is not None
     assert result.merge_error.code == "UNRELATED_HISTORIES"
     assert append_text(
-        Workspace.open(file_pair.local_repo.path, durable=False), "x.md", "More.\n"
+        Workspace.open(file_sync_pair.local_repo.path, durable=False), "x.md", "More.\n"
     ).is_committed

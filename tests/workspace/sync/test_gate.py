@@ -8,7 +8,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import SyncPair
-from tests.workspace.sync.test_diverged_branches import append_text, choose_all
+from tests.workspace.sync.test_diverged_branches import append_text, make_chooser
 from workspace.edits.documents import MoveDocument, RemoveDocument
 from workspace.edits.metadata import SetMetadata
 from workspace.edits.text import AppendContent
@@ -30,8 +30,8 @@ RULES = (
     '[[protect]]\ntypes = ["runbook"]\nchecks = []\n'
 )
 PAGE_TEXT = "# A\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n"
-BEA = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
-AGENT = Actor(
+TOKEN_AUTHOR = Author("Bea", "bea@example.org", IdentitySource.TOKEN, "bea")
+AGENT_ACTOR = Actor(
     Author("Ada", "ada@example.org", IdentitySource.CLIENT, "an agent"), "update_proposal", "an agent"
 )
 
@@ -59,11 +59,11 @@ class OtherClone:
             tokens.add("bea", "Bea", "bea@example.org")
         known_token = tokens.find_owner("bea")
         assert known_token is not None
-        person = Actor(BEA, "proposals", "command line", known_token.person)
+        person = Actor(TOKEN_AUTHOR, "proposals", "command line", known_token.person)
         proposal_actions = workspace.proposal_actions()
-        result = proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
+        result = proposal_actions.propose(list(operations), AGENT_ACTOR, mode=Mode.ALL)  # type: ignore[arg-type]
         assert result.proposal is not None
-        id = proposal_actions.submit(result.proposal.id, AGENT).proposal.id
+        id = proposal_actions.submit(result.proposal.id, AGENT_ACTOR).proposal.id
         proposal_actions.review(id, person, ReviewDecision.APPROVE)
         commit = proposal_actions.merge(id, person).commit
         self.sync()
@@ -72,12 +72,12 @@ class OtherClone:
 
 
 @pytest.fixture
-def pair_and_clone(file_pair: SyncPair) -> tuple[SyncPair, OtherClone]:
-    file_pair.push_as_other_user(
+def sync_pair_and_clone(file_sync_pair: SyncPair) -> tuple[SyncPair, OtherClone]:
+    file_sync_pair.push_as_other_user(
         {"docyard.toml": RULES, "free/a.md": PAGE_TEXT, "specs/b.md": PAGE_TEXT, "other.md": "# Other\n"}
     )
-    file_pair.sync()
-    return file_pair, OtherClone(file_pair)
+    file_sync_pair.sync()
+    return file_sync_pair, OtherClone(file_sync_pair)
 
 
 def open_local(sync_pair: SyncPair) -> Workspace:
@@ -89,12 +89,12 @@ def make_move_into_specs() -> MoveDocument:
 
 
 def test_direct_edit_of_document_moved_under_rule_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
-    theirs = other_clone.merge_reviewed(make_move_into_specs())
+    sync_pair, other_clone = sync_pair_and_clone
+    their_commit = other_clone.merge_reviewed(make_move_into_specs())
     assert append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n").is_committed
-    ours = sync_pair.local_repo.head()
+    our_commit = sync_pair.local_repo.head()
     for _ in range(2):
         with pytest.raises(UnreviewedMerge) as error_info:
             sync_pair.sync()
@@ -103,21 +103,21 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
         assert error_info.value.details["unreviewed"] == [
             {"path": "specs/a.md", "source": "free/a.md", "rule": 1, "side": "ours"}
         ]
-    assert (sync_pair.local_repo.head(), sync_pair.read_remote_tip()) == (ours, theirs)
+    assert (sync_pair.local_repo.head(), sync_pair.read_remote_tip()) == (our_commit, their_commit)
     assert "Unreviewed." in (sync_pair.local_repo.path / "free/a.md").read_text()
     assert append_text(
         open_local(sync_pair), "other.md", "Free.\n"
     ).is_committed  # other documents can be written meanwhile
 
 
-def test_reviewed_side_is_chosen_and_rest_merged(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
-    sync_pair, other_clone = pair_and_clone
+def test_reviewed_side_is_chosen_and_rest_merged(sync_pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(make_move_into_specs())
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     append_text(open_local(sync_pair), "other.md", "Free.\n")
     with pytest.raises(UnreviewedMerge):  # the unreviewed side cannot be chosen
-        sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
-    result = sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS))
+        sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS))
+    result = sync_pair.sync(choose=make_chooser(ResolutionChoice.THEIRS))
     assert (result.state, sync_pair.read_remote_tip()) == (SyncState.UP_TO_DATE, sync_pair.local_repo.head())
     assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE_TEXT
     assert not (sync_pair.local_repo.path / "free/a.md").exists()
@@ -127,9 +127,9 @@ def test_reviewed_side_is_chosen_and_rest_merged(pair_and_clone: tuple[SyncPair,
 
 
 def test_direct_edit_of_document_given_governed_type_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
@@ -137,9 +137,9 @@ def test_direct_edit_of_document_given_governed_type_blocks_merge(
 
 
 def test_direct_edit_under_rule_added_in_remote_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, _ = pair_and_clone
+    sync_pair, _ = sync_pair_and_clone
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     sync_pair.push_as_other_user({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
     with pytest.raises(UnreviewedMerge, match="rule 3"):
@@ -147,43 +147,43 @@ def test_direct_edit_under_rule_added_in_remote_blocks_merge(
 
 
 def test_direct_removal_of_document_moved_under_rule_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(make_move_into_specs())
     sync_pair.local_repo.git("rm", "-q", "free/a.md")
     sync_pair.local_repo.git("commit", "-qm", "Remove")
     assert sync_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        sync_pair.sync(choose=choose_all(ResolutionChoice.OURS))
-    assert sync_pair.sync(choose=choose_all(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
+        sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS))
+    assert sync_pair.sync(choose=make_chooser(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
     assert (sync_pair.local_repo.path / "specs/a.md").read_text() == PAGE_TEXT
 
 
 def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     sync_pair.sync()  # the remote has the commit, but the other clone does not
-    theirs = sync_pair.read_remote_tip()
+    their_commit = sync_pair.read_remote_tip()
     with pytest.raises(UnreviewedMerge) as error_info:
         other_clone.merge_reviewed(make_move_into_specs())
     assert error_info.value.details["unreviewed"][0]["side"] == "theirs"
-    assert sync_pair.read_remote_tip() == theirs
+    assert sync_pair.read_remote_tip() == their_commit
     other_workspace = Workspace.open(other_clone.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
-        sync(other_workspace, sync_pair.access, choose=choose_all(ResolutionChoice.THEIRS))
+        sync(other_workspace, sync_pair.access, choose=make_chooser(ResolutionChoice.THEIRS))
     assert (
-        sync(other_workspace, sync_pair.access, choose=choose_all(ResolutionChoice.OURS)).state
+        sync(other_workspace, sync_pair.access, choose=make_chooser(ResolutionChoice.OURS)).state
         is SyncState.UP_TO_DATE
     )
     assert other_clone.repo.git("show", "main:specs/a.md") == PAGE_TEXT
 
 
-def test_changes_reviewed_on_both_sides_are_merged(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+def test_changes_reviewed_on_both_sides_are_merged(sync_pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
     """Edits, moves and removed types that passed the gate of their own side are merged."""
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     local_clone = OtherClone.__new__(OtherClone)
     local_clone.sync_pair, local_clone.repo = sync_pair, sync_pair.local_repo
     other_clone.merge_reviewed(
@@ -203,29 +203,29 @@ def test_changes_reviewed_on_both_sides_are_merged(pair_and_clone: tuple[SyncPai
     assert "runbook" not in (sync_pair.local_repo.path / "free/a.md").read_text()
 
 
-def test_unreviewed_document_stays_at_path_of_chosen_side(file_pair: SyncPair) -> None:
+def test_unreviewed_document_stays_at_path_of_chosen_side(file_sync_pair: SyncPair) -> None:
     """One side moves a document, the other gives it a type: a rule applies only to both together."""
     rule = '[[protect]]\npaths = ["specs/**"]\ntypes = ["runbook"]\n'
-    file_pair.push_as_other_user({"docyard.toml": rule, "free/a.md": PAGE_TEXT})
-    file_pair.sync()
-    file_pair.remote_repo.git("clone", "-q", str(file_pair.remote_repo.path), str(file_pair.folder / "mover"))
-    mover = Repo(file_pair.folder / "mover")
+    file_sync_pair.push_as_other_user({"docyard.toml": rule, "free/a.md": PAGE_TEXT})
+    file_sync_pair.sync()
+    file_sync_pair.remote_repo.git(
+        "clone", "-q", str(file_sync_pair.remote_repo.path), str(file_sync_pair.folder / "mover")
+    )
+    mover = Repo(file_sync_pair.folder / "mover")
     mover.git("config", "user.name", "Bo")
     mover.git("config", "user.email", "bo@example.org")
     mover.write({"specs/x.md": "# X\n"})
     mover.git("mv", "free/a.md", "specs/a.md")
     mover.commit({}, "Move")
     mover.git("push", "-q")
-    open_local(file_pair).write(
+    open_local(file_sync_pair).write(
         [SetMetadata(file="free/a.md", metadata={"type": "runbook"})], mode=Mode.ALL, tool="t", client="c"
     )
     with pytest.raises(UnreviewedMerge):
-        file_pair.sync()
-    assert file_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "runbook" in (file_pair.local_repo.path / "free/a.md").read_text()
-    assert not (file_pair.local_repo.path / "specs/a.md").exists()
-
-    assert not (file_pair.local_repo.path / "specs/a.md").exists()
+        file_sync_pair.sync()
+    assert file_sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "runbook" in (file_sync_pair.local_repo.path / "free/a.md").read_text()
+    assert not (file_sync_pair.local_repo.path / "specs/a.md").exists()
 
 
 RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
@@ -233,21 +233,21 @@ TYPED_PAGE = "---\ntype: runbook\n---\n\n" + PAGE_TEXT
 
 
 def test_edit_of_document_retyped_by_manifest_blocks_merge(
-    file_pair: SyncPair,
+    file_sync_pair: SyncPair,
 ) -> None:
-    file_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
-    file_pair.sync()
-    file_pair.push_as_other_user({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
-    file_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
-    append_text(open_local(file_pair), "free/a.md", "Unreviewed.\n")
+    file_sync_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
+    file_sync_pair.sync()
+    file_sync_pair.push_as_other_user({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    file_sync_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
+    append_text(open_local(file_sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
-        file_pair.sync()
+        file_sync_pair.sync()
 
 
 def test_edit_under_their_manifest_and_our_rule_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     paths_only = RULES.partition("[[protect]]\ntypes")[0]
     sync_pair.push_as_other_user({"docyard.toml": paths_only})
     sync_pair.sync()
@@ -261,22 +261,22 @@ def test_edit_under_their_manifest_and_our_rule_blocks_merge(
         sync_pair.sync()
 
 
-def test_edit_of_document_typed_by_two_manifests_blocks_merge(file_pair: SyncPair) -> None:
-    """Theirs adds the top manifest, ours removes the nearer manifest: neither side alone sets the type."""
-    file_pair.push_as_other_user(
+def test_edit_of_document_typed_by_two_manifests_blocks_merge(file_sync_pair: SyncPair) -> None:
+    """Theirs adds the top manifest, ours removes the nearer one: neither side alone sets the type."""
+    file_sync_pair.push_as_other_user(
         {"docyard.toml": RULES, "free/a.md": PAGE_TEXT, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
     )
-    file_pair.sync()
-    file_pair.push_as_other_user({".taxonomy.toml": RUNBOOK_MANIFEST})
-    file_pair.local_repo.git("rm", "-q", "free/.taxonomy.toml")
-    file_pair.local_repo.commit({}, "A person removes the manifest")
-    append_text(open_local(file_pair), "free/a.md", "Unreviewed.\n")
+    file_sync_pair.sync()
+    file_sync_pair.push_as_other_user({".taxonomy.toml": RUNBOOK_MANIFEST})
+    file_sync_pair.local_repo.git("rm", "-q", "free/.taxonomy.toml")
+    file_sync_pair.local_repo.commit({}, "A person removes the manifest")
+    append_text(open_local(file_sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match=r"free/a\.md"):
-        file_pair.sync()
+        file_sync_pair.sync()
 
 
-def test_unprotected_edit_after_remote_manifest_removal_is_merged(file_pair: SyncPair) -> None:
-    file_pair.push_as_other_user(
+def test_unprotected_edit_after_remote_manifest_removal_is_merged(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.push_as_other_user(
         {
             "docyard.toml": RULES,
             "free/a.md": PAGE_TEXT,
@@ -284,20 +284,20 @@ def test_unprotected_edit_after_remote_manifest_removal_is_merged(file_pair: Syn
             "o.md": "# O\n",
         }
     )
-    file_pair.sync()
-    other_clone = OtherClone(file_pair)
+    file_sync_pair.sync()
+    other_clone = OtherClone(file_sync_pair)
     other_clone.repo.git("rm", "-q", "free/.taxonomy.toml")
     other_clone.repo.commit({}, "A person removes the manifest")
     append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Free.\n")
     other_clone.sync()
-    append_text(open_local(file_pair), "o.md", "Free.\n")
-    assert file_pair.sync().state is SyncState.UP_TO_DATE
+    append_text(open_local(file_sync_pair), "o.md", "Free.\n")
+    assert file_sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
 def test_remote_direct_edit_under_locally_added_rule_blocks_merge(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     sync_pair.local_repo.commit(
         {"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'}, "A person adds a rule"
     )
@@ -308,9 +308,9 @@ def test_remote_direct_edit_under_locally_added_rule_blocks_merge(
 
 
 def test_remote_edit_without_rules_blocks_merge_with_rules(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.repo.commit({"docyard.toml": 'overwrite = "any"\n'}, "A person removes the rules")
     append_text(Workspace.open(other_clone.repo.path, durable=False), "specs/b.md", "Unreviewed.\n")
     other_clone.sync()
@@ -326,19 +326,19 @@ def test_remote_edit_without_rules_blocks_merge_with_rules(
 
     with pytest.raises(UnreviewedMerge, match=r"specs/b\.md"):
         sync_pair.sync(choose=choose)
-    assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "Unreviewed." not in sync_pair.local_repo.git("show", "main:specs/b.md")
 
 
-def test_direct_removal_of_untyped_document_cannot_be_chosen(file_pair: SyncPair) -> None:
-    file_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
-    file_pair.sync()
-    file_pair.push_as_other_user({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
-    file_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
-    open_local(file_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
-    assert file_pair.sync().conflicts
+def test_direct_removal_of_untyped_document_cannot_be_chosen(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.push_as_other_user({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
+    file_sync_pair.sync()
+    file_sync_pair.push_as_other_user({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
+    file_sync_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
+    open_local(file_sync_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
+    assert file_sync_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        file_pair.sync(choose=choose_all(ResolutionChoice.OURS))
+        file_sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS))
 
 
 def merge_reviewed_locally(sync_pair: SyncPair, *operations: object) -> None:
@@ -351,13 +351,13 @@ def merge_reviewed_locally(sync_pair: SyncPair, *operations: object) -> None:
 
 @pytest.mark.parametrize("choice", [ResolutionChoice.OURS, ResolutionChoice.THEIRS])
 def test_path_of_governed_document_moved_twice_can_be_resolved(
-    pair_and_clone: tuple[SyncPair, OtherClone], choice: ResolutionChoice
+    sync_pair_and_clone: tuple[SyncPair, OtherClone], choice: ResolutionChoice
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(MoveDocument(file="specs/b.md", new_path="specs/x.md"))
     merge_reviewed_locally(sync_pair, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
     assert sync_pair.sync().conflicts
-    assert sync_pair.sync(choose=choose_all(choice)).state is SyncState.UP_TO_DATE
+    assert sync_pair.sync(choose=make_chooser(choice)).state is SyncState.UP_TO_DATE
     path, other_path = (
         ("specs/y.md", "specs/x.md") if choice is ResolutionChoice.OURS else ("specs/x.md", "specs/y.md")
     )
@@ -366,48 +366,48 @@ def test_path_of_governed_document_moved_twice_can_be_resolved(
 
 
 def test_path_conflict_is_resolved_for_ours_if_path_occupied(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
     """Theirs moved a document onto the path of our document, which stays, so their document is not moved."""
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
     sync_pair.local_repo.commit({"free/z.md": "# Z\n\nQuite another.\n"})
     assert sync_pair.sync().conflicts
-    assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "Quite another." in (sync_pair.local_repo.path / "free/z.md").read_text()
 
 
 def test_omitted_duplicate_name_is_not_an_unreviewed_change(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, _ = pair_and_clone
+    sync_pair, _ = sync_pair_and_clone
     sync_pair.push_as_other_user({"specs/X.md": "# X\n\nTheirs.\n"})
     sync_pair.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
     assert sync_pair.sync().conflicts
-    assert sync_pair.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_reviewed_edit_is_merged_under_reworded_remote_rule(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, _ = pair_and_clone
+    sync_pair, _ = sync_pair_and_clone
     sync_pair.push_as_other_user({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
     merge_reviewed_locally(sync_pair, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
     assert sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
 def test_unprotected_edit_is_merged_after_local_rule_removal(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, _ = pair_and_clone
+    sync_pair, _ = sync_pair_and_clone
     sync_pair.push_as_other_user({"other.md": "# Other\n\nMore.\n"})
     sync_pair.local_repo.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
     append_text(open_local(sync_pair), "specs/b.md", "Free by now.\n")
     assert sync_pair.sync().state is SyncState.UP_TO_DATE  # after the merge, no rule governs the document
 
 
-def test_chosen_side_creates_no_duplicate_name(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
-    sync_pair, _ = pair_and_clone
+def test_chosen_side_creates_no_duplicate_name(sync_pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
+    sync_pair, _ = sync_pair_and_clone
     sync_pair.push_as_other_user({"specs/X.md": "# X\n\nTheirs.\n"})
     sync_pair.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
 
@@ -426,8 +426,10 @@ def test_chosen_side_creates_no_duplicate_name(pair_and_clone: tuple[SyncPair, O
     assert len([name for name in names if name.lower() == "specs/x.md"]) == 1
 
 
-def test_write_between_refusal_and_choice_is_refused(pair_and_clone: tuple[SyncPair, OtherClone]) -> None:
-    sync_pair, other_clone = pair_and_clone
+def test_write_between_refusal_and_choice_is_refused(
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
+) -> None:
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(make_move_into_specs())
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge):
@@ -438,9 +440,9 @@ def test_write_between_refusal_and_choice_is_refused(pair_and_clone: tuple[SyncP
 
 
 def test_choice_is_requested_again_after_versions_change(
-    pair_and_clone: tuple[SyncPair, OtherClone],
+    sync_pair_and_clone: tuple[SyncPair, OtherClone],
 ) -> None:
-    sync_pair, other_clone = pair_and_clone
+    sync_pair, other_clone = sync_pair_and_clone
     other_clone.merge_reviewed(make_move_into_specs())
     append_text(open_local(sync_pair), "free/a.md", "Unreviewed.\n")
     choice_requests = []
@@ -451,7 +453,7 @@ def test_choice_is_requested_again_after_versions_change(
                 {"free/a.md": PAGE_TEXT + "\nBy hand meanwhile.\n"}, "A person's commit"
             )
         choice_requests.append([conflict.ours for _, conflict in conflicts])
-        return choose_all(ResolutionChoice.THEIRS)(conflicts)
+        return make_chooser(ResolutionChoice.THEIRS)(conflicts)
 
     sync_pair.sync(choose=choose)
     assert len(choice_requests) == 2

@@ -8,8 +8,8 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import SyncPair
-from tests.workspace.sync.test_diverged_branches import choose_all
-from tests.workspace.sync.test_gate import AGENT, BEA, PAGE_TEXT, RULES, OtherClone
+from tests.workspace.sync.test_diverged_branches import make_chooser
+from tests.workspace.sync.test_gate import AGENT_ACTOR, PAGE_TEXT, RULES, TOKEN_AUTHOR, OtherClone
 from workspace.edits.documents import MoveDocument
 from workspace.edits.metadata import SetMetadata
 from workspace.edits.operation import Operation
@@ -59,13 +59,13 @@ class Clone(OtherClone):
 
     def propose_and_merge(self, *operations: Operation) -> None:
         """Propose, approve and merge operations."""
-        result = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
+        result = self.workspace.proposal_actions().propose(list(operations), AGENT_ACTOR, mode=Mode.ALL)
         assert result.proposal is not None
         self._merge(result.proposal.id)
 
     def propose_and_merge_files(self, files: dict[str, str]) -> None:
         """Approve and merge a proposal with files that a user committed."""
-        proposal = self.workspace.proposal_actions().open("Files", "Why.", AGENT)
+        proposal = self.workspace.proposal_actions().open("Files", "Why.", AGENT_ACTOR)
         self.workspace.proposal_actions().open_branch(proposal.id)
         folder = self.repo.path.with_name(f"{self.repo.path.name}-{proposal.id}")
         self.repo.git("worktree", "add", "-q", str(folder), proposal.content.branch)
@@ -79,9 +79,9 @@ class Clone(OtherClone):
             tokens.add("bea", "Bea", "bea@example.org")
         known_token = tokens.find_owner("bea")
         assert known_token is not None
-        person = Actor(BEA, "proposals", "command line", known_token.person)
+        person = Actor(TOKEN_AUTHOR, "proposals", "command line", known_token.person)
         proposal_actions = self.workspace.proposal_actions()
-        proposal_actions.submit(id, AGENT)
+        proposal_actions.submit(id, AGENT_ACTOR)
         proposal_actions.review(id, person, ReviewDecision.APPROVE)
         assert proposal_actions.merge(id, person).is_new
 
@@ -124,9 +124,9 @@ def build_append(file: str, slug: str = "one", text: str = "Unreviewed.") -> App
     return AppendContent(file=file, slug=slug, content=text)
 
 
-def test_two_documents_moved_to_one_path_add_no_direct_edit(file_pair: SyncPair) -> None:
+def test_two_documents_moved_to_one_path_add_no_direct_edit(file_sync_pair: SyncPair) -> None:
     files = {"docyard.toml": RULES, "free/f1.md": PAGE_TEXT, "specs/f2.md": OTHER_PAGE}
-    first_clone, second_clone = make_clones(file_pair, files)
+    first_clone, second_clone = make_clones(file_sync_pair, files)
     first_clone.propose_and_merge(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
     first_clone.write(build_append("free/f1.md"))
     first_clone.sync()
@@ -149,9 +149,9 @@ def choose_for_units_and_paths(choice: ResolutionChoice) -> ChooseResolutions:
     return choose
 
 
-def test_theirs_for_path_of_moved_document_needs_review(file_pair: SyncPair) -> None:
+def test_theirs_for_path_of_moved_document_needs_review(file_sync_pair: SyncPair) -> None:
     files = {"docyard.toml": RULES, "specs/b.md": PAGE_TEXT, "other.md": OTHER_PAGE}
-    first_clone, second_clone = make_clones(file_pair, files)
+    first_clone, second_clone = make_clones(file_sync_pair, files)
     first_clone.propose_and_merge(build_append("specs/b.md", text="Reviewed."))
     first_clone.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
     first_clone.sync()
@@ -160,12 +160,12 @@ def test_theirs_for_path_of_moved_document_needs_review(file_pair: SyncPair) -> 
     )
     second_clone.propose_and_merge(MoveDocument(file="specs/b.md", new_path="core/y.md"))
     with pytest.raises(UnreviewedMerge):
-        second_clone.sync(choose_all(ResolutionChoice.THEIRS))
+        second_clone.sync(make_chooser(ResolutionChoice.THEIRS))
     assert "Unreviewed" not in second_clone.read_file("core/y.md")
 
 
-def test_new_settings_content_is_refused_if_ours_has_no_rules(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
+def test_new_settings_content_is_refused_if_ours_has_no_rules(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, BASE_FILES)
     first_clone.propose_and_merge_files({"docyard.toml": RULES + "# more\n"})
     first_clone.sync()
     second_clone.propose_and_merge_files({"docyard.toml": NO_RULES})
@@ -179,9 +179,11 @@ def test_new_settings_content_is_refused_if_ours_has_no_rules(file_pair: SyncPai
         )
 
 
-def test_text_without_approval_is_refused_under_stricter_rule(file_pair: SyncPair) -> None:
+def test_text_without_approval_is_refused_under_stricter_rule(file_sync_pair: SyncPair) -> None:
     weak_rules = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
-    first_clone, second_clone = make_clones(file_pair, {"docyard.toml": weak_rules, "specs/b.md": PAGE_TEXT})
+    first_clone, second_clone = make_clones(
+        file_sync_pair, {"docyard.toml": weak_rules, "specs/b.md": PAGE_TEXT}
+    )
     strict_rules = weak_rules.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
     first_clone.propose_and_merge_files({"docyard.toml": strict_rules})
     first_clone.sync()
@@ -191,8 +193,8 @@ def test_text_without_approval_is_refused_under_stricter_rule(file_pair: SyncPai
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
-def test_new_document_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
+def test_new_document_under_rule_added_in_remote_can_be_omitted(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, BASE_FILES)
     first_clone.propose_and_merge_files({"docyard.toml": RULES_WITH_FREE_FOLDER})
     first_clone.sync()
     second_clone.repo.commit({"free/n.md": "# N\n"})
@@ -201,8 +203,8 @@ def test_new_document_under_rule_added_in_remote_can_be_omitted(file_pair: SyncP
     assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
-def test_direct_move_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
+def test_direct_move_under_rule_added_in_remote_can_be_omitted(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, BASE_FILES)
     first_clone.propose_and_merge_files({"docyard.toml": RULES_WITH_FREE_FOLDER})
     first_clone.sync()
     second_clone.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
@@ -212,8 +214,8 @@ def test_direct_move_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPa
     assert (second_clone.read_file("free/a.md"), second_clone.read_file("free/n.md")) == (PAGE_TEXT, "")
 
 
-def test_direct_type_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATH_RULES_ONLY})
+def test_direct_type_under_rule_added_in_remote_can_be_omitted(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, {**BASE_FILES, "docyard.toml": PATH_RULES_ONLY})
     first_clone.propose_and_merge_files({"docyard.toml": RULES})
     first_clone.sync()
     second_clone.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
@@ -221,8 +223,8 @@ def test_direct_type_under_rule_added_in_remote_can_be_omitted(file_pair: SyncPa
     assert second_clone.read_file("free/a.md") == PAGE_TEXT
 
 
-def test_edit_under_our_manifest_and_their_rule_can_be_omitted(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, {**BASE_FILES, "docyard.toml": PATH_RULES_ONLY})
+def test_edit_under_our_manifest_and_their_rule_can_be_omitted(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, {**BASE_FILES, "docyard.toml": PATH_RULES_ONLY})
     second_clone.propose_and_merge_files({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
     second_clone.write(build_append("free/a.md"))
     first_clone.propose_and_merge_files({"docyard.toml": RULES})
@@ -232,17 +234,17 @@ def test_edit_under_our_manifest_and_their_rule_can_be_omitted(file_pair: SyncPa
 
 
 @pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
-def test_reviewed_move_onto_reviewed_document_can_be_resolved(file_pair: SyncPair, name: str) -> None:
-    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
+def test_reviewed_move_onto_reviewed_document_can_be_resolved(file_sync_pair: SyncPair, name: str) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, BASE_FILES)
     first_clone.propose_and_merge(MoveDocument(file="free/a.md", new_path="specs/X.md"))
     first_clone.sync()
     second_clone.propose_and_merge_files({name: "# x\n\nOurs.\n"})
     assert second_clone.sync().conflicts
-    assert second_clone.sync(choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert second_clone.sync(make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
-def test_unprotected_manifest_after_reviewed_rule_removal_is_merged(file_pair: SyncPair) -> None:
-    first_clone, second_clone = make_clones(file_pair, BASE_FILES)
+def test_unprotected_manifest_after_reviewed_rule_removal_is_merged(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, BASE_FILES)
     first_clone.write(build_append("other.md", "_preamble", "Free."))
     first_clone.sync()
     second_clone.propose_and_merge_files({"docyard.toml": NO_RULES})
@@ -250,14 +252,14 @@ def test_unprotected_manifest_after_reviewed_rule_removal_is_merged(file_pair: S
     assert second_clone.sync().state is SyncState.UP_TO_DATE
 
 
-def test_two_unprotected_documents_moved_to_one_path_are_a_conflict(file_pair: SyncPair) -> None:
+def test_two_unprotected_documents_moved_to_one_path_are_a_conflict(file_sync_pair: SyncPair) -> None:
     files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE_TEXT, "free/f2.md": OTHER_PAGE}
-    first_clone, second_clone = make_clones(file_pair, files)
+    first_clone, second_clone = make_clones(file_sync_pair, files)
     first_clone.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
     first_clone.write(build_append("free/f1.md", text="Theirs."))
     first_clone.sync()
     second_clone.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
     assert second_clone.sync().conflicts
-    assert second_clone.sync(choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert second_clone.sync(make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "Theirs." in second_clone.read_file("free/p.md")
     assert second_clone.read_file("free/f2.md") == OTHER_PAGE

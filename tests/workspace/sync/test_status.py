@@ -21,7 +21,7 @@ from workspace.sync.status import TrackingStatus
 from workspace.workspace import Workspace
 
 STEPS = st.lists(
-    st.sampled_from(["ours", "ours", "theirs", "push", "fetch", "merge", "rewind"]), min_size=1, max_size=12
+    st.sampled_from(["ours", "ours", "theirs", "push", "fetch", "merge", "reset"]), min_size=1, max_size=12
 )
 
 
@@ -65,21 +65,21 @@ def test_added_remote_is_detected(repo: Repo) -> None:
     assert remote_status.unpushed.commit_count == int(repo.git("rev-list", "--count", "main"))
 
 
-def test_manual_push_is_detected(file_pair: SyncPair) -> None:
-    status = TrackingStatus(Workspace.open(file_pair.local_repo.path))
-    file_pair.local_repo.commit({"a.md": "# A\n"})
+def test_manual_push_is_detected(file_sync_pair: SyncPair) -> None:
+    status = TrackingStatus(Workspace.open(file_sync_pair.local_repo.path))
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
     remote_status = status.read()
     assert remote_status is not None
     assert remote_status.unpushed is not None
-    file_pair.local_repo.git("push", "-q", "origin", "main")
+    file_sync_pair.local_repo.git("push", "-q", "origin", "main")
     remote_status = status.read()
     assert remote_status is not None
     assert (remote_status.tracked.state, remote_status.unpushed) == (SyncState.UP_TO_DATE, None)
 
 
-def test_unchanged_status_is_not_read_again(file_pair: SyncPair) -> None:
-    workspace = Workspace.open(file_pair.local_repo.path)
-    file_pair.local_repo.commit({"a.md": "# A\n"})
+def test_unchanged_status_is_not_read_again(file_sync_pair: SyncPair) -> None:
+    workspace = Workspace.open(file_sync_pair.local_repo.path)
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
     status = TrackingStatus(workspace)
     assert status.read() is status.read() is not None
 
@@ -90,6 +90,9 @@ def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
     store, first_commit = GitStore(repo.path), repo.head()
     tree = store.commit(first_commit).tree
     clock = iter(range(1_700_000_000, 1_800_000_000, 60))
+    our_ref, tracking_ref = "refs/heads/main", "refs/remotes/origin/main"
+    # The remote is simulated: the tip of its branch is only in `refs`.
+    remote_branch = "main of the remote"
 
     @settings(max_examples=scale_examples(60))
     @given(STEPS)
@@ -97,9 +100,9 @@ def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
         workspace = Workspace.open(repo.path)
         status = TrackingStatus(workspace)
         refs = {
-            "refs/heads/main": first_commit,
-            "refs/remotes/origin/main": first_commit,
-            "there": first_commit,
+            our_ref: first_commit,
+            tracking_ref: first_commit,
+            remote_branch: first_commit,
         }
 
         def commit(*parents: str) -> str:
@@ -108,33 +111,28 @@ def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
 
         def set_ref(name: str, id: str) -> None:
             refs[name] = id
-            if name != "there":
+            if name != remote_branch:
                 file = repo.path / ".git" / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(f"{id}\n")
 
-        our_ref, their_ref = "refs/heads/main", "refs/remotes/origin/main"
-        for name in (our_ref, their_ref):
+        for name in (our_ref, tracking_ref):
             set_ref(name, first_commit)
         for step in steps:
             match step:
                 case "ours":
                     set_ref(our_ref, commit(refs[our_ref]))
                 case "theirs":
-                    set_ref("there", commit(refs["there"]))
+                    set_ref(remote_branch, commit(refs[remote_branch]))
                 case "push":
-                    set_ref("there", refs[our_ref])
-                    set_ref(their_ref, refs[our_ref])
+                    set_ref(remote_branch, refs[our_ref])
+                    set_ref(tracking_ref, refs[our_ref])
                 case "fetch":
-                    set_ref(their_ref, refs["there"])
+                    set_ref(tracking_ref, refs[remote_branch])
                 case "merge":
-                    set_ref(our_ref, commit(refs[our_ref], refs[their_ref]))
-                case "rewind":
+                    set_ref(our_ref, commit(refs[our_ref], refs[tracking_ref]))
+                case "reset":
                     set_ref(our_ref, first_commit)
-            assert _read_status(status) == _read_status(TrackingStatus(workspace)), steps
+            assert status.read() == TrackingStatus(workspace).read(), steps
 
     check()
-
-
-def _read_status(status: TrackingStatus) -> Any:
-    return status.read()

@@ -27,15 +27,15 @@ SLOW_TRANSPORTS = [pytest.param(transport, marks=pytest.mark.slow) for transport
 
 
 @pytest.mark.process
-def test_commits_are_synced_in_both_directions(pair_per_transport: SyncPair) -> None:
-    sync_pair = pair_per_transport
-    theirs = sync_pair.push_as_other_user(
+def test_commits_are_synced_in_both_directions(sync_pair_per_transport: SyncPair) -> None:
+    sync_pair = sync_pair_per_transport
+    their_commit = sync_pair.push_as_other_user(
         {"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"}
     )
     fetch_result = sync_pair.sync()
     assert (fetch_result.state, fetch_result.commit, fetch_result.is_fast_forwarded) == (
         SyncState.UP_TO_DATE,
-        theirs,
+        their_commit,
         True,
     )
     assert (sync_pair.local_repo.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
@@ -87,11 +87,11 @@ def test_push_after_concurrent_push_is_refused(transport: str, tmp_path: Path, h
 
 
 def check_push_refused(sync_pair: SyncPair) -> None:
-    theirs = sync_pair.push_as_other_user({"a.md": "# Theirs\n"})
+    their_commit = sync_pair.push_as_other_user({"a.md": "# Theirs\n"})
     our_commit = sync_pair.local_repo.commit({"b.md": "# Ours\n"})
     with pytest.raises(PushRejected, match="does not have"):
         sync_pair.sync(fetch=False)
-    assert (sync_pair.read_remote_tip(), sync_pair.local_repo.head()) == (theirs, our_commit)
+    assert (sync_pair.read_remote_tip(), sync_pair.local_repo.head()) == (their_commit, our_commit)
     unpushed = sync_pair.read_unpushed_commits()
     assert unpushed is not None
     assert unpushed.commit_count == 1
@@ -119,23 +119,25 @@ def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Pat
         assert sync_pair.sync().pushed_count == 1
 
 
-def test_folder_with_hook_is_refused(file_pair: SyncPair) -> None:
-    hook = file_pair.remote_repo.path / "hooks" / "pre-receive"
+def test_folder_with_hook_is_refused(file_sync_pair: SyncPair) -> None:
+    hook = file_sync_pair.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
-    tip_before = file_pair.read_remote_tip()
-    file_pair.local_repo.commit({"a.md": "# A\n"})
+    tip_before = file_sync_pair.read_remote_tip()
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="pre-receive"):
-        file_pair.sync()
-    assert file_pair.read_remote_tip() == tip_before
+        file_sync_pair.sync()
+    assert file_sync_pair.read_remote_tip() == tip_before
 
 
-def test_push_to_folder_with_work_tree_is_refused(file_pair: SyncPair, tmp_path: Path) -> None:
-    file_pair.remote_repo.git("clone", "-q", str(file_pair.remote_repo.path), str(tmp_path / "full"))
-    file_pair.local_repo.git("remote", "set-url", "origin", "../full")
-    file_pair.local_repo.commit({"a.md": "# A\n"})
+def test_push_to_folder_with_work_tree_is_refused(file_sync_pair: SyncPair, tmp_path: Path) -> None:
+    file_sync_pair.remote_repo.git(
+        "clone", "-q", str(file_sync_pair.remote_repo.path), str(tmp_path / "full")
+    )
+    file_sync_pair.local_repo.git("remote", "set-url", "origin", "../full")
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="work tree"):
-        file_pair.sync()
+        file_sync_pair.sync()
 
 
 def test_rewound_remote_is_neither_merged_nor_overwritten(sync_pair: SyncPair) -> None:
@@ -158,46 +160,46 @@ def test_rewound_remote_is_neither_merged_nor_overwritten(sync_pair: SyncPair) -
     assert sync_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_rewound_remote_is_synced_after_manual_reset(file_pair: SyncPair) -> None:
-    tip_before = file_pair.read_remote_tip()
-    file_pair.push_as_other_user({"secret.md": "# Secret\n"})
-    file_pair.sync()
-    file_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
-    assert file_pair.sync().state is SyncState.FORCE_PUSHED
-    file_pair.local_repo.status()  # git reset does not compare file contents again
-    file_pair.local_repo.git("reset", "-q", "--keep", "origin/main")
-    assert file_pair.sync().state is SyncState.UP_TO_DATE
-    file_pair.local_repo.commit({"a.md": "# A\n"})
-    assert file_pair.sync().pushed_count == 1
+def test_rewound_remote_is_synced_after_manual_reset(file_sync_pair: SyncPair) -> None:
+    tip_before = file_sync_pair.read_remote_tip()
+    file_sync_pair.push_as_other_user({"secret.md": "# Secret\n"})
+    file_sync_pair.sync()
+    file_sync_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
+    assert file_sync_pair.sync().state is SyncState.FORCE_PUSHED
+    file_sync_pair.local_repo.status()  # git reset does not compare file contents again
+    file_sync_pair.local_repo.git("reset", "-q", "--keep", "origin/main")
+    assert file_sync_pair.sync().state is SyncState.UP_TO_DATE
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
+    assert file_sync_pair.sync().pushed_count == 1
 
 
-def test_rewritten_remote_is_reported_as_force_pushed(file_pair: SyncPair) -> None:
-    removed_commit = file_pair.push_as_other_user({"a.md": "# A\n"})
-    file_pair.sync()
-    file_pair.remote_repo.git("update-ref", "refs/heads/main", f"{removed_commit}^")
-    other_folder = file_pair.folder / "other"
+def test_rewritten_remote_is_reported_as_force_pushed(file_sync_pair: SyncPair) -> None:
+    removed_commit = file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    file_sync_pair.sync()
+    file_sync_pair.remote_repo.git("update-ref", "refs/heads/main", f"{removed_commit}^")
+    other_folder = file_sync_pair.folder / "other"
     Repo(other_folder).git("reset", "-q", "--hard", "HEAD^")
-    rewritten_commit = file_pair.push_as_other_user({"a.md": "# Again\n"})
-    result = file_pair.sync()
+    rewritten_commit = file_sync_pair.push_as_other_user({"a.md": "# Again\n"})
+    result = file_sync_pair.sync()
     assert (result.state, result.commit, result.theirs) == (
         SyncState.FORCE_PUSHED,
         removed_commit,
         rewritten_commit,
     )
     with pytest.raises(PushRejected):
-        file_pair.sync(fetch=False)
-    assert file_pair.read_remote_tip() == rewritten_commit
+        file_sync_pair.sync(fetch=False)
+    assert file_sync_pair.read_remote_tip() == rewritten_commit
 
 
-def test_branch_deleted_in_remote_is_reported_as_force_pushed(file_pair: SyncPair) -> None:
-    file_pair.remote_repo.git("update-ref", "-d", "refs/heads/main")
-    assert file_pair.sync().state is SyncState.FORCE_PUSHED
-    assert file_pair.sync(fetch=False).pushed_count == 1
-    assert file_pair.read_remote_tip() == file_pair.local_repo.head()
+def test_branch_deleted_in_remote_is_reported_as_force_pushed(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.remote_repo.git("update-ref", "-d", "refs/heads/main")
+    assert file_sync_pair.sync().state is SyncState.FORCE_PUSHED
+    assert file_sync_pair.sync(fetch=False).pushed_count == 1
+    assert file_sync_pair.read_remote_tip() == file_sync_pair.local_repo.head()
 
 
 def test_uncommitted_file_refuses_sync_and_is_preserved(sync_pair: SyncPair) -> None:
-    theirs = sync_pair.push_as_other_user({"README.md": "# Theirs\n"})
+    their_commit = sync_pair.push_as_other_user({"README.md": "# Theirs\n"})
     head_before = sync_pair.local_repo.head()
     sync_pair.local_repo.write({"README.md": "# Mine, not committed\n"})
     with pytest.raises(WorktreeConflict):
@@ -205,53 +207,53 @@ def test_uncommitted_file_refuses_sync_and_is_preserved(sync_pair: SyncPair) -> 
     assert (sync_pair.local_repo.path / "README.md").read_text() == "# Mine, not committed\n"
     assert (sync_pair.local_repo.head(), sync_pair.list_locks()) == (head_before, [])
     sync_pair.local_repo.git("checkout", "README.md")
-    assert sync_pair.sync().commit == theirs
+    assert sync_pair.sync().commit == their_commit
 
 
-def test_modes_and_folders_are_fast_forwarded(file_pair: SyncPair) -> None:
-    other_folder = file_pair.folder / "other"
-    file_pair.push_as_other_user({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
+def test_modes_and_folders_are_fast_forwarded(file_sync_pair: SyncPair) -> None:
+    other_folder = file_sync_pair.folder / "other"
+    file_sync_pair.push_as_other_user({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
     (other_folder / "run.sh").chmod(0o755)
     (other_folder / "a" / "b.md").unlink()
     (other_folder / "a").rmdir()
-    file_pair.push_as_other_user({"a": "now a file\n"})
-    file_pair.sync()
-    assert file_pair.local_repo.status() == ""
-    assert (file_pair.local_repo.path / "run.sh").stat().st_mode & 0o100
-    assert (file_pair.local_repo.path / "a").read_text() == "now a file\n"
+    file_sync_pair.push_as_other_user({"a": "now a file\n"})
+    file_sync_pair.sync()
+    assert file_sync_pair.local_repo.status() == ""
+    assert (file_sync_pair.local_repo.path / "run.sh").stat().st_mode & 0o100
+    assert (file_sync_pair.local_repo.path / "a").read_text() == "now a file\n"
 
 
-def test_empty_commit_is_fast_forwarded(file_pair: SyncPair) -> None:
-    commit = file_pair.push_as_other_user({}, "Nothing")
-    assert file_pair.sync().commit == commit
-    assert file_pair.local_repo.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
+def test_empty_commit_is_fast_forwarded(file_sync_pair: SyncPair) -> None:
+    commit = file_sync_pair.push_as_other_user({}, "Nothing")
+    assert file_sync_pair.sync().commit == commit
+    assert file_sync_pair.local_repo.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
 
 
-def test_fetched_link_is_refused(file_pair: SyncPair) -> None:
-    file_pair.push_as_other_user({"a.md": "# A\n"})
-    (file_pair.folder / "other" / "link").symlink_to("a.md")
-    file_pair.push_as_other_user({})
+def test_fetched_link_is_refused(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    (file_sync_pair.folder / "other" / "link").symlink_to("a.md")
+    file_sync_pair.push_as_other_user({})
     with pytest.raises(WorktreeBusy, match="link"):
-        file_pair.sync()
-    assert file_pair.local_repo.status() == ""
+        file_sync_pair.sync()
+    assert file_sync_pair.local_repo.status() == ""
 
 
-def test_fetched_gitattributes_are_refused(file_pair: SyncPair) -> None:
-    file_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
+def test_fetched_gitattributes_are_refused(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
-        file_pair.sync()
-    file_pair.local_repo.git("merge", "-q", "--ff-only", "@{upstream}")
-    assert file_pair.sync().state is SyncState.UP_TO_DATE
+        file_sync_pair.sync()
+    file_sync_pair.local_repo.git("merge", "-q", "--ff-only", "@{upstream}")
+    assert file_sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
-def test_bare_clone_is_fast_forwarded(file_pair: SyncPair, tmp_path: Path) -> None:
-    file_pair.remote_repo.git(
-        "clone", "-q", "--bare", str(file_pair.remote_repo.path), str(tmp_path / "bare.git")
+def test_bare_clone_is_fast_forwarded(file_sync_pair: SyncPair, tmp_path: Path) -> None:
+    file_sync_pair.remote_repo.git(
+        "clone", "-q", "--bare", str(file_sync_pair.remote_repo.path), str(tmp_path / "bare.git")
     )
-    commit = file_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n"})
-    file_pair.local_repo = Repo(tmp_path / "bare.git")
-    assert file_pair.sync().commit == commit
-    assert file_pair.local_repo.head() == commit
+    commit = file_sync_pair.push_as_other_user({".gitattributes": "*.md eol=crlf\n"})
+    file_sync_pair.local_repo = Repo(tmp_path / "bare.git")
+    assert file_sync_pair.sync().commit == commit
+    assert file_sync_pair.local_repo.head() == commit
 
 
 @pytest.mark.process
@@ -281,31 +283,35 @@ def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Pa
         assert sync_pair.local_repo.fsck() == sync_pair.remote_repo.fsck() == ""
 
 
-def test_empty_remote_and_unborn_branch_are_synced(file_pair: SyncPair, tmp_path: Path) -> None:
+def test_empty_remote_and_unborn_branch_are_synced(file_sync_pair: SyncPair, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
-    file_pair.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
-    file_pair.local_repo.git("config", "branch.main.remote", "new")
-    assert file_pair.sync().pushed_count == 1
-    assert Repo(tmp_path / "new.git").head() == file_pair.local_repo.head()
+    file_sync_pair.local_repo.git("remote", "add", "new", str(tmp_path / "new.git"))
+    file_sync_pair.local_repo.git("config", "branch.main.remote", "new")
+    assert file_sync_pair.sync().pushed_count == 1
+    assert Repo(tmp_path / "new.git").head() == file_sync_pair.local_repo.head()
 
     subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "unborn"], check=True)
-    file_pair.local_repo = Repo(tmp_path / "unborn")
-    file_pair.local_repo.git("remote", "add", "origin", str(tmp_path / "new.git"))
-    assert file_pair.sync().is_fast_forwarded
-    assert file_pair.local_repo.status() == ""
+    file_sync_pair.local_repo = Repo(tmp_path / "unborn")
+    file_sync_pair.local_repo.git("remote", "add", "origin", str(tmp_path / "new.git"))
+    assert file_sync_pair.sync().is_fast_forwarded
+    assert file_sync_pair.local_repo.status() == ""
 
 
-def test_unrelated_remote_history_is_reported_as_force_pushed(file_pair: SyncPair, tmp_path: Path) -> None:
+def test_unrelated_remote_history_is_reported_as_force_pushed(
+    file_sync_pair: SyncPair, tmp_path: Path
+) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
-    file_pair.local_repo.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
-    other_folder = file_pair.folder / "apart"
+    file_sync_pair.local_repo.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
+    other_folder = file_sync_pair.folder / "apart"
     subprocess.run(["git", "init", "-q", "-b", "main", other_folder], check=True)
     unrelated_repo = Repo(other_folder)
     unrelated_repo.git("config", "user.name", "Bo")
     unrelated_repo.git("config", "user.email", "bo@example.org")
     unrelated_repo.commit({"x.md": "# X\n"})
     unrelated_repo.git("push", "-q", str(tmp_path / "new.git"), "main")
-    assert file_pair.sync().state is SyncState.FORCE_PUSHED  # the remote lacks the commits that origin had
+    assert (
+        file_sync_pair.sync().state is SyncState.FORCE_PUSHED
+    )  # the remote lacks the commits that origin had
 
 
 def test_wrong_or_missing_token_is_denied(tmp_path: Path, home: Path) -> None:
@@ -323,9 +329,9 @@ def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> 
         sync_pair.access = Access()
         url = sync_pair.url.replace("://", f"://ada:{servers.TOKEN}@")
         sync_pair.local_repo.git("remote", "set-url", "origin", url)
-        theirs = sync_pair.push_as_other_user({"a.md": "# A\n"})
+        their_commit = sync_pair.push_as_other_user({"a.md": "# A\n"})
         result = sync_pair.sync()
-        assert result.commit == theirs
+        assert result.commit == their_commit
         assert servers.TOKEN not in repr(result)
         git = sync_pair.local_repo.path / ".git"
         for path in git.rglob("*"):
@@ -343,8 +349,8 @@ def test_password_in_instead_of_setting_is_not_stored(tmp_path: Path, home: Path
         base = sync_pair.url.removesuffix("docs.git")
         secret = base.replace("://", f"://ada:{servers.TOKEN}@")
         sync_pair.local_repo.git("config", f"url.{secret}.insteadOf", base)
-        theirs = sync_pair.push_as_other_user({"a.md": "# A\n"})
-        assert sync_pair.sync().commit == theirs
+        their_commit = sync_pair.push_as_other_user({"a.md": "# A\n"})
+        assert sync_pair.sync().commit == their_commit
         assert not (sync_pair.local_repo.path / ".git" / "FETCH_HEAD").exists()
 
 
@@ -354,9 +360,9 @@ def test_unknown_ssh_host_is_refused(tmp_path: Path, home: Path) -> None:
         known_hosts = home / ".ssh" / "known_hosts"
         known_line = known_hosts.read_text()
         subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "evil")], check=True
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other_key")], check=True
         )
-        other_key = " ".join((tmp_path / "evil.pub").read_text().split()[:2])
+        other_key = " ".join((tmp_path / "other_key.pub").read_text().split()[:2])
         for text in ("", f"{known_line.split(' ')[0]} {other_key}\n"):
             known_hosts.write_text(text)
             with pytest.raises(HostNotTrusted, match="known_hosts"):
@@ -369,7 +375,7 @@ def test_unknown_ssh_host_is_refused(tmp_path: Path, home: Path) -> None:
 @pytest.mark.slow
 def test_missing_or_unknown_ssh_key_is_denied(tmp_path: Path, home: Path) -> None:
     with open_sync_pair("ssh", tmp_path, home) as sync_pair:
-        unknown_key = tmp_path / "stranger"
+        unknown_key = tmp_path / "unknown_key"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(unknown_key)], check=True)
         for access in (Access(), Access(ssh_keys=(unknown_key,)), Access(has_agent=True)):
             sync_pair.access = access
@@ -392,8 +398,8 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
                 time.sleep(0.02)
             subprocess.run(["ssh-add", "-q", str(home / ".ssh" / "id_ed25519")], check=True)
             sync_pair.access = Access(has_agent=True)
-            theirs = sync_pair.push_as_other_user({"a.md": "# A\n"})
-            assert sync_pair.sync().commit == theirs
+            their_commit = sync_pair.push_as_other_user({"a.md": "# A\n"})
+            assert sync_pair.sync().commit == their_commit
         finally:
             agent.terminate()
             agent.wait(60)
@@ -402,7 +408,6 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
 @pytest.mark.process
 def test_fetch_over_size_limit_is_refused(tmp_path: Path, home: Path) -> None:
     with open_sync_pair("git", tmp_path, home) as sync_pair:
-        head_before = sync_pair.local_repo.head()
         sync_pair.push_as_other_user({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
         sync_pair.sync()
         head_before = sync_pair.local_repo.head()
@@ -417,51 +422,51 @@ def test_fetch_over_size_limit_is_refused(tmp_path: Path, home: Path) -> None:
         assert sync_pair.list_locks() == []
 
 
-def test_incomplete_remote_history_is_refused(file_pair: SyncPair) -> None:
-    head_before = file_pair.local_repo.head()
-    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
-    blob = file_pair.remote_repo.git("rev-parse", f"{theirs}:a.md").strip()
-    # The pack that a remote without one of its objects would send.
-    file_pair.local_repo.git("fetch", "-q", str(file_pair.remote_repo.path), "main")
-    objects_folder = file_pair.local_repo.path / ".git" / "objects"
+def test_incomplete_remote_history_is_refused(file_sync_pair: SyncPair) -> None:
+    head_before = file_sync_pair.local_repo.head()
+    their_commit = file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    blob = file_sync_pair.remote_repo.git("rev-parse", f"{their_commit}:a.md").strip()
+    # Simulate the pack of a remote that lacks one of its objects.
+    file_sync_pair.local_repo.git("fetch", "-q", str(file_sync_pair.remote_repo.path), "main")
+    objects_folder = file_sync_pair.local_repo.path / ".git" / "objects"
     (objects_folder / blob[:2] / blob[2:]).unlink()
-    file_pair.local_repo.git("update-ref", "refs/keep", theirs)
+    file_sync_pair.local_repo.git("update-ref", "refs/keep", their_commit)
     with pytest.raises(RemoteDamaged):
-        file_pair.sync()
-    assert file_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
+        file_sync_pair.sync()
+    assert file_sync_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
         head_before,
         head_before,
     ]
 
 
-def test_remote_branch_that_is_not_a_commit_is_refused(file_pair: SyncPair) -> None:
-    blob = file_pair.remote_repo.git("rev-parse", "main:README.md").strip()
-    (file_pair.remote_repo.path / "packed-refs").write_text("")
-    branch_file = file_pair.remote_repo.path / "refs" / "heads" / "main"
+def test_remote_branch_that_is_not_a_commit_is_refused(file_sync_pair: SyncPair) -> None:
+    blob = file_sync_pair.remote_repo.git("rev-parse", "main:README.md").strip()
+    (file_sync_pair.remote_repo.path / "packed-refs").write_text("")
+    branch_file = file_sync_pair.remote_repo.path / "refs" / "heads" / "main"
     branch_file.parent.mkdir(parents=True, exist_ok=True)
     branch_file.write_text(f"{blob}\n")
-    head_before = file_pair.local_repo.head()
+    head_before = file_sync_pair.local_repo.head()
     with pytest.raises(RemoteDamaged):
-        file_pair.sync()
-    assert file_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
+        file_sync_pair.sync()
+    assert file_sync_pair.local_repo.git("rev-parse", "main", "origin/main").split() == [
         head_before,
         head_before,
     ]
 
 
-def test_unusual_remote_ref_names_are_ignored(file_pair: SyncPair) -> None:
+def test_unusual_remote_ref_names_are_ignored(file_sync_pair: SyncPair) -> None:
     for name in (
         "refs/heads/-x",
         "refs/heads/a;rm",
         "refs/remotes/origin/main",
         "refs/docyard/lost/origin/main",
     ):
-        file_pair.remote_repo.git("update-ref", name, "main")
-    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
-    assert file_pair.sync().commit == theirs
-    assert file_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
+        file_sync_pair.remote_repo.git("update-ref", name, "main")
+    their_commit = file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    assert file_sync_pair.sync().commit == their_commit
+    assert file_sync_pair.local_repo.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_read_only_workspace_refuses_sync(file_pair: SyncPair) -> None:
+def test_read_only_workspace_refuses_sync(file_sync_pair: SyncPair) -> None:
     with pytest.raises(ReadOnly):
-        sync(Workspace.open(file_pair.local_repo.path, read_only=True), Access())
+        sync(Workspace.open(file_sync_pair.local_repo.path, read_only=True), Access())

@@ -31,14 +31,18 @@ def leave_lock(sync_pair: SyncPair, ref: str, data: str) -> Path:
 
 
 @pytest.mark.parametrize("written_length", [0, 7, 41])
-def test_lock_of_killed_process_is_removed(file_pair: SyncPair, written_length: int) -> None:
-    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
-    lock = leave_lock(file_pair, TRACKING_REF, f"{theirs}\n"[:written_length])
-    note = file_pair.local_repo.path / NOTE_FILE
+def test_lock_of_killed_process_is_removed(file_sync_pair: SyncPair, written_length: int) -> None:
+    their_commit = file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    lock = leave_lock(file_sync_pair, TRACKING_REF, f"{their_commit}\n"[:written_length])
+    note = file_sync_pair.local_repo.path / NOTE_FILE
     note.parent.mkdir()
-    note.write_text(f"{TRACKING_REF} {theirs}\n")
-    result = file_pair.sync()
-    assert (result.state, result.commit, result.is_fast_forwarded) == (SyncState.UP_TO_DATE, theirs, True)
+    note.write_text(f"{TRACKING_REF} {their_commit}\n")
+    result = file_sync_pair.sync()
+    assert (result.state, result.commit, result.is_fast_forwarded) == (
+        SyncState.UP_TO_DATE,
+        their_commit,
+        True,
+    )
     assert not lock.exists()
     assert not note.exists()
 
@@ -51,77 +55,77 @@ def test_lock_of_killed_process_is_removed(file_pair: SyncPair, written_length: 
         *(pytest.param(note, marks=pytest.mark.slow) for note in ("refs/heads/main \n", "no note", "\udcff")),
     ],
 )
-def test_lock_of_other_program_is_reported_and_preserved(file_pair: SyncPair, note: str | None) -> None:
-    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
-    head_before = file_pair.local_repo.head()
-    lock = leave_lock(file_pair, TRACKING_REF, "2" * 40)
+def test_lock_of_other_program_is_reported_and_preserved(file_sync_pair: SyncPair, note: str | None) -> None:
+    their_commit = file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    head_before = file_sync_pair.local_repo.head()
+    lock = leave_lock(file_sync_pair, TRACKING_REF, "2" * 40)
     if note is not None:
-        (file_pair.local_repo.path / NOTE_FILE).parent.mkdir()
-        (file_pair.local_repo.path / NOTE_FILE).write_text(note, errors="surrogateescape")
+        (file_sync_pair.local_repo.path / NOTE_FILE).parent.mkdir()
+        (file_sync_pair.local_repo.path / NOTE_FILE).write_text(note, errors="surrogateescape")
     with pytest.raises(Locked, match=f"{TRACKING_REF}.lock"):
-        file_pair.sync()
-    assert (file_pair.local_repo.head(), lock.read_text()) == (head_before, "2" * 40)
+        file_sync_pair.sync()
+    assert (file_sync_pair.local_repo.head(), lock.read_text()) == (head_before, "2" * 40)
     lock.unlink()
-    assert file_pair.sync().commit == theirs
+    assert file_sync_pair.sync().commit == their_commit
 
 
-def test_push_without_tracking_update_is_detected_later(file_pair: SyncPair) -> None:
-    our_commit = file_pair.local_repo.commit({"a.md": "# A\n"})
-    lock = leave_lock(file_pair, TRACKING_REF, "")
+def test_push_without_tracking_update_is_detected_later(file_sync_pair: SyncPair) -> None:
+    our_commit = file_sync_pair.local_repo.commit({"a.md": "# A\n"})
+    lock = leave_lock(file_sync_pair, TRACKING_REF, "")
     with pytest.raises(Locked):
-        file_pair.sync()
-    assert file_pair.read_remote_tip() == our_commit
+        file_sync_pair.sync()
+    assert file_sync_pair.read_remote_tip() == our_commit
     lock.unlink()
-    assert file_pair.sync().state is SyncState.UP_TO_DATE
+    assert file_sync_pair.sync().state is SyncState.UP_TO_DATE
 
 
-def test_rewound_remote_is_recorded_before_push(file_pair: SyncPair) -> None:
-    tip_before = file_pair.read_remote_tip()
-    file_pair.push_as_other_user({"secret.md": "# Secret\n"})
-    file_pair.sync()
-    file_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
-    lock = leave_lock(file_pair, "refs/docyard/lost/origin/main", "")
+def test_rewound_remote_is_recorded_before_push(file_sync_pair: SyncPair) -> None:
+    tip_before = file_sync_pair.read_remote_tip()
+    file_sync_pair.push_as_other_user({"secret.md": "# Secret\n"})
+    file_sync_pair.sync()
+    file_sync_pair.remote_repo.git("update-ref", "refs/heads/main", tip_before)
+    lock = leave_lock(file_sync_pair, "refs/docyard/lost/origin/main", "")
     with pytest.raises(Locked):
-        file_pair.sync()
-    assert file_pair.read_remote_tip() == tip_before
+        file_sync_pair.sync()
+    assert file_sync_pair.read_remote_tip() == tip_before
     lock.unlink()
-    assert file_pair.sync().state is SyncState.FORCE_PUSHED
+    assert file_sync_pair.sync().state is SyncState.FORCE_PUSHED
 
 
 @pytest.mark.parametrize("timeout_s", [0.1, -1.0], ids=["in time", "when time is up"])
 def test_blocking_tracking_ref_is_reported(
-    file_pair: SyncPair, monkeypatch: pytest.MonkeyPatch, timeout_s: float
+    file_sync_pair: SyncPair, monkeypatch: pytest.MonkeyPatch, timeout_s: float
 ) -> None:
     """The reason is the blocking ref, not a stale lock, even on a slow machine."""
     monkeypatch.setattr(exchange, "WAIT_FOR_GIT_S", timeout_s)
-    file_pair.remote_repo.git("branch", "proposals/k3v7m2qa")
-    file_pair.local_repo.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
-    theirs = file_pair.push_as_other_user({"a.md": "# A\n"})
-    result = file_pair.sync()
-    assert result.commit == theirs
+    file_sync_pair.remote_repo.git("branch", "proposals/k3v7m2qa")
+    file_sync_pair.local_repo.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
+    their_commit = file_sync_pair.push_as_other_user({"a.md": "# A\n"})
+    result = file_sync_pair.sync()
+    assert result.commit == their_commit
     (other_branch,) = result.other_branches
     assert isinstance(other_branch.error, exchange.RefNotMoved)
     assert other_branch.needs_resolution
 
 
-def test_lock_in_remote_folder_is_waited_for(file_pair: SyncPair) -> None:
-    our_commit = file_pair.local_repo.commit({"a.md": "# A\n"})
-    lock = file_pair.remote_repo.path / "refs/heads/main.lock"
+def test_lock_in_remote_folder_is_waited_for(file_sync_pair: SyncPair) -> None:
+    our_commit = file_sync_pair.local_repo.commit({"a.md": "# A\n"})
+    lock = file_sync_pair.remote_repo.path / "refs/heads/main.lock"
     lock.touch()
     with pytest.raises(PushRejected, match=r"another program has the lock refs/heads/main\.lock"):
-        file_pair.sync(fetch=False)
+        file_sync_pair.sync(fetch=False)
     unlock_timer = threading.Timer(0.3, lock.unlink)
     unlock_timer.start()
-    assert file_pair.sync(fetch=False).pushed_count == 1
+    assert file_sync_pair.sync(fetch=False).pushed_count == 1
     unlock_timer.join()
-    assert file_pair.read_remote_tip() == our_commit
-    assert file_pair.remote_repo.git("for-each-ref", "refs/docyard") == ""
+    assert file_sync_pair.read_remote_tip() == our_commit
+    assert file_sync_pair.remote_repo.git("for-each-ref", "refs/docyard") == ""
 
 
-def test_old_leftovers_of_push_in_folder_are_removed(file_pair: SyncPair) -> None:
+def test_old_leftovers_of_push_in_folder_are_removed(file_sync_pair: SyncPair) -> None:
     for name in ("1700000000-aa", "99999999999-bb"):
-        file_pair.remote_repo.git("update-ref", f"refs/docyard/incoming/{name}", "main")
-    file_pair.local_repo.commit({"a.md": "# A\n"})
-    file_pair.sync()
-    refs = file_pair.remote_repo.git("for-each-ref", "--format=%(refname)", "refs/docyard").split()
+        file_sync_pair.remote_repo.git("update-ref", f"refs/docyard/incoming/{name}", "main")
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
+    file_sync_pair.sync()
+    refs = file_sync_pair.remote_repo.git("for-each-ref", "--format=%(refname)", "refs/docyard").split()
     assert refs == ["refs/docyard/incoming/99999999999-bb"]

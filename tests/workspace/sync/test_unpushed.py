@@ -20,20 +20,22 @@ HISTORIES = st.lists(
 )
 
 
-def test_unpushed_time_is_that_of_oldest_commit(file_pair: SyncPair) -> None:
-    assert file_pair.read_unpushed_commits() is None
-    file_pair.local_repo.commit({"a.md": "# A\n"})
-    first_time_s = int(file_pair.local_repo.git("log", "-1", "--format=%ct"))
-    file_pair.local_repo.commit({"b.md": "# B\n"})
-    assert file_pair.read_unpushed_commits() == UnpushedCommits(2, datetime.fromtimestamp(first_time_s, UTC))
-    file_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
-    assert file_pair.read_unpushed_commits() is None
+def test_unpushed_time_is_that_of_oldest_commit(file_sync_pair: SyncPair) -> None:
+    assert file_sync_pair.read_unpushed_commits() is None
+    file_sync_pair.local_repo.commit({"a.md": "# A\n"})
+    first_time_s = int(file_sync_pair.local_repo.git("log", "-1", "--format=%ct"))
+    file_sync_pair.local_repo.commit({"b.md": "# B\n"})
+    assert file_sync_pair.read_unpushed_commits() == UnpushedCommits(
+        2, datetime.fromtimestamp(first_time_s, UTC)
+    )
+    file_sync_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
+    assert file_sync_pair.read_unpushed_commits() is None
 
 
-def test_commits_are_unpushed_before_first_fetch_with_automatic_pushes(file_pair: SyncPair) -> None:
-    file_pair.local_repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    file_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
-    unpushed = file_pair.read_unpushed_commits()
+def test_commits_are_unpushed_before_first_fetch_with_automatic_pushes(file_sync_pair: SyncPair) -> None:
+    file_sync_pair.local_repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    file_sync_pair.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
+    unpushed = file_sync_pair.read_unpushed_commits()
     assert unpushed is not None
     assert unpushed.commit_count == 2  # the first commit, and the settings
 
@@ -42,11 +44,12 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     store = GitStore(create_repository(tmp_path / "repo").path)
     tree = store.put_tree(())
     commits: list[str] = []
-    for number in range(30):
+    commit_count = 30
+    for number in range(commit_count):
         signature = Signature("A", "a@example.org", 1_700_000_000 + number)
         commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
     assert count_commits_ahead(store, commits[-1], commits[0]) == UnpushedCommits(
-        29, datetime.fromtimestamp(1_700_000_001, UTC)
+        commit_count - 1, datetime.fromtimestamp(1_700_000_001, UTC)
     )
     unpushed = count_commits_ahead(store, commits[-1], None, max_count=10)
     assert unpushed is not None

@@ -103,7 +103,7 @@ def find_in_text(query: str, source: str = PAPER, path: str = "paper.md") -> Out
         ("1-intro", "1. Introduction"),
     ],
 )
-def test_a_section_is_found_by_address_number_words_and_beginning(query: str, title: str) -> None:
+def test_section_is_found_by_address_number_title_or_prefix(query: str, title: str) -> None:
     assert find_in_text(query).title == title
 
 

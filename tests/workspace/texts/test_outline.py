@@ -155,7 +155,7 @@ def test_documents_of_every_kind_have_an_outline(data: bytes) -> None:
     check_outline(build_outline("doc.md", data), data)
 
 
-def test_a_document_has_its_sections_with_numbers() -> None:
+def test_document_has_its_sections_with_numbers() -> None:
     source = (
         "---\ntype: x\n---\n# T\n\nIntro.\n\n## A\n\n### B\n\n#### C\n\n## A\n\n<a id='y'></a>\n## D\ntext\n"
     )
@@ -363,7 +363,8 @@ def test_python_outline_equals_that_of_ast(package: str) -> None:
 
 
 def test_outline_of_large_source_file_states_its_reason() -> None:
-    source = "def f(): pass\n" * (code.MAX_SOURCE_BYTES // 14 + 1)
+    definition = "def f(): pass\n"
+    source = definition * (code.MAX_SOURCE_BYTES // len(definition) + 1)
     outline = build_outline("a.py", source)
     assert [entry.address for entry in outline.entries] == ["_preamble"]
     assert outline.reason == "source code of more than 1,000,000 bytes has no outline"

@@ -1,4 +1,4 @@
-"""Validate files in memory."""
+"""Validators of files in memory."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_examples_have_expected_findings(case: Case) -> None:
 
 def test_every_rule_has_an_example() -> None:
     text = "".join(case.values[0].fences["findings"] for case in read_cases("validate.md"))
-    # Their bytes cannot be in a fence, so test_characters.py and test_run.py test them.
+    # A fence cannot contain the bytes that these rules report; test_characters.py and test_run.py test them.
     rules_without_example = {
         "invisible-character",
         "bidirectional-control",

@@ -161,6 +161,7 @@ def test_findings_are_in_document_and_second_fix_changes_nothing(text: str, nois
             if finding.end_line == 1
             else lines[finding.end_line - 1]
         )
+        # A finding may include the line ending, which is after the last column.
         assert finding.end_column <= width + 2
     fixed_data = apply_fixes(data, findings)
     assert (

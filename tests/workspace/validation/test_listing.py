@@ -30,9 +30,10 @@ def test_work_tree_lists_files_not_ignored_by_git(repo: Repo) -> None:
 
 
 def test_tracked_file_is_listed_although_ignored(repo: Repo) -> None:
-    repo.write({"build/kept.md": "# K\n", "build/other.md": "# O\n"})
-    repo.git("add", "-f", "build/kept.md")
-    assert list_folder(repo.path, GitReader(repo.path)).documents == ("a.md", "build/kept.md", "docs/b.md")
+    repo.write({"build/tracked.md": "# T\n", "build/other.md": "# O\n"})
+    repo.git("add", "-f", "build/tracked.md")
+    documents = list_folder(repo.path, GitReader(repo.path)).documents
+    assert documents == ("a.md", "build/tracked.md", "docs/b.md")
 
 
 def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     ]
 
 
-def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+def test_file_replaced_by_symlink_is_not_followed(repo: Repo, tmp_path: Path) -> None:
     listing = list_folder(repo.path, GitReader(repo.path))
     (tmp_path / "secret.md").write_text("# S\n")
     (repo.path / "a.md").unlink()

@@ -1,4 +1,4 @@
-"""New findings since an earlier state: on changed lines, or caused by other changes."""
+"""Findings that are new since an earlier state: those on changed lines, or caused by other changes."""
 
 from __future__ import annotations
 

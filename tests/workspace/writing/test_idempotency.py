@@ -1,9 +1,10 @@
-"""Requests: a commit records a call with an idempotency key in trailers, which can be found."""
+"""Requests: a commit records the idempotency key of a call in its trailers, and a request log finds it."""
 
 from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ from workspace.writing.plan import Plan
 pytestmark = pytest.mark.smoke
 
 DIGEST = compute_digest("tag_document", {"file": "a.md"})
-KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200)
+IDEMPOTENCY_KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200)
 TEXT = st.text(st.characters(), max_size=40)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXT,
@@ -118,7 +119,7 @@ FORGED_TEXTS = (
 FORGERIES = st.lists(st.sampled_from(FORGED_TEXTS), max_size=12).map("".join)
 
 
-@given(KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
+@given(IDEMPOTENCY_KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
 @settings(max_examples=scale_examples(100))
 def test_recorded_request_is_found_with_any_message_and_client(
     history: CommitGraph, key: str, result: dict[str, Any], message: str | None, client: str
@@ -227,23 +228,22 @@ def compress(data: bytes) -> str:
 )
 def test_malformed_trailers_are_ignored(history: CommitGraph, lines: tuple[str, ...]) -> None:
     real_commit = history.commit_with_key((history.repo.head(),), "k", {"real": True})
-    broken_commit = history.commit((real_commit,), "Odd\n\n" + "\n".join(lines))
+    message = "Malformed\n\n" + "\n".join(lines)
+    broken_commit = history.commit((real_commit,), message)
     log = RequestLog(history.store)
-    assert log.find(history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines)), "k") is None
+    assert log.find(history.commit((history.repo.head(),), message), "k") is None
     assert log.find(broken_commit, "k") == RecordedRequest(real_commit, DIGEST, {"real": True})
 
 
-def test_compressed_bomb_is_not_inflated(history: CommitGraph) -> None:
-    bomb = compress(b'{"a":"' + b"x" * 50_000_000 + b'"}')
-    lines = ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {bomb}")
-    commit = history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines))
-    import tracemalloc
-
+def test_large_compressed_result_is_not_decompressed(history: CommitGraph) -> None:
+    compressed_result = compress(b'{"a":"' + b"x" * 50_000_000 + b'"}')
+    trailers = f"Docyard-Request: k\nDocyard-Request-Digest: {DIGEST}\nDocyard-Result: {compressed_result}"
+    commit = history.commit((history.repo.head(),), f"Large\n\n{trailers}")
     tracemalloc.start()
     assert RequestLog(history.store).find(commit, "k") is None
-    _, peak = tracemalloc.get_traced_memory()
+    _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 10_000_000
+    assert peak_bytes < 10_000_000
 
 
 def test_same_key_for_another_call_is_an_error(history: CommitGraph) -> None:
@@ -302,15 +302,16 @@ def test_log_reads_only_new_commits(history: CommitGraph) -> None:
     git = CountingReader(history.repo.path)
     log = RequestLog(git)
     tip = history.add_commits(history.repo.head(), 50)
+    all_commits = 51
     assert log.find(tip, "none") is None
-    assert git.read_count == 51
+    assert git.read_count == all_commits
     assert log.find(tip, "none") is None
-    assert git.read_count == 51
+    assert git.read_count == all_commits
     newer_commit = history.commit_with_key((history.add_commits(tip, 3),), "new")
     assert log.find(newer_commit, "new") is not None
-    assert git.read_count == 51 + 4 + 1, "four new commits, and the commit with the key"
+    assert git.read_count == all_commits + 4 + 1, "four new commits, and the commit with the key"
     assert log.find(tip, "new") is None, "after a reset, the branch does not contain the commit"
-    assert git.read_count == 56
+    assert git.read_count == all_commits + 4 + 1
 
 
 @given(st.data())

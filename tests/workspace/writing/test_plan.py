@@ -19,10 +19,10 @@ from workspace.writing.plan import Mode, Plan, StepStatus, plan
 
 pytestmark = pytest.mark.smoke
 
-README = "README.md"
-APPEND_OPERATION = AppendContent(file=README, slug="_preamble", content="More.")
-INVALID_UPDATE = UpdateContent(file=README, slug="nothing", content="x")
-EQUAL_UPDATE = UpdateContent(file=README, slug="_preamble", content="Text.")
+README_PATH = "README.md"
+APPEND_OPERATION = AppendContent(file=README_PATH, slug="_preamble", content="More.")
+INVALID_UPDATE = UpdateContent(file=README_PATH, slug="nothing", content="x")
+EQUAL_UPDATE = UpdateContent(file=README_PATH, slug="_preamble", content="Text.")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def list_statuses(plan_result: Plan) -> list[str]:
 def test_mode_each_applies_successful_operations(snapshot: Snapshot) -> None:
     result = plan_operations(snapshot, APPEND_OPERATION, INVALID_UPDATE, APPEND_OPERATION)
     assert list_statuses(result) == ["done", "failed", "done"]
-    assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
+    assert result.changes == {README_PATH: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
     assert len(result.summaries) == 2
 
 
@@ -51,7 +51,7 @@ def test_mode_all_applies_nothing_after_a_failure(snapshot: Snapshot) -> None:
     result = plan_operations(snapshot, APPEND_OPERATION, INVALID_UPDATE, APPEND_OPERATION, mode=Mode.ALL)
     assert list_statuses(result) == ["undone", "failed", "not_run"]
     assert result.changes == {}
-    assert result.overlay.document(README).data == snapshot.read(README)
+    assert result.overlay.document(README_PATH).data == snapshot.read(README_PATH)
     assert result.summaries == ()
     assert list_statuses(plan_operations(snapshot, APPEND_OPERATION, APPEND_OPERATION, mode=Mode.ALL)) == [
         "done",
@@ -65,14 +65,14 @@ def test_later_operations_apply_to_results_of_earlier_operations(snapshot: Snaps
         CreateDocument(type=builtin_types()["document"], title="New"),
         AddSection(file="new.md", title="Part"),
         UpdateContent(file="new.md", slug="part", content="Text."),
-        RemoveDocument(path=README),
-        AppendContent(file=README, slug="_preamble", content="x"),
+        RemoveDocument(path=README_PATH),
+        AppendContent(file=README_PATH, slug="_preamble", content="x"),
     )
     assert list_statuses(result) == ["done"] * 4 + ["failed"]
     error = result.steps[-1].error
     assert isinstance(error, DocumentNotFound)
     assert "earlier operation" in error.message
-    assert result.changes[README] is None
+    assert result.changes[README_PATH] is None
     new_data = result.changes["new.md"]
     assert new_data is not None
     assert new_data.endswith(b"## Part {#part}\n\nText.\n")
@@ -101,8 +101,8 @@ def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> No
     old_changes = dict(overlay.changes())
     for operation in (
         INVALID_UPDATE,
-        AddSection(file=README, title="A", content="```\nopen"),
-        AppendContent(file=README, slug="_preamble", content="x" * 10_000_001),
+        AddSection(file=README_PATH, title="A", content="```\nopen"),
+        AppendContent(file=README_PATH, slug="_preamble", content="x" * 10_000_001),
         AppendContent(file="../up.md", slug="_preamble", content="x"),
         CreateDocument(type=builtin_types()["document"], title="Readme"),
         RemoveDocument(path="gone.md"),

@@ -238,7 +238,7 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
         b"[x] w3" in _read_planned_page(plan_operations(tip, complete, base=base_snapshot))
         for base_snapshot in (base, None)
     ] == [True, False]
-    # A task added by the batch is counted in the base.
+    # The indexes of tasks count a task that the batch added before.
     add = _build_add_task("w6", before="tasks[0]")
     second_complete = CompleteTask(file=PAGE_PATH, slug="tasks[1]")
     result = plan_operations(
@@ -279,7 +279,7 @@ def test_address_of_a_section_newer_than_the_base_is_refused(
     assert (error.code, result.changes) == (code, {})
     assert "not in base_commit" in error.message
     assert "base_commit" in error.fix
-    # The same applies with the tip at the call. Addresses in a newer document refer to the tip.
+    # A replay is refused as well. Addresses in a document that is newer than the base refer to the tip.
     replay_result = plan(
         take_snapshot(repo),
         [operation],

@@ -164,14 +164,14 @@ def test_only_committed_text_counts_as_written(
 
 
 def _commit_page(repo: Repo, data: bytes) -> None:
-    """Commit the page as a person, also without a work tree."""
+    """Commit the page with git; a bare repository gets the commit by a push from a clone."""
     if (repo.path / ".git").exists():
         repo.commit({PAGE_PATH: data})
         return
     clone = repo.path.with_name("clone")
     repo.git("clone", "-q", ".", str(clone))
-    person = Repo(clone)
-    person.git("config", "user.name", "Ben")
-    person.git("config", "user.email", "ben@example.org")
-    person.commit({PAGE_PATH: data})
-    person.git("push", "-q", "origin", "HEAD:main")
+    clone_repo = Repo(clone)
+    clone_repo.git("config", "user.name", "Ben")
+    clone_repo.git("config", "user.email", "ben@example.org")
+    clone_repo.commit({PAGE_PATH: data})
+    clone_repo.git("push", "-q", "origin", "HEAD:main")

@@ -30,7 +30,7 @@ FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
 ADD_TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
 INVALID_UPDATE = UpdateContent(file="tasks.md", slug="nowhere", content="x")
 
-_barriers: list[Any] = []  # the barrier of this process, if several processes write
+_barriers: list[Any] = []  # The pool's initializer sets the barrier of each process here.
 
 
 def build_summaries(plan: Plan) -> Mapping[str, object]:
@@ -76,7 +76,7 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
     first_result = write_batch(workspace, [ADD_TASK], "key")
     assert first_result.is_committed
     assert first_result.recorded_request is None
-    repo.commit({"other.md": "# A person went on\n"})
+    repo.commit({"other.md": "# Another commit\n"})
     for retry_workspace in (workspace, open_workspace(repo)):
         retry_result = write_batch(retry_workspace, [ADD_TASK], "key")
         assert (retry_result.is_committed, retry_result.commit, retry_result.steps) == (
@@ -178,21 +178,24 @@ def set_barrier(barrier: Any) -> None:
 def write_in_race(
     path: Path, number: int, round_count: int
 ) -> list[tuple[bool, str | None, Mapping[str, object]]]:
-    """Write with each key when the other process does; return (is_committed, commit, result) per write."""
+    """Write with each key at the same time as the other process.
+
+    Return (is_committed, commit, result) of each write.
+    """
     workspace = Workspace.open(path, durable=False)
     results = []
     for round_number in range(round_count):
         task = AddTask(file="tasks.md", slug="tasks", title=f"Task {round_number}")
-        mark = {"writer": number}
+        own_result = {"writer": number}
         _barriers[0].wait(60)
         write_result = write_batch(
-            workspace, [task], f"key-{round_number}", result=lambda plan, mark=mark: mark
+            workspace, [task], f"key-{round_number}", result=lambda plan, own_result=own_result: own_result
         )
         results.append(
             (
                 write_result.is_committed,
                 write_result.commit,
-                write_result.recorded_request.result if write_result.recorded_request else mark,
+                write_result.recorded_request.result if write_result.recorded_request else own_result,
             )
         )
     return results
@@ -226,13 +229,13 @@ def test_key_committed_by_another_process_after_the_plan_makes_no_second_commit(
     other_workspace = open_workspace(repo)
     first_results: list[WriteResult] = []
 
-    class OvertakenTask(AddTask):
+    class TaskAfterConcurrentWrite(AddTask):
         def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
             first_results.append(write_batch(other_workspace, [ADD_TASK], "key"))
             return super().apply(overlay, context)
 
     request = Request("key", compute_digest("edit_document", {"text": repr([ADD_TASK])}), build_summaries)
-    late_task = OvertakenTask(file=ADD_TASK.file, slug=ADD_TASK.slug, title=ADD_TASK.title)
+    late_task = TaskAfterConcurrentWrite(file=ADD_TASK.file, slug=ADD_TASK.slug, title=ADD_TASK.title)
     result = open_workspace(repo).write(
         [late_task], mode=Mode.EACH, tool="edit_document", client="agent", request=request
     )

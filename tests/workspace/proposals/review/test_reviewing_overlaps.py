@@ -93,7 +93,7 @@ def run_script(script: str) -> dict[str, str | None]:
 
 @pytest.fixture(scope="module")
 def setup(tmp_path_factory: pytest.TempPathFactory) -> ProposalSetup:
-    """Return one repository for all cases: each has two commits of its own."""
+    """Return one repository for all cases: each case creates two commits on top of the first commit."""
     return ProposalSetup(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
 
 

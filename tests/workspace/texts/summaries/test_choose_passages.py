@@ -44,7 +44,7 @@ def test_order_of_candidates_does_not_change_the_choice(
     )
 
 
-def test_a_passage_of_every_section_is_chosen() -> None:
+def test_passage_of_every_section_is_chosen() -> None:
     many_passages = [PassageCandidate(0, position, 10.0, 20) for position in range(50)]
     few_passages = [PassageCandidate(section, 0, 5.0, 20) for section in (1, 2, 3)]
     selected_candidates = choose_passages([*many_passages, *few_passages], [1_000, 100, 100, 100], 20 * 8)

@@ -16,6 +16,9 @@ from workspace.texts.summaries.passages import (
 )
 from workspace.texts.summaries.prose import read_prose_passages
 
+# The limit of 400 characters, a space and an ellipsis.
+MAX_CLIPPED_LENGTH = 402
+
 
 def list_passages(text: str) -> list[tuple[str, str]]:
     return [(passage.kind.name, passage.text) for passage in read_prose_passages(text)]
@@ -79,7 +82,7 @@ def test_nested_quotations_need_no_recursion() -> None:
     assert list_passages("> > Twice quoted.\n") == [("LEAD", "Twice quoted.")]
 
 
-def test_an_admonition_ends_with_its_paragraph() -> None:
+def test_admonition_ends_with_its_paragraph() -> None:
     assert list_passages("Lead.\n\n!!! note\n    Mind it.\n\nBack again.\n") == [
         ("LEAD", "Lead."),
         ("WARNING", "Mind it."),
@@ -199,9 +202,9 @@ def test_log_has_its_first_and_last_lines_and_a_line_of_each_level() -> None:
 def test_long_passages_are_cut_between_words_with_a_mark() -> None:
     clipped_text = clip("word " * 200)
     assert clipped_text.endswith("word …")
-    assert len(clipped_text) <= 402
+    assert len(clipped_text) <= MAX_CLIPPED_LENGTH
     assert clip("short") == "short"
-    assert len(clip("x" * 10_000)) <= 402
+    assert len(clip("x" * 10_000)) <= MAX_CLIPPED_LENGTH
 
 
 LINE_TEXTS = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|::|!!! note|:::|====|a\\|<br>"

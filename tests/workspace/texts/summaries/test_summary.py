@@ -75,7 +75,7 @@ def list_addresses(content: str) -> list[str]:
     return [match[2] for line in content.splitlines() if (match := HEADING.match(line))]
 
 
-def test_summary_of_a_short_document_includes_all_marked_passages() -> None:
+def test_summary_of_a_short_document_includes_all_passages() -> None:
     summary = summarize_source(GUIDE)
     assert summary.content == (
         "# Retries `_preamble`\n"
@@ -107,14 +107,16 @@ def test_summary_of_a_short_document_includes_all_marked_passages() -> None:
 
 
 def test_marked_passages_precede_other_sentences() -> None:
-    filler = "It was raining that day and nobody went out for a walk. " * 30
+    unmarked_text = "It was raining that day and nobody went out for a walk. " * 30
     source = (
-        f"# T\n\nLead here.\n\n{filler}\n\n## A\n\n{filler}\n\nClients MUST add jitter.\n\n- [ ] Test it\n"
+        f"# T\n\nLead here.\n\n{unmarked_text}\n\n## A\n\n"
+        f"{unmarked_text}\n\nClients MUST add jitter.\n\n- [ ] Test it\n"
     )
     content = summarize_source(source, budget=100).content
     assert "- Lead here." in content
     assert "- Clients MUST add jitter." in content
     assert "- [ ] Test it" in content
+    # The budget leaves space for only a few of the sixty sentences without a mark.
     assert content.count("raining") < 6
 
 
@@ -167,15 +169,16 @@ def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: st
 
 
 def test_small_budget_names_sections_of_the_highest_levels() -> None:
-    source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(30))
+    part_count = 30
+    source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(part_count))
     summary = summarize_source(source, budget=300)
-    assert 0 < len(summary.named_entries) < summary.section_count == 60
+    assert 0 < len(summary.named_entries) < summary.section_count == 2 * part_count
     levels = [entry.level for entry in summary.named_entries]
-    assert levels.count(2) == 30 or set(levels) == {2}
+    assert levels.count(2) == part_count or set(levels) == {2}
     sentence = wording.format_preamble(make_text_file(source), summary, "")
     assert f"names {len(summary.named_entries)} of them, the shallowest first" in sentence
     assert "choosing the section to read" not in wording.list_recommended_uses(summary)
-    unnamed_count = 60 - len(summary.named_entries)
+    unnamed_count = summary.section_count - len(summary.named_entries)
     assert f"finding anything in the {unnamed_count} sections not named" in wording.list_discouraged_uses(
         summary
     )
@@ -248,7 +251,7 @@ def test_adversarial_text_is_limited_to_a_number_of_passages(monkeypatch: pytest
     assert [len(passages) for passages in summary.read_passages(text, read_outline(text))] == [40, 10]
 
 
-def test_preamble_states_that_a_text_was_cut() -> None:
+def test_preamble_of_a_cut_text_states_the_passage_limit() -> None:
     text = make_text_file(GUIDE)
     summary = summarize(text, read_outline(text), count=count_tokens)
     assert not summary.is_cut

@@ -1,4 +1,4 @@
-"""Build fix finders for files in memory, and fix documents with them."""
+"""Fix finders for files in memory."""
 
 from __future__ import annotations
 

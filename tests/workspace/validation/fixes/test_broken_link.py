@@ -70,23 +70,24 @@ def test_link_without_exactly_one_new_target_is_unchanged(link: str) -> None:
     assert fix_links(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
 
 
-class _CountedNames(frozenset[str]):
-    """The names of a folder, with the number of iterations over them."""
+class CountedNames(frozenset[str]):
+    """The names of a folder, with the number of iteration_count over them."""
 
-    iterations = 0
+    iteration_count = 0
 
     def __iter__(self) -> Iterator[str]:
-        type(self).iterations += 1
+        type(self).iteration_count += 1
         return super().__iter__()
 
 
 def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder may have thousands of files, and thousands of links to deleted files."""
-    names = _CountedNames(f"f{number}.md" for number in range(100))
+    names = CountedNames(f"f{number}.md" for number in range(100))
     monkeypatch.setattr(Corpus, "entries", lambda corpus, folder: () if folder else names)
-    links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
+    broken_link_count = 50
+    links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(broken_link_count))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
-    _CountedNames.iterations = 0
+    CountedNames.iteration_count = 0
     result = fix_document(Document.parse(files["doc.md"], "doc.md"), build_fix_finder(files, "broken-link"))
-    assert len(result.fixes) == 50
-    assert _CountedNames.iterations == 1
+    assert len(result.fixes) == broken_link_count
+    assert CountedNames.iteration_count == 1

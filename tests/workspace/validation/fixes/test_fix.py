@@ -59,7 +59,7 @@ def test_added_anchors_change_only_headings_and_preserve_addresses(document: Doc
 
 
 @given(documents)
-def test_section_left_without_anchor_is_reported(document: Document) -> None:
+def test_section_that_gets_no_anchor_is_reported(document: Document) -> None:
     result = fix_document(document, build_fix_finder({document.path: document.data}, ANCHOR_RULE))
     unfixed_lines = {entry.line for entry in result.skipped_fixes}
     lines_without_anchor = {
@@ -94,9 +94,10 @@ def test_document_without_anchors_gets_workspace_anchor_form(form: AnchorForm) -
 
 
 def test_headings_over_report_limit_all_get_anchors() -> None:
-    data = b"".join(b"## Heading %d\n" % number for number in range(2_500))
+    heading_count = 2_500
+    data = b"".join(b"## Heading %d\n" % number for number in range(heading_count))
     result = fix_single_document(data, ANCHOR_RULE)
-    assert len(result.fixes) == 2_500
+    assert len(result.fixes) == heading_count
     assert all(section.anchor for section in result.document.sections)
 
 
