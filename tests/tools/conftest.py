@@ -18,7 +18,7 @@ from tools.tool import Answer
 from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
 
-API = """---
+API_TEXT = """---
 type: api_spec
 ---
 
@@ -61,7 +61,7 @@ def raise_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return create_repository(
-        tmp_path / "docs", {"api.md": API, "notes/plain.md": "# Plain\n\nNothing of note.\n"}
+        tmp_path / "docs", {"api.md": API_TEXT, "notes/plain.md": "# Plain\n\nNothing of note.\n"}
     )
 
 
@@ -73,7 +73,7 @@ def dispatcher(repo: Repo) -> ToolDispatcher:
 
 @pytest.fixture
 def call_tool(dispatcher: ToolDispatcher) -> CallTool:
-    """Call a tool with fields, as a client whose read texts are recorded."""
+    """Return a function that calls a tool with fields, as a client whose read texts are recorded."""
     return make_client(dispatcher)
 
 

@@ -70,14 +70,14 @@ def record_steps() -> Iterator[list[str]]:
 
 
 @contextmanager
-def raise_fault_at(step: str, fault: Callable[[], Exception]) -> Iterator[list[str]]:
+def raise_fault_at(step: str, make_fault: Callable[[], Exception]) -> Iterator[list[str]]:
     """Raise a fault once, at the first entry into `step` after a commit; the list then contains the step."""
     raised_steps: list[str] = []
 
     def trace(frame: FrameType, event: str, argument: Any) -> None:
         if not raised_steps and get_step_name(frame.f_code) == step and has_committed():
             raised_steps.append(step)
-            raise fault()
+            raise make_fault()
 
     with _set_trace(trace):
         yield raised_steps

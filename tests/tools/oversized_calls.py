@@ -39,17 +39,17 @@ def call_tools(repository: Path) -> dict[str, Any]:
         results[f"size {path}"] = len(json.dumps(view))
         fields = {"operation": "append_content", "file": path, "slug": "_preamble", "content": "More."}
         call_tool(f"write {path}", "edit_document", **fields)
-    add = {"operation": "add_section", "file": "small.md", "title": "Oversized"}
-    call_tool("50 MB", "edit_document", **add, content="x" * 50_000_000)
-    call_tool("11 MB", "edit_document", **add, content="some words\n\n" * 900 + "x" * 11_000_000)
-    call_tool("headings", "edit_document", **add, content="### A\n" * 100_000)
-    call_tool("lines", "edit_document", **add, content="a\n" * 300_000)
-    call_tool("blocks", "edit_document", **add, content="> > > > > > > > a\n\n" * 90_000)
-    call_tool("nesting", "edit_document", **add, content="- " * 30 + "a")
-    call_tool("operations", "edit_document", operations=[add] * 201)
-    call_tool("call", "edit_document", operations=[{**add, "content": "x" * 1_000_000}] * 21)
-    call_tool("one more heading", "edit_document", **{**add, "file": "headings.md"})
-    call_tool("small", "edit_document", **add, content="Text.")
+    new_section = {"operation": "add_section", "file": "small.md", "title": "Oversized"}
+    call_tool("50 MB", "edit_document", **new_section, content="x" * 50_000_000)
+    call_tool("11 MB", "edit_document", **new_section, content="some words\n\n" * 900 + "x" * 11_000_000)
+    call_tool("headings", "edit_document", **new_section, content="### A\n" * 100_000)
+    call_tool("lines", "edit_document", **new_section, content="a\n" * 300_000)
+    call_tool("blocks", "edit_document", **new_section, content="> > > > > > > > a\n\n" * 90_000)
+    call_tool("nesting", "edit_document", **new_section, content="- " * 30 + "a")
+    call_tool("operations", "edit_document", operations=[new_section] * 201)
+    call_tool("call", "edit_document", operations=[{**new_section, "content": "x" * 1_000_000}] * 21)
+    call_tool("one more heading", "edit_document", **{**new_section, "file": "headings.md"})
+    call_tool("small", "edit_document", **new_section, content="Text.")
     return results
 
 

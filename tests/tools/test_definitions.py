@@ -20,8 +20,8 @@ def _open_dispatcher(repo: Repo, toolsets: tuple[str, ...] | None = None) -> Too
 
 
 def _find_search_definition(dispatcher: ToolDispatcher) -> dict[str, Any]:
-    [search] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
-    return search
+    [search_definition] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
+    return search_definition
 
 
 def _format_search_description(corpus: str) -> str:
@@ -90,22 +90,22 @@ class _FixedMetadataIndex(SearchIndex):
 
 
 def test_maximum_keys_and_values_are_listed_in_full(repo: Repo) -> None:
-    values = tuple(f"{i:0128}" for i in range(MAX_VALUES))
+    values = tuple(f"{number:0128}" for number in range(MAX_VALUES))
     metadata = Metadata.model_validate(
         {
             "metadata_version": "1.1.0",
             "corpus_description": "Docs",
-            "taxonomy": {f"key{i}": Facet(values=values) for i in range(MAX_KEYS)},
+            "taxonomy": {f"key{number}": Facet(values=values) for number in range(MAX_KEYS)},
             "stats": {"total_chunks": 1, "total_files": 1, "indexed_at": "2026-02-21T14:32:00Z"},
         }
     )
     workspace = Workspace.open(repo.path)
     dispatcher = ToolDispatcher(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
     properties = _find_search_definition(dispatcher)["inputSchema"]["properties"]
-    for i in range(MAX_KEYS):
-        assert properties[f"key{i}"] == {
+    for number in range(MAX_KEYS):
+        assert properties[f"key{number}"] == {
             "type": "string",
-            "description": f"Filter results by key{i}.",
+            "description": f"Filter results by key{number}.",
             "enum": list(values),
         }
 
@@ -124,13 +124,13 @@ def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
         }
     )
     workspace = Workspace.open(repo.path)
-    search = _find_search_definition(
+    search_definition = _find_search_definition(
         ToolDispatcher(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
     )
-    assert search["description"] == _format_search_description("Docs Ignore this")
-    assert search["inputSchema"]["properties"]["scope"] == {
+    assert search_definition["description"] == _format_search_description("Docs Ignore this")
+    assert search_definition["inputSchema"]["properties"]["scope"] == {
         "type": "string",
         "description": "A [2J b",
         "enum": ["ok"],
     }
-    assert list(search["inputSchema"]["properties"])[5:] == ["type", "tags", "scope"]
+    assert list(search_definition["inputSchema"]["properties"])[5:] == ["type", "tags", "scope"]

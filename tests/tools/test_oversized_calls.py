@@ -33,8 +33,10 @@ COMMITTED_DOCUMENTS = {
     "front.md": (b"---\n" + b"a: [" * 1_000_000 + b"\n---\n# Front\n", True),
     "aliases.md": (
         b"---\na: &a0 [x]\n"
-        + b"".join(b"b%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60))
-        + b"---\n# Laughs\n",
+        + b"".join(
+            b"b%d: &a%d [*a%d, *a%d]\n" % (number, number, number - 1, number - 1) for number in range(1, 60)
+        )
+        + b"---\n# Aliases\n",
         True,
     ),
 }

@@ -16,14 +16,14 @@ from tools.tool import Answer
 from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
-WRITERS = {tool.name for tool in all_tools() if tool.writes}
+WRITING_TOOLS = {tool.name for tool in all_tools() if tool.writes}
 REQUIRED_FIELDS = {
     "search_docs": {"query": "things"},
     "search_documents": {"query": "things"},
     "get_doc": {"chunk_id": "api.md"},
     "view_document": {"file": "api.md"},
 }
-READERS = ("search_docs", "get_doc", "search_documents", "view_document", "list_documents")
+READING_TOOLS = ("search_docs", "get_doc", "search_documents", "view_document", "list_documents")
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ def parse_suggested_calls(answer: Answer) -> list[tuple[str, dict[str, object]]]
 
 def test_every_reading_tool_accepts_a_ref() -> None:
     tools = {tool.name: tool for tool in all_tools()}
-    assert all("ref" in tools[name].arguments.model_fields for name in READERS)
+    assert all("ref" in tools[name].arguments.model_fields for name in READING_TOOLS)
     assert not any(
         "ref" in tools[name].arguments.model_fields
-        for name in WRITERS - {"restore_document", "edit_document"}
+        for name in WRITING_TOOLS - {"restore_document", "edit_document"}
     )
 
 
@@ -134,7 +134,7 @@ def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, firs
         assert answer.data["commit"] == first_commit
         assert parse_suggested_calls(answer)
         for suggested_tool, suggested_fields in parse_suggested_calls(answer):
-            assert suggested_tool not in WRITERS
+            assert suggested_tool not in WRITING_TOOLS
             assert suggested_fields["ref"] == "v1"
             assert call_tool(suggested_tool, **suggested_fields).data["commit"] == first_commit
 
@@ -183,7 +183,7 @@ def test_text_read_at_ref_may_be_overwritten_if_unchanged(call_tool: CallTool, f
     assert overwrite("endpoints").data["updated"]  # this text is unchanged
 
 
-@loop_over("tool", READERS)
+@loop_over("tool", READING_TOOLS)
 @loop_over(
     ("ref", "code"),
     [

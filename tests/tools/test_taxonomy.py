@@ -40,8 +40,8 @@ def repo_with_taxonomy(repo: Repo) -> Repo:
 
 
 def read_search_properties(dispatcher: ToolDispatcher) -> dict[str, Any]:
-    [search] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
-    schema = search["inputSchema"]
+    [search_definition] = [tool for tool in dispatcher.definitions() if tool["name"] == "search_docs"]
+    schema = search_definition["inputSchema"]
     # Keys of a taxonomy may have more characters than the names of fields, and every host accepts them.
     check_schema(schema, "[A-Za-z0-9_.-]{1,64}")
     assert schema["required"] == ["query"]
@@ -149,7 +149,7 @@ def test_invalid_filter_returns_error_with_fix(
     if code == "UNKNOWN_FILTER_VALUE":
         assert answer.data["known"] == ([] if "unused" in fields else ["Go", "c", "java"])
         assert len(answer.data["error"]) < 150
-    elif field not in ("language",):
+    elif field != "language":
         assert set(answer.data["known"]) >= {"query", "type", "tags", "language", "Sdk-version", "unused"}
 
 

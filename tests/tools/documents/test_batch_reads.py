@@ -15,10 +15,10 @@ QUERIES = ["schemas", "note", "zzzz"]
 def test_batch_of_searches_equals_single_searches(call_tool: CallTool) -> None:
     batch = call_tool("search_documents", operations=[{"query": query} for query in QUERIES]).data
     limit = DEFAULT_BATCH_LIMIT
-    singles = [call_tool("search_documents", query=query, limit=limit).data for query in QUERIES]
-    assert batch["commit"] == singles[0]["commit"]
-    for result, single in zip(batch["batch_results"], singles, strict=True):
-        expected = {key: value for key, value in single.items() if key not in ("commit", "next_step")}
+    single_results = [call_tool("search_documents", query=query, limit=limit).data for query in QUERIES]
+    assert batch["commit"] == single_results[0]["commit"]
+    for result, single_result in zip(batch["batch_results"], single_results, strict=True):
+        expected = {key: value for key, value in single_result.items() if key not in ("commit", "next_step")}
         assert result == {"success": True, **expected}
     assert batch["batch_results"][0]["matches"][0]["tasks"][0]["slug"] == "tasks[0]"
 
@@ -48,13 +48,19 @@ def test_ref_of_a_batch_applies_to_its_reads(call_tool: CallTool, repo: Repo) ->
 
 
 @pytest.mark.parametrize(
-    ("tool", "valid"), [("search_documents", {"query": "schemas"}), ("view_document", {"file": "api.md"})]
+    ("tool", "valid_read"),
+    [("search_documents", {"query": "schemas"}), ("view_document", {"file": "api.md"})],
 )
 def test_failed_reads_do_not_affect_the_others(
-    call_tool: CallTool, tool: str, valid: dict[str, object]
+    call_tool: CallTool, tool: str, valid_read: dict[str, object]
 ) -> None:
-    invalid = [{}, {"ref": "nope", **valid}, {"odd": 1, **valid}, {"ref": 5, **valid}]
-    answer = call_tool(tool, operations=[*invalid, valid])
+    invalid_reads = [
+        {},
+        {"ref": "nope", **valid_read},
+        {"unknown_field": 1, **valid_read},
+        {"ref": 5, **valid_read},
+    ]
+    answer = call_tool(tool, operations=[*invalid_reads, valid_read])
     assert not answer.is_error
     *failures, success = answer.data["batch_results"]
     assert success["success"]
@@ -62,7 +68,7 @@ def test_failed_reads_do_not_affect_the_others(
         assert not failure["success"]
         assert failure["code"]
         assert failure["fix"]
-    assert call_tool(tool, operations=invalid).is_error
+    assert call_tool(tool, operations=invalid_reads).is_error
 
 
 @pytest.mark.parametrize("tool", ["search_documents", "view_document"])

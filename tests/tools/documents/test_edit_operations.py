@@ -51,7 +51,7 @@ def test_fields_select_the_operation(fields: dict[str, object], names: list[str]
     assert error_info.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
 
 
-TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
+TYPE_NAMES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
 
 
 def list_declared_fields(operation: Any) -> list[tuple[str, str]]:
@@ -63,7 +63,7 @@ def list_declared_fields(operation: Any) -> list[tuple[str, str]]:
         if get_origin(field_type) is UnionType:
             [field_type] = (part for part in get_args(field_type) if part is not NoneType)
         name = field.name if field.default is dataclasses.MISSING else f"{field.name}?"
-        fields.append((name, TYPES[get_origin(field_type) or field_type]))
+        fields.append((name, TYPE_NAMES[get_origin(field_type) or field_type]))
     return fields
 
 
@@ -195,5 +195,5 @@ def test_count_out_of_range_returns_error(call_tool: CallTool, count: object) ->
         ("delete_section", "remove_document"),
     ],
 )
-def test_alternative_names_are_accepted(call_tool: CallTool, name: str, operation: str) -> None:
+def test_wrong_operation_name_suggests_the_right_one(call_tool: CallTool, name: str, operation: str) -> None:
     assert operation in call_tool("edit_document", operation=name, file="api.md").data["fix"]

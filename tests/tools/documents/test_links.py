@@ -49,9 +49,7 @@ def test_removal_without_broken_links_has_no_links_field(call_tool: CallTool, re
     assert "list_documents" in answer.data["next_step"]
 
 
-def test_move_reports_rewritten_links_and_old_address_resolves(
-    call_tool: CallTool, repo_with_links: Repo
-) -> None:
+def test_move_reports_rewritten_links(call_tool: CallTool, repo_with_links: Repo) -> None:
     answer = call_tool("edit_document", operation="move_document", file="api.md", new_path="notes/")
     assert not answer.is_error, answer.data
     assert answer.data["file"] == "notes/api.md"

@@ -18,7 +18,7 @@ DECISION = (
     "---\ntype: decision\n---\n\n# Decision {0}\n\n## Context\n\nIt is late.\n\n## Result\n\nYes, {0}.\n"
 )
 DECISIONS = [f"decisions/{number:02}.md" for number in range(DECISION_COUNT)]
-ROW = {
+FOLDER_ROW = {
     "folder": "decisions",
     "documents": DECISION_COUNT,
     "type": "decision",
@@ -26,7 +26,7 @@ ROW = {
     "first": DECISIONS[0],
     "last": DECISIONS[-1],
 }
-SHORT_ROW = {name: value for name, value in ROW.items() if name not in ("type", "sections")}
+SHORT_FOLDER_ROW = {name: value for name, value in FOLDER_ROW.items() if name not in ("type", "sections")}
 OTHER_PATHS = ["api.md", "notes/plain.md"]
 
 
@@ -82,7 +82,11 @@ def test_fields_select_fields_of_each_entry(call_tool: CallTool) -> None:
 
 
 def test_empty_fields_list_paths_of_documents(call_tool: CallTool, folded_commit: str) -> None:
-    assert list_documents(call_tool, fields=[]) == [{"path": "api.md"}, SHORT_ROW, {"path": "notes/plain.md"}]
+    assert list_documents(call_tool, fields=[]) == [
+        {"path": "api.md"},
+        SHORT_FOLDER_ROW,
+        {"path": "notes/plain.md"},
+    ]
 
 
 def test_fields_as_json_text_are_accepted(call_tool: CallTool) -> None:
@@ -110,7 +114,8 @@ def test_open_tasks_have_addresses_that_complete_task_accepts(call_tool: CallToo
 
 def test_many_open_tasks_are_cut_with_their_number(call_tool: CallTool, repo: Repo) -> None:
     count = MAX_OPEN_TASKS + 3
-    repo.commit({"plan.md": "# Plan\n\n## Tasks\n\n" + "".join(f"- [ ] Step {n}\n" for n in range(count))})
+    tasks = "".join(f"- [ ] Step {number}\n" for number in range(count))
+    repo.commit({"plan.md": f"# Plan\n\n## Tasks\n\n{tasks}"})
     [entry] = list_documents(call_tool, path="plan.md", fields=["open_tasks"])
     assert len(entry["open_tasks"]) == MAX_OPEN_TASKS
     assert entry["open_tasks"][-1]["slug"] == f"tasks[{MAX_OPEN_TASKS - 1}]"
@@ -189,7 +194,7 @@ def test_pages_of_paths_list_each_path_once(call_tool: CallTool, folded_commit: 
 
 def test_folder_of_alike_documents_is_one_row(call_tool: CallTool, folded_commit: str) -> None:
     data = call_tool("list_documents").data
-    assert data["documents"][1] == ROW
+    assert data["documents"][1] == FOLDER_ROW
     assert [entry.get("path") for entry in data["documents"]] == ["api.md", None, "notes/plain.md"]
     assert data["total"] == DECISION_COUNT + 2
     assert (data["commit"], "next_step" in data) == (folded_commit, False)
@@ -312,11 +317,11 @@ def test_documents_that_differ_in_type_or_sections_are_listed_individually(
     }
     repo.commit({path: DECISION.format(path) for path in DECISIONS} | unlike_texts)
     entries = list_documents(call_tool)
-    assert [entry for entry in entries if "folder" in entry] == [ROW]
+    assert [entry for entry in entries if "folder" in entry] == [FOLDER_ROW]
     assert [entry["path"] for entry in entries if "path" in entry] == sorted([*OTHER_PATHS, *unlike_texts])
     # Sections below the top level may differ.
     repo.commit({DECISIONS[3]: DECISION.replace("It is late.", "It is late.\n\n### Reasons\n\nMany.")})
-    assert ROW in list_documents(call_tool)
+    assert FOLDER_ROW in list_documents(call_tool)
 
 
 def test_folder_with_two_groups_of_alike_documents_has_two_rows(call_tool: CallTool, repo: Repo) -> None:
@@ -381,13 +386,13 @@ def test_list_at_ref_folds_documents_of_that_commit(
 ) -> None:
     repo.commit(dict.fromkeys(DECISIONS[:6], "# Other\n\n## Own words\n"))
     data = call_tool("list_documents", ref=folded_commit).data
-    assert (data["documents"][1], data["commit"]) == (ROW, folded_commit)
+    assert (data["documents"][1], data["commit"]) == (FOLDER_ROW, folded_commit)
     assert list_names(call_tool) == ["api.md", *DECISIONS, "notes/plain.md"]
     data = call_tool("list_documents", ref=folded_commit, paths_only=True).data
     assert (data["paths"][1:-1], data["commit"]) == (DECISIONS, folded_commit)
     [entry, *_] = list_documents(call_tool, ref=folded_commit, expand="decisions", path="decisions/00.md")
     assert entry["title"] == "Decision 00"
-    assert list_documents(call_tool, ref=folded_commit, fields=["title"])[1] == SHORT_ROW
+    assert list_documents(call_tool, ref=folded_commit, fields=["title"])[1] == SHORT_FOLDER_ROW
     answer = call_tool("list_documents", ref=folded_commit, fields=["titel"])
     assert answer.data["code"] == "INVALID_ARGUMENTS"
     assert not call_tool("list_documents", **answer.data["example"]).is_error
@@ -397,7 +402,7 @@ def test_unreadable_document_of_folder_is_listed_individually(call_tool: CallToo
     repo.commit({path: DECISION.format(path) for path in DECISIONS})
     repo.commit({"decisions/99.md": "# Large\n\n" + "A line of a large text.\n" * 380_000})
     entries = list_documents(call_tool)
-    assert entries[1] == ROW
+    assert entries[1] == FOLDER_ROW
     assert (entries[2]["path"], entries[2]["type"]) == ("decisions/99.md", None)
     assert entries[2]["hints"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import API, CallTool, make_client
+from tests.tools.conftest import API_TEXT, CallTool, make_client
 from tools.dispatcher import ToolDispatcher
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
@@ -31,8 +31,8 @@ FULL_VIEW = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
     ("tool", "call", "current"),
     [
         ("edit_document", UPDATE, "### Search\n\nFinds things.\n\n"),
-        ("remove_document", REMOVE, API[API.index("## Endpoints") : API.index("## Tasks")]),
-        ("remove_document", {"path": "api.md"}, API[API.index("# API") :]),
+        ("remove_document", REMOVE, API_TEXT[API_TEXT.index("## Endpoints") : API_TEXT.index("## Tasks")]),
+        ("remove_document", {"path": "api.md"}, API_TEXT[API_TEXT.index("# API") :]),
     ],
     ids=["update_content", "remove_section", "remove_document"],
 )
@@ -144,9 +144,9 @@ def test_client_may_overwrite_own_text(call_tool: CallTool) -> None:
 
 
 def test_dry_run_text_does_not_count_as_written(call_tool: CallTool, dispatcher: ToolDispatcher) -> None:
-    draft = {"file": "api.md", "title": "Part", "content": "Words."}
-    call_tool("edit_document", **draft, dry_run=True)
-    make_client(dispatcher)("edit_document", **draft)
+    section = {"file": "api.md", "title": "Part", "content": "Words."}
+    call_tool("edit_document", **section, dry_run=True)
+    make_client(dispatcher)("edit_document", **section)
     answer = call_tool("remove_document", file="api.md", slug="part")
     assert answer.data["code"] == "READ_FIRST"
 

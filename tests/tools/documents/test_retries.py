@@ -45,7 +45,7 @@ def dispatcher(repo: Repo) -> ToolDispatcher:
 
 
 @pytest.fixture
-def start_server_factory(repo: Repo) -> Callable[[], CallTool]:
+def start_server(repo: Repo) -> Callable[[], CallTool]:
     """Return a function that starts a new server and returns its client."""
 
     def start() -> CallTool:
@@ -66,15 +66,15 @@ def exclude_retry_fields(answer: Answer) -> dict[str, Any]:
 
 
 def test_every_writing_tool_accepts_a_key() -> None:
-    writers = [tool for tool in all_tools() if tool.writes]
-    assert all("idempotency_key" in tool.arguments.model_fields for tool in writers)
-    assert set(CALLS) == {tool.name for tool in writers if tool.toolset != "proposals"}
+    writing_tools = [tool for tool in all_tools() if tool.writes]
+    assert all("idempotency_key" in tool.arguments.model_fields for tool in writing_tools)
+    assert set(CALLS) == {tool.name for tool in writing_tools if tool.toolset != "proposals"}
 
 
 @pytest.mark.parametrize("form", ["single", "batch"])
 @pytest.mark.parametrize("tool", CALLS)
 def test_retry_returns_first_answer(
-    call_tool: CallTool, start_server_factory: Callable[[], CallTool], repo: Repo, tool: str, form: str
+    call_tool: CallTool, start_server: Callable[[], CallTool], repo: Repo, tool: str, form: str
 ) -> None:
     fields = CALLS[tool]
     arguments: dict[str, Any] = fields if form == "single" else {"operations": [fields]}
@@ -82,7 +82,7 @@ def test_retry_returns_first_answer(
     first_answer = call_tool(tool, **arguments, idempotency_key="key")
     assert not first_answer.is_error
     assert "repeated" not in first_answer.data
-    for client in (call_tool, start_server_factory()):
+    for client in (call_tool, start_server()):
         retry = client(tool, **arguments, idempotency_key="key")
         assert not retry.is_error
         assert exclude_retry_fields(retry) == exclude_retry_fields(first_answer)
@@ -239,12 +239,10 @@ def test_answer_too_long_to_store_is_refused_before_write(call_tool: CallTool, r
     assert repo.status() == ""
 
 
-def test_write_of_retry_is_searchable(
-    call_tool: CallTool, start_server_factory: Callable[[], CallTool]
-) -> None:
+def test_write_of_retry_is_searchable(call_tool: CallTool, start_server: Callable[[], CallTool]) -> None:
     write = {"file": "api.md", "title": "Rate limits", "content": "A leaky bucket.", "idempotency_key": "key"}
     call_tool("edit_document", **write)
-    call_new_server = start_server_factory()
+    call_new_server = start_server()
     assert call_new_server("edit_document", **write).data["repeated"] is True
     assert (
         call_new_server("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"]

@@ -43,11 +43,11 @@ def test_long_change_has_no_short_diff(call_tool: CallTool) -> None:
     assert ("diff" in data, data["diff_omitted"]) == (False, True)
 
 
-@loop_over(("requested", "is_diff"), [("none", False), ("full", True)])
-def test_return_selects_the_diff(call_tool: CallTool, requested: str, is_diff: bool) -> None:
+@loop_over(("requested", "has_diff"), [("none", False), ("full", True)])
+def test_return_selects_the_diff(call_tool: CallTool, requested: str, has_diff: bool) -> None:
     data = call_tool("edit_document", **{**TASK, "title": requested, "return": requested}).data
-    assert ("diff" in data) is is_diff
-    if is_diff:
+    assert ("diff" in data) is has_diff
+    if has_diff:
         assert data["diff"].startswith("--- a/api.md\n+++ b/api.md\n@@ ")
 
 

@@ -102,9 +102,11 @@ def test_dry_run_returns_diff_and_commits_nothing(
     assert repo.status() == ""
     result = call_tool(tool, **arguments)
     differing_fields = {"dry_run", "diff", "commit", "next_step"}
-    assert {k: v for k, v in preview.data.items() if k not in differing_fields} == {
-        k: v for k, v in result.data.items() if k not in differing_fields
-    }
+    preview_data, result_data = (
+        {name: value for name, value in answer.data.items() if name not in differing_fields}
+        for answer in (preview, result)
+    )
+    assert preview_data == result_data
     preview_lines = [
         line
         for line in preview.data["diff"].splitlines()
@@ -182,7 +184,7 @@ def test_task_answer_has_progress(call_tool: CallTool) -> None:
     assert 'view_document {"file": "api.md"}' in last_answer.data["next_step"]
 
 
-def test_removal_lists_removed_sections(call_tool: CallTool, repo: Repo) -> None:
+def test_removal_reports_what_was_removed(call_tool: CallTool, repo: Repo) -> None:
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
     section_answer = call_tool("remove_document", file="api.md", slug="endpoints")
     assert (section_answer.data["removed"], section_answer.data["removed_what"]) == (True, "section")

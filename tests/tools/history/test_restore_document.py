@@ -9,13 +9,13 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo, create_empty_repository
-from tests.tools.conftest import API, CallTool, make_client
+from tests.tools.conftest import API_TEXT, CallTool, make_client
 from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
 
-CHANGED_API = API.replace("Finds things.", "Finds nothing.")
+CHANGED_API = API_TEXT.replace("Finds things.", "Finds nothing.")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_section_is_restored_after_being_read(call_tool: CallTool, repo: Repo, f
     assert (result.data["slug"], result.data["from"]) == ("endpoints/search", first_commit)
     assert result.data["commit"] == repo.head()
     assert result.data["commit"] in result.data["next_step"]
-    assert read_api(repo) == API
+    assert read_api(repo) == API_TEXT
     second_result = call_tool("restore_document", **call)
     assert (second_result.is_error, second_result.data["changed"]) == (False, False)
     assert second_result.data["hints"] == [f"'endpoints/search' already has its text of {first_commit[:7]}"]
@@ -70,7 +70,7 @@ def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first_commi
     assert "+Finds things." in preview.data["diff"]
     assert read_api(repo) == CHANGED_API
     assert not call_tool("restore_document", **call, message="Back to the first").is_error
-    assert read_api(repo) == API
+    assert read_api(repo) == API_TEXT
     assert repo.git("log", "-1", "--format=%s").strip() == "Back to the first"
 
 
@@ -80,7 +80,7 @@ def test_commit_with_unread_text_is_reverted(call_tool: CallTool, repo: Repo, fi
     assert not result.is_error, result.data
     assert result.data["undo"] == changing_commit
     assert result.data["undone"] == [{"file": "api.md", "slug": "endpoints/search", "what": "restored"}]
-    assert read_api(repo) == API
+    assert read_api(repo) == API_TEXT
     subject = repo.git("log", "-1", "--format=%s").strip()
     assert subject == f"Undo {changing_commit[:7]}: A change, with [words]"
     retry = call_tool("restore_document", undo=changing_commit, idempotency_key="once")
@@ -132,7 +132,7 @@ def test_later_change_is_a_conflict_unless_partial_revert_requested(call_tool: C
     assert result.data["conflicts"] == [conflict]
     assert [undone_change["slug"] for undone_change in result.data["undone"]] == ["endpoints"]
     assert '"slug": "endpoints/search"' in result.data["next_step"]
-    assert read_api(repo) == API.replace("things", "all")
+    assert read_api(repo) == API_TEXT.replace("things", "all")
 
 
 def test_several_restores_make_one_commit(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
@@ -197,8 +197,8 @@ def test_impossible_restore_returns_error(
     assert {"error", "fix", "usage", "example", "commit"} <= answer.data.keys()
     assert str(repo.path) not in str(answer.data)
     if "operations" not in call:
-        example = call_tool("restore_document", **{**answer.data["example"], "dry_run": True})
-        assert not example.is_error or example.data["code"] in ("READ_FIRST", "CONFLICT"), example.data
+        retry = call_tool("restore_document", **{**answer.data["example"], "dry_run": True})
+        assert not retry.is_error or retry.data["code"] in ("READ_FIRST", "CONFLICT"), retry.data
     assert repo.head() == head_before
 
 
@@ -237,7 +237,7 @@ def test_removed_front_matter_is_reported(call_tool: CallTool, repo: Repo) -> No
     assert not result.is_error, result.data
     assert result.data["metadata_replaced"] == ["owner"]
     assert "'metadata_replaced'" in result.data["hints"][0]
-    assert read_api(repo) == API
+    assert read_api(repo) == API_TEXT
 
 
 def test_conflict_in_mode_each_does_not_suggest_mode_each(call_tool: CallTool, repo: Repo) -> None:

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import API, CallTool, make_client
+from tests.tools.conftest import API_TEXT, CallTool, make_client
 from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
@@ -26,7 +26,7 @@ def call_tool(repo: Repo) -> CallTool:
 def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None:
     first_commit = repo.head()
     message = "Find more\n\nDocyard-Tool: edit_document\nDocyard-Client: agent"
-    second_commit = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, message)
+    second_commit = repo.commit({"api.md": API_TEXT.replace("Finds things.", "Finds more.")}, message)
     data = call_tool("view_history", file="api.md", slug="endpoints/search").data
     assert [change["commit"] for change in data["history"]] == [second_commit, first_commit]
     newest_change = data["history"][0]
@@ -98,39 +98,39 @@ def test_removed_document_is_restored_from_commit_in_its_history(call_tool: Call
     assert data["history"][1]["commit"] == first_commit
     answer = call_tool("restore_document", file="api.md", ref=data["history"][1]["commit"])
     assert not answer.is_error, answer.data
-    assert (repo.path / "api.md").read_text() == API
+    assert (repo.path / "api.md").read_text() == API_TEXT
 
 
 def test_history_starts_at_ref(call_tool: CallTool, repo: Repo) -> None:
     first_commit = repo.head()
-    repo.commit({"api.md": API + "\nMore.\n"})
+    repo.commit({"api.md": API_TEXT + "\nMore.\n"})
     data = call_tool("view_history", file="api.md", ref="HEAD~1").data
     assert data["commit"] == first_commit
     assert [change["commit"] for change in data["history"]] == [first_commit]
 
 
 def test_ref_before_first_version_of_section_returns_error(call_tool: CallTool, repo: Repo) -> None:
-    repo.commit({"api.md": API + "\n## Later\n\nText.\n"})
+    repo.commit({"api.md": API_TEXT + "\n## Later\n\nText.\n"})
     answer = call_tool("view_history", file="api.md", slug="later", ref="HEAD~1")
     assert answer.data["code"] == "SECTION_NOT_FOUND"
 
 
 def test_pages_continue_from_first_page_commit(call_tool: CallTool, repo: Repo) -> None:
-    ids = [repo.head()]
-    ids += [repo.commit({"api.md": API + f"\nRow {number}.\n"}) for number in range(4)]
+    all_commits = [repo.head()]
+    all_commits += [repo.commit({"api.md": API_TEXT + f"\nRow {number}.\n"}) for number in range(4)]
     page = call_tool("view_history", file="api.md", limit=2).data
     commits = [change["commit"] for change in page["history"]]
-    repo.commit({"api.md": API + "\nMeanwhile.\n"})
+    repo.commit({"api.md": API_TEXT + "\nMeanwhile.\n"})
     while cursor := page.get("next_cursor"):
         assert "next_step" not in page
         page = call_tool("view_history", file="api.md", limit=2, cursor=cursor).data
-        assert page["commit"] == ids[-1]
+        assert page["commit"] == all_commits[-1]
         commits += [change["commit"] for change in page["history"]]
-    assert commits == ids[::-1]
+    assert commits == all_commits[::-1]
 
 
 def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> None:
-    repo.commit({"api.md": API + "\nMore.\n"})
+    repo.commit({"api.md": API_TEXT + "\nMore.\n"})
     cursor = call_tool("view_history", file="api.md", limit=1).data["next_cursor"]
     answer = call_tool("view_history", file="api.md", slug="tasks", limit=1, cursor=cursor)
     assert answer.data["code"] == "INVALID_CURSOR"
@@ -139,7 +139,7 @@ def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> N
 
 def test_cursor_of_missing_commit_is_stale(call_tool: CallTool, repo: Repo) -> None:
     first_commit = repo.head()
-    repo.commit({"api.md": API + "\nMore.\n"})
+    repo.commit({"api.md": API_TEXT + "\nMore.\n"})
     cursor = call_tool("view_history", file="api.md", limit=1).data["next_cursor"]
     repo.git("reset", "-q", "--hard", first_commit)
     repo.git("reflog", "expire", "--expire=now", "--all")
@@ -150,7 +150,7 @@ def test_cursor_of_missing_commit_is_stale(call_tool: CallTool, repo: Repo) -> N
 
 def test_blame_lists_each_commit_once(call_tool: CallTool, repo: Repo) -> None:
     first_commit = repo.head()
-    second_commit = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, "Find more")
+    second_commit = repo.commit({"api.md": API_TEXT.replace("Finds things.", "Finds more.")}, "Find more")
     data = call_tool("view_history", file="api.md", slug="endpoints/search", blame=True).data
     assert data["lines"] == [
         {"line": 13, "end_line": 14, "text": "### Search\n\n", "commit": first_commit},
@@ -268,7 +268,7 @@ def test_history_follows_renames_and_moves_by_docyard(call_tool: CallTool, repo:
 
 def test_invisible_characters_in_commit_message_are_escaped(call_tool: CallTool, repo: Repo) -> None:
     message = "Say\u202ething\n\nDocyard-Client: " + "x\u200b" * 200
-    repo.commit({"api.md": API + "\nMore.\n"}, message)
+    repo.commit({"api.md": API_TEXT + "\nMore.\n"}, message)
     change = call_tool("view_history", file="api.md", limit=1).data["history"][0]
     assert change["subject"] == "Say\\u202ething"
     assert change["client"].startswith("x\\u200bx")

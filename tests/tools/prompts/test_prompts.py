@@ -11,7 +11,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import API
+from tests.tools.conftest import API_TEXT
 from tools.arguments import InvalidArguments
 from tools.dispatcher import ToolDispatcher
 from tools.prompts import PROMPTS, list_offered_prompts
@@ -93,7 +93,7 @@ def test_reviewed_document_is_attached(dispatcher: ToolDispatcher, repo: Repo) -
     prompt = find_prompt(list_offered_prompts(dispatcher.context()), "review_document")
     document_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "api.md"})
     assert document_prompt.source is not None
-    assert (document_prompt.uri, document_prompt.source.text) == ("doc:///api.md", API)
+    assert (document_prompt.uri, document_prompt.source.text) == ("doc:///api.md", API_TEXT)
     assert repo.head() in document_prompt.text
     section_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "./api.md#endpoints/search"})
     assert section_prompt.source is not None
@@ -113,7 +113,7 @@ def test_moved_document_is_reviewed_at_new_path(dispatcher: ToolDispatcher, repo
 
 
 @pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
-def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> None:
+def test_prompt_says_that_long_document_is_cut(repo: Repo, toolsets: str) -> None:
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
     context = open_context(repo, toolsets)
     text = fill_prompt(
@@ -157,7 +157,7 @@ def test_invalid_prompt_arguments_are_refused(dispatcher: ToolDispatcher, prompt
         ("review_document", {"path": "../secret.md"}, "INVALID_PATH"),
     ],
 )
-def test_missing_document_is_refused(
+def test_invalid_address_or_type_is_refused(
     dispatcher: ToolDispatcher, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
     prompt = find_prompt(list_offered_prompts(dispatcher.context()), name)

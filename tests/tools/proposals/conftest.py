@@ -9,7 +9,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
-from tests.tools.conftest import API, CallTool, make_client, parse_next_call
+from tests.tools.conftest import API_TEXT, CallTool, make_client, parse_next_call
 from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
@@ -19,7 +19,7 @@ from workspace.workspace import Workspace
 RULES = '[[protect]]\npaths = ["specs/**"]\n'
 FILES = {
     "docyard.toml": RULES,
-    "api.md": API,
+    "api.md": API_TEXT,
     "specs/limits.md": "# Limits\n\nFair use.\n\n## Rate\n\nTen a second.\n",
     "notes/plain.md": "# Plain\n\nNothing of note.\n",
 }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import API, CallTool, parse_next_call
+from tests.tools.conftest import API_TEXT, CallTool, parse_next_call
 from tests.tools.proposals.conftest import (
     approve_as_person,
     call_next_step,
@@ -227,11 +227,11 @@ def test_example_of_refused_refresh_succeeds(call_tool: CallTool) -> None:
 
 
 def test_next_step_of_conflicting_proposal_resolves_conflict(call_tool: CallTool) -> None:
-    step = call_next_step(
+    answer = call_next_step(
         call_tool, call_tool("view_proposal", proposal=create_conflicting_proposal(call_tool))
     )
-    assert step.data["action"] == "refresh"
-    assert step.data["changed"] is True
+    assert answer.data["action"] == "refresh"
+    assert answer.data["changed"] is True
 
 
 def test_unresolved_conflicts_and_unknown_units_are_reported(call_tool: CallTool) -> None:
@@ -264,7 +264,7 @@ def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Rep
     repo.git("commit", "-q", "-m", "Gone")
     [conflict] = call_tool("view_proposal", proposal=proposal).data["conflicts"]
     assert (conflict["kind"], conflict["theirs"]) == ("document", None)
-    assert conflict["base"] == API
+    assert conflict["base"] == API_TEXT
 
 
 def test_proposal_is_closed_reopened_and_edited(call_tool: CallTool, proposal: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import API, CallTool, make_client
+from tests.tools.conftest import API_TEXT, CallTool, make_client
 from tests.tools.proposals.conftest import (
     approve_as_person,
     call_next_step,
@@ -144,7 +144,7 @@ def test_conflict_with_removed_document_is_resolved(call_tool: CallTool, repo: R
     assert refusal.data["code"] == "MERGE_CONFLICT"
     [conflict] = refusal.data["conflicts"]
     assert (conflict["file"], conflict["kind"], conflict["theirs"]) == ("api.md", "document", None)
-    assert conflict["base"] == API
+    assert conflict["base"] == API_TEXT
     resolution = {**conflict, "choice": choice}
     if choice == "content":
         resolution["content"] = "# API\n\nShort.\n"

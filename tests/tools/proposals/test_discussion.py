@@ -15,7 +15,9 @@ from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.workspace import Workspace
 
-AGENT = Actor(Author("Docyard", "docyard@localhost", IdentitySource.CLIENT, "an agent"), "test", "an agent")
+AGENT_ACTOR = Actor(
+    Author("Docyard", "docyard@localhost", IdentitySource.CLIENT, "an agent"), "test", "an agent"
+)
 LONG_TEXT = "One more line of it.\n" * 1_000 + "THE POINT"
 MAX_ANSWER_BYTES = 100_000
 """Bytes of one answer as it is sent: its data, and its text."""
@@ -30,9 +32,11 @@ def edited_proposal(call_tool: CallTool, proposal: str) -> str:
 
 def add_comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
     """Add a comment, and return its id."""
-    discussion = workspace.proposal_actions().comment(proposal, AGENT, text, **fields).proposal.content
+    discussion = workspace.proposal_actions().comment(proposal, AGENT_ACTOR, text, **fields).proposal.content
     texts = {
-        item.id: item.text for thread in discussion.threads for item in (thread.comment, *thread.replies)
+        comment.id: comment.text
+        for thread in discussion.threads
+        for comment in (thread.comment, *thread.replies)
     }
     return next(id for id, comment_text in texts.items() if comment_text == text.strip())
 
@@ -122,7 +126,7 @@ def test_all_reviews_are_read_in_parts(
 ) -> None:
     texts = [f"Review {number}." for number in range(23)] + [LONG_TEXT]
     for text in texts:
-        workspace.proposal_actions().review(edited_proposal, AGENT, ReviewDecision.COMMENT, text)
+        workspace.proposal_actions().review(edited_proposal, AGENT_ACTOR, ReviewDecision.COMMENT, text)
     answer = call_tool("view_proposal", proposal=edited_proposal)
     assert check_success(answer)["reviews"][-1]["text"].startswith("One more line")
     assert answer.data["reviews_total"] == len(texts)
@@ -174,7 +178,7 @@ def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, wo
         thread_ids.append(first_id)
         for reply in range(11):
             add_comment(workspace, proposal, f"{number}.{reply} {text}", reply_to=first_id)
-        workspace.proposal_actions().review(proposal, AGENT, ReviewDecision.COMMENT, text)
+        workspace.proposal_actions().review(proposal, AGENT_ACTOR, ReviewDecision.COMMENT, text)
     for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": thread_ids[0], "limit": 100}):
         answer = call_tool("view_proposal", proposal=proposal, **fields)
         assert not answer.is_error, answer.data

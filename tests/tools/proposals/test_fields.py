@@ -1,4 +1,4 @@
-"""Lenient parsing of the proposal fields, in each tool, in single calls and batches."""
+"""Lenient parsing of the proposal fields, in single calls and batches; ids in histories and completions."""
 
 from __future__ import annotations
 

@@ -20,17 +20,17 @@ def count_proposals(call_tool: CallTool) -> int:
 
 @pytest.mark.smoke
 def test_every_writer_of_documents_has_the_field() -> None:
-    writers = [tool for tool in all_tools() if tool.writes and tool.toolset != "proposals"]
-    assert all(issubclass(tool.arguments, WriteFields) for tool in writers)
+    writing_tools = [tool for tool in all_tools() if tool.writes and tool.toolset != "proposals"]
+    assert all(issubclass(tool.arguments, WriteFields) for tool in writing_tools)
 
 
 @loop_over(("submit", "state"), [(False, "draft"), (True, "open")])
 def test_write_opens_a_proposal_with_title_and_description(
     call_tool: CallTool, repo: Repo, submit: bool, state: str
 ) -> None:
-    tip = repo.head()
+    head_before = repo.head()
     data = call_tool("edit_document", **TASK, new_proposal={**NEW_PROPOSAL, "submit": submit}).data
-    assert (data["state"], repo.head()) == (state, tip)
+    assert (data["state"], repo.head()) == (state, head_before)
     view = call_tool("view_proposal", proposal=data["proposal"]).data
     assert (view["title"], view["description"], view["state"]) == (
         NEW_PROPOSAL["title"],
@@ -105,9 +105,9 @@ def test_retry_with_the_same_key_opens_one_proposal(call_tool: CallTool) -> None
 def test_example_after_an_error_opens_a_proposal_too(
     call_tool: CallTool, repo: Repo, fields: dict[str, object]
 ) -> None:
-    tip = repo.head()
+    head_before = repo.head()
     example = call_tool("edit_document", **{**TASK, **fields}).data["example"]
     assert example["new_proposal"]["title"]
     answer = call_tool("edit_document", **example)
     assert not answer.is_error, answer.data
-    assert (repo.head(), bool(answer.data["proposal"])) == (tip, True)
+    assert (repo.head(), bool(answer.data["proposal"])) == (head_before, True)

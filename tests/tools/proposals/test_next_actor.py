@@ -42,8 +42,8 @@ def spec_proposal(call_tool: CallTool) -> str:
 
 
 def test_author_acts_next_on_draft(call_tool: CallTool, proposal: str) -> None:
-    step = check_next_actor(call_tool, proposal, "author", [])
-    assert step.startswith("Write to the proposal, for example with edit_document")
+    next_step = check_next_actor(call_tool, proposal, "author", [])
+    assert next_step.startswith("Write to the proposal, for example with edit_document")
     check_success(call_tool("tag_document", **TAG, proposal=proposal))
     check_next_actor(call_tool, proposal, "author", [])
     submission = call_next_step(call_tool, call_tool("view_proposal", proposal=proposal))
@@ -61,21 +61,21 @@ def test_reviewer_acts_next_on_open_proposal_without_review(
     check_success(call_tool("tag_document", **TAG, proposal=proposal))
     for id in (proposal, spec_proposal):
         update(call_tool, id, "submit")
-        step = check_next_actor(call_tool, id, "reviewer", [])
-        assert step == "A reviewer acts next: nobody has reviewed it"
+        next_step = check_next_actor(call_tool, id, "reviewer", [])
+        assert next_step == "A reviewer acts next: nobody has reviewed it"
 
 
 def test_author_acts_next_on_requested_changes(call_tool: CallTool, spec_proposal: str) -> None:
     update(call_tool, spec_proposal, "submit")
     update(call_tool, spec_proposal, "request_changes", text="Say why.")
-    step = check_next_actor(call_tool, spec_proposal, "author", ["Ada"])
-    assert step.startswith("Write the requested changes with this proposal, then request a review with ")
+    next_step = check_next_actor(call_tool, spec_proposal, "author", ["Ada"])
+    assert next_step.startswith("Write the requested changes with this proposal, then request a review with ")
     check_success(call_tool("edit_document", **{**SPEC, "content": "Because."}, proposal=spec_proposal))
     check_next_actor(call_tool, spec_proposal, "author", ["Ada"])
     submission = call_next_step(call_tool, call_tool("view_proposal", proposal=spec_proposal))
     assert submission.data["state"] == "open"
-    step = check_next_actor(call_tool, spec_proposal, "reviewer", ["Ada"])
-    assert step == "A reviewer acts next: 1 person has reviewed it"
+    next_step = check_next_actor(call_tool, spec_proposal, "reviewer", ["Ada"])
+    assert next_step == "A reviewer acts next: 1 person has reviewed it"
 
 
 def test_reviewer_acts_next_after_requested_changes_without_protection(
@@ -98,8 +98,8 @@ def test_merger_acts_next_on_approved_proposal(
         update(call_tool, id, "submit")
         approve_as_person(workspace, id, token)
         assert view(call_tool, id)["state"] == "approved"
-        step = check_next_actor(call_tool, id, "merger", [token.title()])
-        assert step == "A person who may merge acts next; the author only waits"
+        next_step = check_next_actor(call_tool, id, "merger", [token.title()])
+        assert next_step == "A person who may merge acts next; the author only waits"
 
 
 @pytest.mark.parametrize("is_protected", [True, False])
@@ -132,8 +132,8 @@ def test_author_acts_next_on_conflict(call_tool: CallTool, workspace: Workspace)
     check_next_actor(call_tool, proposal, "author", [])
     update(call_tool, proposal, "submit")
     approve_as_person(workspace, proposal)
-    step = check_next_actor(call_tool, proposal, "author", ["Ben"])
-    assert step.startswith("Resolve the conflicts with update_proposal")
+    next_step = check_next_actor(call_tool, proposal, "author", ["Ben"])
+    assert next_step.startswith("Resolve the conflicts with update_proposal")
     tool, fields = parse_next_call(call_tool("view_proposal", proposal=proposal))
     assert fields["action"] == "refresh"
     assert check_success(call_tool(tool, **fields))["changed"]
@@ -148,8 +148,8 @@ def test_ended_proposal_has_no_next_actor(
     update(call_tool, proposal, "submit")
     approve_as_person(workspace, proposal)
     update(call_tool, proposal, action)
-    step = check_next_actor(call_tool, proposal, "nobody", ["Ben"])
-    assert step == "See the other proposals with view_proposal {}"
+    next_step = check_next_actor(call_tool, proposal, "nobody", ["Ben"])
+    assert next_step == "See the other proposals with view_proposal {}"
 
 
 def test_proposal_without_branch_has_no_next_actor(

@@ -100,9 +100,9 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
     assert _list_tool_names(build_dispatcher(None))[-3:] == PROPOSAL_TOOLS
     assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_dispatcher(DEFAULT_TOOLSETS)))
     assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_dispatcher(None, read_only=True)))
-    viewer = build_dispatcher(("proposals",), read_only=True)
-    assert _list_tool_names(viewer) == ["view_proposal"]
-    assert not viewer.call("view_proposal", {}, client="x").is_error
+    read_only_dispatcher = build_dispatcher(("proposals",), read_only=True)
+    assert _list_tool_names(read_only_dispatcher) == ["view_proposal"]
+    assert not read_only_dispatcher.call("view_proposal", {}, client="x").is_error
     repo.commit({"docyard.toml": ""})
     dispatcher = build_dispatcher(None)
     assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(dispatcher))
@@ -118,8 +118,9 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
 def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
-    viewer = make_client(ToolDispatcher(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
-    answer = viewer("view_proposal", proposal=proposal)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ("proposals", "documents"), True)
+    read_only_client = make_client(dispatcher)
+    answer = read_only_client("view_proposal", proposal=proposal)
     assert [entry["path"] for entry in check_success(answer)["changes"]["documents"]] == ["api.md"]
-    call_next_step(viewer, answer)
-    assert not viewer("view_document", file="api.md", slug="quotas", ref=proposal).is_error
+    call_next_step(read_only_client, answer)
+    assert not read_only_client("view_document", file="api.md", slug="quotas", ref=proposal).is_error

@@ -16,7 +16,9 @@ SIDES = ("mine", "yours")
 @pytest.fixture
 def conflicting_proposal(call_tool: CallTool, repo: Repo) -> str:
     """Return a proposal with 14 conflicts: in six sections and one metadata key of each of two documents."""
-    text = "---\nowner: {0}\n---\n# Torn\n\n" + "".join(f"## S{n}\n\nFirst.\n\n{{0}}\n\n" for n in range(6))
+    text = "---\nowner: {0}\n---\n# Torn\n\n" + "".join(
+        f"## S{number}\n\nFirst.\n\n{{0}}\n\n" for number in range(6)
+    )
     for path, ending in (("torn/lf.md", "\n"), ("torn/crlf.md", "\r\n")):
         (repo.path / path).parent.mkdir(exist_ok=True)
         (repo.path / path).write_bytes(text.format("nobody").replace("\n", ending).encode())

@@ -48,8 +48,8 @@ def test_retry_of_write_to_ended_proposal_returns_first_answer(
 
 
 def test_retry_of_batch_to_merged_proposal_returns_first_answer(call_tool: CallTool, proposal: str) -> None:
-    items = [WRITE, {**WRITE, "slug": "nowhere"}]
-    call = {"operations": items, "mode": "each", "proposal": proposal, "idempotency_key": "K"}
+    operations = [WRITE, {**WRITE, "slug": "nowhere"}]
+    call = {"operations": operations, "mode": "each", "proposal": proposal, "idempotency_key": "K"}
     first_result = check_success(call_tool("edit_document", **call))
     check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     retry = call_tool("edit_document", **call)
@@ -158,11 +158,11 @@ def test_key_of_direct_write_opens_no_proposal(call_tool: CallTool, repo: Repo) 
 
 def test_key_of_proposal_in_another_clone_preserves_direct_write(call_tool: CallTool, repo: Repo) -> None:
     proposal = check_success(call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K"))
-    discussion = repo.git("rev-parse", "docyard/discussion").strip()
+    discussion_commit = repo.git("rev-parse", "docyard/discussion").strip()
     for branch in ("docyard/discussion", proposal["branch"]):
         repo.git("branch", "-q", "-D", branch)
     first_result = check_success(call_tool("edit_document", **WRITE, idempotency_key="K"))
-    repo.git("branch", "docyard/discussion", discussion)
+    repo.git("branch", "docyard/discussion", discussion_commit)
     repo.git("branch", proposal["branch"])
     retry = check_success(call_tool("edit_document", **WRITE, idempotency_key="K"))
     assert (retry["repeated"], retry["commit"]) == (True, first_result["commit"])
@@ -172,7 +172,7 @@ def test_key_of_proposal_in_another_clone_preserves_direct_write(call_tool: Call
 def test_retry_of_redirected_write_with_deleted_branch_is_reported(call_tool: CallTool, repo: Repo) -> None:
     first_result = check_success(call_tool("edit_document", **SPEC, idempotency_key="K"))
     repo.git("branch", "-q", "-D", first_result["branch"])
-    for _ in ("open", "closed"):
+    for _ in range(2):  # before and after the proposal is closed
         refusal = call_tool("edit_document", **SPEC, idempotency_key="K")
         assert (refusal.data["code"], refusal.data["state"]) == ("PROPOSAL_ENDED", "gone")
         assert refusal.data["proposal"] == first_result["proposal"]

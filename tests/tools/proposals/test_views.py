@@ -32,7 +32,7 @@ def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> N
     ]
     assert call_next_step(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
     open_proposals = call_tool("view_proposal", state="open").data["proposals"]
-    assert {item["state"] for item in open_proposals} == {"draft"}
+    assert {entry["state"] for entry in open_proposals} == {"draft"}
     assert len(open_proposals) == 5
     refusal = call_tool("view_proposal", state="opened")
     assert refusal.data["nearest"][0] == "open"
@@ -65,16 +65,15 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
         "edit_document",
     ]
     assert [check["passed"] for check in data["checks"]] == [True] * 4
-    page = answer.data["rendered"]
-    assert "# Rate limits\n" in page
-    assert "Finds **all** things." in page
-    assert tip in page
-    assert data["next_step"] in page
-    section = call_tool("view_proposal", proposal=proposal, file="api.md", slug="endpoints")
-    assert [change["address"] for change in section.data["changes"]["documents"][0]["changes"]] == [
+    assert "# Rate limits\n" in data["rendered"]
+    assert "Finds **all** things." in data["rendered"]
+    assert tip in data["rendered"]
+    assert data["next_step"] in data["rendered"]
+    section_view = call_tool("view_proposal", proposal=proposal, file="api.md", slug="endpoints")
+    assert [change["address"] for change in section_view.data["changes"]["documents"][0]["changes"]] == [
         "endpoints/search"
     ]
-    call_next_step(call_tool, section)
+    call_next_step(call_tool, section_view)
     refusal = call_tool("view_proposal", proposal=proposal, file="specs/limits.md")
     assert refusal.data["code"] == "NOT_CHANGED"
     assert not call_tool("view_proposal", **refusal.data["example"]).is_error
@@ -84,14 +83,14 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
 
 @pytest.mark.slow
 def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    lines = "\n\n".join(f"Line {line}." for line in range(20))
-    section = "\n\n".join(f"## Part {part}\n\n{lines}" for part in range(99))
-    repo.commit({"first.md": f"# First\n\n{section}", "second.md": f"# Second\n\n{section}"})
+    lines = "\n\n".join(f"Line {number}." for number in range(20))
+    sections = "\n\n".join(f"## Part {number}\n\n{lines}" for number in range(99))
+    repo.commit({"first.md": f"# First\n\n{sections}", "second.md": f"# Second\n\n{sections}"})
     check_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
-    for name in ("first.md", "second.md"):
-        new = {"operation": "append_content", "file": name, "content": "New. " * 199}
-        parts = [{**new, "slug": f"part-{part}"} for part in range(99)]
-        assert not call_tool("edit_document", operations=parts, proposal=proposal).is_error
+    for path in ("first.md", "second.md"):
+        edit = {"operation": "append_content", "file": path, "content": "New. " * 199}
+        operations = [{**edit, "slug": f"part-{number}"} for number in range(99)]
+        assert not call_tool("edit_document", operations=operations, proposal=proposal).is_error
     first_view = call_tool("view_proposal", proposal=proposal)
     assert len(first_view.data["rendered"]) < 100_000
     assert len(str(first_view.data)) < 100_000
@@ -100,18 +99,18 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
     assert change["rest"] in first_view.data["rendered"]
     second_view = call_next_step(call_tool, first_view)
     assert [entry["path"] for entry in second_view.data["changes"]["documents"]] == ["second.md"]
-    part = call_tool("view_proposal", proposal=proposal, file="first.md")
-    pieces = [part.data["rendered"]]
-    while part.data["next_offset"] is not None:
-        part = call_next_step(call_tool, part)
-        pieces.append(part.data["rendered"])
-    assert len(pieces) > 1
-    assert all(f"(`part-{number}`)" in "".join(pieces) for number in range(99))
+    page = call_tool("view_proposal", proposal=proposal, file="first.md")
+    parts = [page.data["rendered"]]
+    while page.data["next_offset"] is not None:
+        page = call_next_step(call_tool, page)
+        parts.append(page.data["rendered"])
+    assert len(parts) > 1
+    assert all(f"(`part-{number}`)" in "".join(parts) for number in range(99))
 
 
 def test_new_document_is_read_at_commit_of_proposal(call_tool: CallTool, proposal: str) -> None:
-    new = {"doc_type": "document", "title": "First", "initial_content": "Words."}
-    check_success(call_tool("create_document", **new, proposal=proposal))
+    document = {"doc_type": "document", "title": "First", "initial_content": "Words."}
+    check_success(call_tool("create_document", **document, proposal=proposal))
     [change] = call_tool("view_proposal", proposal=proposal).data["changes"]["documents"]
     assert change["kind"] == "added"
     assert "read_before" not in change
@@ -152,9 +151,7 @@ def test_open_change_request_is_shown_until_answered(call_tool: CallTool, propos
     assert review["holds"] is False
 
 
-def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
-    call_tool: CallTool, repo: Repo, proposal: str
-) -> None:
+def test_rewritten_and_deleted_branches_are_reported(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     check_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
     data = check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     check_success(

@@ -30,11 +30,13 @@ WRITES: dict[str, dict[str, Any]] = {
 
 
 def test_every_writing_tool_accepts_a_proposal() -> None:
-    writers = {
+    writing_tool_names = {
         tool.name for tool in all_tools() if tool.writes and "operations" in tool.arguments.model_fields
     }
-    assert writers == set(WRITES)
-    assert all("proposal" in tool.arguments.model_fields for tool in all_tools() if tool.name in writers)
+    assert writing_tool_names == set(WRITES)
+    assert all(
+        "proposal" in tool.arguments.model_fields for tool in all_tools() if tool.name in writing_tool_names
+    )
 
 
 def test_writes_to_proposal_do_not_change_target(call_tool: CallTool, repo: Repo, proposal: str) -> None:
@@ -109,7 +111,7 @@ def test_error_in_proposal_has_working_example(call_tool: CallTool, repo: Repo, 
     edit = {"operation": "append_content", "file": "api.md", "slug": "quota", "content": "x"}
     answer = call_tool("edit_document", **edit, proposal=proposal)
     assert answer.data["code"] == "SECTION_NOT_FOUND"
-    assert answer.data["example"]["slug"] == "quotas"  # a document that only the proposal has
+    assert answer.data["example"]["slug"] == "quotas"  # a section that only the proposal has
     unknown_section_answer = call_tool("edit_document", **{**edit, "slug": "zzzz"}, proposal=proposal)
     assert f'"ref": "{proposal}"' in unknown_section_answer.data["fix"]
     assert check_success(call_tool("edit_document", **answer.data["example"]))["proposal"] == proposal
@@ -149,7 +151,7 @@ def test_dry_run_reports_redirect_to_proposal(call_tool: CallTool, repo: Repo) -
     assert "protected" not in check_success(call_tool("edit_document", **SECTION, dry_run=True))
 
 
-def test_removal_move_and_rule_changes_are_protected(call_tool: CallTool, repo: Repo) -> None:
+def test_removals_and_moves_are_protected(call_tool: CallTool, repo: Repo) -> None:
     head_before = repo.head()
     call_tool("view_document", file="specs/limits.md", slug="_preamble", include_subsections=True)
     for tool, fields in (

@@ -111,7 +111,7 @@ def test_ambiguous_heading_returns_candidates_with_lines(call_tool: CallTool) ->
         "2-methods-again/notes",
     }
     assert all(candidate["line"] for candidate in answer.data["candidates"])
-    assert not read_section(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
+    assert not read_section(call_tool, answer.data["example"]["section_heading"]).is_error
 
 
 @loop_over("heading", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
@@ -170,7 +170,9 @@ def test_moved_section_is_read_at_new_address(call_tool: CallTool, repo: Repo) -
 
 
 def test_long_section_is_cut_between_subsections(call_tool: CallTool, repo: Repo) -> None:
-    subsections = "".join(f"### Part {n}\n\n" + f"Wörter {n}. " * 700 + "\n\n" for n in range(40))
+    subsections = "".join(
+        f"### Part {number}\n\n" + f"Wörter {number}. " * 700 + "\n\n" for number in range(40)
+    )
     repo.commit({"long.md": f"# Long\n\n## All\n\n{subsections}## Next\n"})
     parts: list[str] = []
     arguments: dict[str, object] = {"file_path": "long.md", "section_heading": "all"}

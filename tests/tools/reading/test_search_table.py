@@ -13,7 +13,7 @@ from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
 from workspace.workspace import Workspace
 
-ERRORS = """# Errors
+ERRORS_TEXT = """# Errors
 
 Intro.
 
@@ -46,7 +46,7 @@ def dispatcher(repo: Repo) -> ToolDispatcher:
 
 @pytest.fixture
 def commit(repo: Repo) -> str:
-    return repo.commit({"errors.md": ERRORS})
+    return repo.commit({"errors.md": ERRORS_TEXT})
 
 
 def list_first_cells(answer: Answer) -> list[str]:
@@ -76,7 +76,7 @@ def test_tables_of_subsections_are_searched(call_tool: CallTool, commit: str) ->
 
 
 def test_lines_count_from_the_beginning_of_the_file(call_tool: CallTool, repo: Repo) -> None:
-    repo.commit({"errors.md": "---\ntype: x\ntags: [a]\n---\n" + ERRORS})
+    repo.commit({"errors.md": "---\ntype: x\ntags: [a]\n---\n" + ERRORS_TEXT})
     lines = ["", *(repo.path / "errors.md").read_text().splitlines()]
     for address in ("errors.md", "errors.md#codes"):
         [table] = call_tool("search_table", address=address, query="busy").data["tables"]
@@ -152,7 +152,7 @@ def test_invalid_call_returns_an_example_that_works(
     answer = call_tool("search_table", **fields)
     assert answer.is_error
     assert answer.data["fix"]
-    assert answer.data["example"]
+    assert not call_tool("search_table", **answer.data["example"]).is_error
 
 
 def test_offset_after_the_last_row_returns_headers(call_tool: CallTool, commit: str) -> None:

@@ -19,14 +19,16 @@ from workspace.texts.tokens import count_tokens, get_tokenizer
 from workspace.workspace import Workspace
 
 PART_TEXT = (
-    "Part {n} keeps the state of customer {n} in table t{n}, which is read once a day. It was a long day. "
+    "Part {number} keeps the state of customer {number} in table t{number}, which is read once a day. "
+    "It was a long day. "
 )
 LONG_TEXT = "---\ntitle: Long\n---\n# Long\n\nAbout parts.\n\n" + "".join(
-    f"## Part {n}\n\n{PART_TEXT.format(n=n) * 4}\n\nClients MUST close part {n}.\n\n- [ ] Test part {n}\n\n"
-    for n in range(90)
+    f"## Part {number}\n\n{PART_TEXT.format(number=number) * 4}\n\n"
+    f"Clients MUST close part {number}.\n\n- [ ] Test part {number}\n\n"
+    for number in range(90)
 )
-BLOCK = "Line of words that fills the file.\n"
-HUGE_TEXT = "# Huge\n\n" + "".join(f"## Part {n}\n\n{BLOCK * 700}\n" for n in range(5))
+LINE = "Line of words that fills the file.\n"
+HUGE_TEXT = "# Huge\n\n" + "".join(f"## Part {number}\n\n{LINE * 700}\n" for number in range(5))
 SHORT_TEXT = "# Short\n\nIt caches.\n\n## Limits\n\nUp to 10 files.\n"
 FILES: dict[str, str | bytes] = {
     "short.md": SHORT_TEXT,
@@ -137,16 +139,16 @@ def test_budget_too_small_for_names_is_reported(smart_read: CallTool) -> None:
 
 def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
     answer = smart_read("huge.md", mode="full")
-    pieces = []
+    parts = []
     while answer.data.get("truncated"):
         assert count_tokens(answer.data["content"]) <= Limits().text_tokens
         assert answer.data["original_tokens"] == count_tokens(HUGE_TEXT)
         assert answer.data["tokens"] == count_tokens(answer.data["content"])
-        pieces.append(answer.data["content"])
+        parts.append(answer.data["content"])
         answer = call_next_step(dispatcher, answer.data)
     assert "next_step" not in answer.data
-    assert "".join([*pieces, answer.data["content"]]) == HUGE_TEXT
-    assert pieces[0].count("## Part") == 4  # the first piece ends before a section
+    assert "".join([*parts, answer.data["content"]]) == HUGE_TEXT
+    assert parts[0].count("## Part") == 4  # the first part ends before a section
 
 
 @loop_over(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
-from tests.tools.conftest import API
+from tests.tools.conftest import API_TEXT
 from tests.tools.resources.test_list import open_context
 from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import format_uri, read_resource
@@ -22,7 +22,7 @@ from workspace.texts.tokens import count_tokens
 
 def test_document_resource_has_exact_text(dispatcher: ToolDispatcher, repo: Repo) -> None:
     source = read_resource(dispatcher.context(), "doc:///api.md")
-    assert source.text == API
+    assert source.text == API_TEXT
     assert source.location.address == "api.md"
     assert source.location.snapshot.commit == repo.head()
     assert (source.is_cut, source.next_uris, source.location.moved_to) == (False, (), None)
@@ -123,7 +123,7 @@ def test_random_uris_never_raise_unexpected_errors(dispatcher: ToolDispatcher, r
         f"doc:///api.md?ref={random_text}",
     ):
         try:
-            assert read_resource(context, uri).text in API
+            assert read_resource(context, uri).text in API_TEXT
         except WorkspaceError as error:
             fixes.append(error.fix)
     assert all(fixes)

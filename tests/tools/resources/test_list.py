@@ -9,7 +9,7 @@ import pytest
 from index.cursors import InvalidCursor, StaleCursor
 from index.service import SearchIndex
 from tests.repositories import Repo, create_empty_repository, create_repository
-from tests.tools.conftest import API
+from tests.tools.conftest import API_TEXT
 from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import read_resource
 from tools.resources.list import PAGE_SIZE, list_resources
@@ -27,7 +27,7 @@ def open_context(repo: Repo) -> Context:
 def test_resource_list_has_title_and_size(dispatcher: ToolDispatcher) -> None:
     page = list_resources(dispatcher.context(), None)
     assert [tuple(resource) for resource in page.resources] == [
-        ("doc:///api.md", "api.md", "API", len(API)),
+        ("doc:///api.md", "api.md", "API", len(API_TEXT)),
         ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n")),
     ]
     assert page.next_cursor is None

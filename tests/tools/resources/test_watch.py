@@ -5,19 +5,23 @@ from __future__ import annotations
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import API
+from tests.tools.conftest import API_TEXT
 from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import InvalidUri
 from tools.resources.watch import ResourceWatch, TooManyWatchedResources
 from workspace.errors import WorkspaceError
 
-DOCUMENT, SECTION, OTHER_DOCUMENT = "doc:///api.md", "doc:///api.md#endpoints", "doc:///notes/plain.md"
+DOCUMENT_URI, SECTION_URI, OTHER_DOCUMENT_URI = (
+    "doc:///api.md",
+    "doc:///api.md#endpoints",
+    "doc:///notes/plain.md",
+)
 
 
 @pytest.fixture
 def watch(dispatcher: ToolDispatcher) -> ResourceWatch:
     new_watch = ResourceWatch(dispatcher.context)
-    for uri in (DOCUMENT, SECTION, OTHER_DOCUMENT):
+    for uri in (DOCUMENT_URI, SECTION_URI, OTHER_DOCUMENT_URI):
         new_watch.add(uri)
     return new_watch
 
@@ -31,12 +35,12 @@ def test_no_notification_without_commit(watch: ResourceWatch, repo: Repo) -> Non
 @pytest.mark.parametrize(
     ("files", "updated"),
     [
-        ({"api.md": API.replace("/v1", "/v2")}, {DOCUMENT, SECTION}),
-        ({"api.md": API.replace("Finds", "Looks for")}, {DOCUMENT, SECTION}),
-        ({"api.md": API.replace("Ship it", "Ship it soon")}, {DOCUMENT}),
-        ({"api.md": API.replace("Introduction", "A longer introduction")}, {DOCUMENT}),
-        ({"api.md": "# Empty\n"}, {DOCUMENT, SECTION}),
-        ({"notes/plain.md": "# Plain\n"}, {OTHER_DOCUMENT}),
+        ({"api.md": API_TEXT.replace("/v1", "/v2")}, {DOCUMENT_URI, SECTION_URI}),
+        ({"api.md": API_TEXT.replace("Finds", "Looks for")}, {DOCUMENT_URI, SECTION_URI}),
+        ({"api.md": API_TEXT.replace("Ship it", "Ship it soon")}, {DOCUMENT_URI}),
+        ({"api.md": API_TEXT.replace("Introduction", "A longer introduction")}, {DOCUMENT_URI}),
+        ({"api.md": "# Empty\n"}, {DOCUMENT_URI, SECTION_URI}),
+        ({"notes/plain.md": "# Plain\n"}, {OTHER_DOCUMENT_URI}),
         ({"another.md": "# Another\n"}, set()),
     ],
 )
@@ -51,27 +55,27 @@ def test_commit_notifies_changed_resources(
 def test_removed_and_restored_resource_is_notified_twice(watch: ResourceWatch, repo: Repo) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
-    assert watch.find_changes().uris == (OTHER_DOCUMENT,)
+    assert watch.find_changes().uris == (OTHER_DOCUMENT_URI,)
     repo.commit({"more.md": "# More\n"})
     assert watch.find_changes().uris == ()
     repo.commit({"notes/plain.md": "# Plain\n\nNothing of note.\n"})
-    assert watch.find_changes().uris == (OTHER_DOCUMENT,)
+    assert watch.find_changes().uris == (OTHER_DOCUMENT_URI,)
 
 
 def test_renamed_document_with_same_text_is_not_notified(watch: ResourceWatch, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     assert watch.find_changes().uris == ()
-    repo.commit({"interface.md": API.replace("/v1", "/v2")})
-    assert set(watch.find_changes().uris) == {DOCUMENT, SECTION}
+    repo.commit({"interface.md": API_TEXT.replace("/v1", "/v2")})
+    assert set(watch.find_changes().uris) == {DOCUMENT_URI, SECTION_URI}
 
 
 def test_unsubscribed_resource_is_not_notified(watch: ResourceWatch, repo: Repo) -> None:
-    watch.add(DOCUMENT)
-    watch.discard([DOCUMENT, SECTION])
+    watch.add(DOCUMENT_URI)
+    watch.discard([DOCUMENT_URI, SECTION_URI])
     repo.commit({"api.md": "# Other\n"})
-    assert watch.find_changes().uris == (DOCUMENT,)
-    watch.discard([DOCUMENT, OTHER_DOCUMENT])
+    assert watch.find_changes().uris == (DOCUMENT_URI,)
+    watch.discard([DOCUMENT_URI, OTHER_DOCUMENT_URI])
     assert watch.is_idle
 
 
@@ -96,7 +100,7 @@ def test_late_list_change_is_still_notified(dispatcher: ToolDispatcher, repo: Re
     watch = ResourceWatch(dispatcher.context)
     snapshot_before = dispatcher.context().snapshot()
     repo.commit({"new.md": "# New\n"})
-    watch.add(DOCUMENT)
+    watch.add(DOCUMENT_URI)
     watch.find_changes()
     watch.record_list(snapshot_before)
     assert watch.find_changes().is_list_changed
@@ -108,7 +112,7 @@ def test_missing_resource_cannot_be_watched(dispatcher: ToolDispatcher, uri: str
     with pytest.raises(WorkspaceError):
         watch.add(uri)
     assert watch.is_idle
-    assert watch.add_existing([uri, DOCUMENT, uri, DOCUMENT]) == [DOCUMENT]
+    assert watch.add_existing([uri, DOCUMENT_URI, uri, DOCUMENT_URI]) == [DOCUMENT_URI]
 
 
 def test_resource_at_ref_cannot_be_watched(dispatcher: ToolDispatcher) -> None:
@@ -121,11 +125,11 @@ def test_number_of_watched_resources_is_limited(
 ) -> None:
     monkeypatch.setattr("tools.resources.watch.MAX_WATCHED_RESOURCES", 2)
     watch = ResourceWatch(dispatcher.context)
-    assert watch.add_existing([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
+    assert watch.add_existing([DOCUMENT_URI, SECTION_URI, DOCUMENT_URI]) == [DOCUMENT_URI, SECTION_URI]
     with pytest.raises(TooManyWatchedResources):
-        watch.add(OTHER_DOCUMENT)
-    watch.add(SECTION)
-    watch.discard([SECTION, SECTION])
+        watch.add(OTHER_DOCUMENT_URI)
+    watch.add(SECTION_URI)
+    watch.discard([SECTION_URI, SECTION_URI])
     with pytest.raises(TooManyWatchedResources):
-        watch.add_existing([SECTION, OTHER_DOCUMENT])
-    watch.add(OTHER_DOCUMENT)
+        watch.add_existing([SECTION_URI, OTHER_DOCUMENT_URI])
+    watch.add(OTHER_DOCUMENT_URI)

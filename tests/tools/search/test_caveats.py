@@ -49,7 +49,7 @@ def test_search_behind_branch_is_stale_and_names_its_commit(
 
 @pytest.mark.parametrize("tool", SEARCH_TOOLS)
 def test_unindexed_documents_are_reported(dispatcher: ToolDispatcher, repo: Repo, tool: str) -> None:
-    names = [f"lost/n{n:02}.md" for n in range(12)]
+    names = [f"lost/n{number:02}.md" for number in range(12)]
     repo.commit({name: f"# {name}\n\nMore to search.\n" for name in names})
     for name in names:
         blob = repo.git("rev-parse", f"HEAD:{name}").strip()

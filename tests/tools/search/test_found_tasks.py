@@ -88,7 +88,9 @@ def test_tasks_of_section_are_those_of_its_document(lines: list[str]) -> None:
 def test_tasks_with_term_are_preferred() -> None:
     text = b"".join(b"- [ ] task %d\n" % number for number in range(40)) + b"- [x] A heron nests\n"
     assert [task.index for task in find_tasks(text, Matcher(["heron"]))] == ["40"]
-    assert [task.index for task in find_tasks(text, Matcher(["owl"]))] == [str(n) for n in range(10)]
+    assert [task.index for task in find_tasks(text, Matcher(["owl"]))] == [
+        str(number) for number in range(10)
+    ]
 
 
 def test_tasks_after_limit_are_not_read() -> None:

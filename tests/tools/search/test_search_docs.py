@@ -24,17 +24,17 @@ def test_blobs_are_those_of_files_with_hits(call_tool: CallTool, repo: Repo) -> 
 def test_blobs_of_page_are_those_of_its_hits(call_tool: CallTool, repo: Repo) -> None:
     paths = [f"page-{number}.md" for number in range(3)]
     repo.commit({path: f"# Page {path}\n\nA heron.\n" for path in paths})
-    found: list[str] = []
+    found_paths: list[str] = []
     cursor = None
     while True:
         data = call_tool("search_docs", query="heron", limit=1, cursor=cursor).data
         [hit] = data["hits"]
         assert list(data["blobs"]) == [hit["filepath"]]
-        found.append(hit["filepath"])
+        found_paths.append(hit["filepath"])
         cursor = data["next_cursor"]
         if cursor is None:
             break
-    assert sorted(found) == paths
+    assert sorted(found_paths) == paths
 
 
 def test_blobs_at_ref_belong_to_that_commit(call_tool: CallTool, repo: Repo) -> None:
