@@ -16,7 +16,7 @@ from tests.stdio_client import RawClient
 from tests.stdio_client import serve_command as build_stdio_command
 
 SECRET = "xyzzy"
-DOCUMENT = f"""---
+DOCUMENT_TEXT = f"""---
 type: api_spec
 tags: [backend]
 ---
@@ -46,13 +46,13 @@ A
 
 B
 """
-HUGE = "x" * 30_000_000
+HUGE_TEXT = "x" * 30_000_000
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return create_repository(
-        tmp_path_factory.mktemp("bad") / "docs", {"api.md": DOCUMENT, "guides/deep.md": "# Deep\n"}
+        tmp_path_factory.mktemp("bad") / "docs", {"api.md": DOCUMENT_TEXT, "guides/deep.md": "# Deep\n"}
     )
 
 
@@ -290,11 +290,11 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "NUL in a chunk_id": ("get_doc", {"chunk_id": "api.md#\0"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
     "huge content": (
         "edit_document",
-        make_edit("update_content", slug="endpoints", content=HUGE),
+        make_edit("update_content", slug="endpoints", content=HUGE_TEXT),
         "LIMIT_EXCEEDED",
     ),
-    "huge slug": ("view_document", {"file": "api.md", "slug": HUGE}, "SECTION_NOT_FOUND"),
-    "huge operation": ("edit_document", {"operation": HUGE}, "INVALID_ARGUMENTS"),
+    "huge slug": ("view_document", {"file": "api.md", "slug": HUGE_TEXT}, "SECTION_NOT_FOUND"),
+    "huge operation": ("edit_document", {"operation": HUGE_TEXT}, "INVALID_ARGUMENTS"),
     # limits, queries, cursors
     "limit 0": ("search_docs", {"query": "text", "limit": 0}, "INVALID_ARGUMENTS"),
     "limit -1": ("search_documents", {"query": "text", "limit": -1}, "INVALID_ARGUMENTS"),
@@ -342,17 +342,17 @@ def check_error(response: ToolResponse, repo: Repo) -> None:
 @loop_over("name", BAD_CALLS)
 def test_bad_input_returns_error_with_example(server: Server, repo: Repo, name: str) -> None:
     tool, arguments, codes = BAD_CALLS[name]
-    before = repo.head()
+    head_before = repo.head()
     response = server.call(tool, **arguments)
     assert response.is_error, response.text
     assert response.data["code"] in codes.split("|")
-    assert response.data["commit"] == before == repo.head()
+    assert response.data["commit"] == head_before == repo.head()
     assert response.data["usage"]
     check_error(response, repo)
-    example = server.call(tool, **response.data["example"])
-    if example.data.get("code") == "READ_FIRST":  # the text that the example overwrites must be read first
-        example = server.call(tool, **response.data["example"])
-    assert not example.is_error, f"{response.data['example']} fails: {example.text}"
+    example_response = server.call(tool, **response.data["example"])
+    if example_response.data.get("code") == "READ_FIRST":  # the response has the text that must be read first
+        example_response = server.call(tool, **response.data["example"])
+    assert not example_response.is_error, f"{response.data['example']} fails: {example_response.text}"
 
 
 def test_example_for_unknown_name_in_remove_document_is_dry_run(server: Server) -> None:
@@ -383,7 +383,7 @@ def test_changed_cursor_is_refused(server: Server) -> None:
 def test_failed_operation_in_batch_returns_error(server: Server, repo: Repo) -> None:
     valid_edit = make_edit("add_task", slug="tasks", title="Good")
     invalid_edit = make_edit("add_task", slug="qqq", title="Bad")
-    before = repo.head()
+    head_before = repo.head()
     all_response = server.call("edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="all")
     assert all_response.is_error
     assert [result.get("status") for result in all_response.data["batch_results"]] == [
@@ -393,13 +393,13 @@ def test_failed_operation_in_batch_returns_error(server: Server, repo: Repo) -> 
     ]
     assert all_response.data["batch_results"][1]["code"] == "SECTION_NOT_FOUND"
     assert all_response.data["batch_results"][1]["usage"]
-    assert repo.head() == all_response.data["commit"] == before
+    assert repo.head() == all_response.data["commit"] == head_before
     each_response = server.call(
         "edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="each"
     )
     assert not each_response.is_error
     assert [result["success"] for result in each_response.data["batch_results"]] == [True, False, True]
-    assert repo.git("rev-parse", "HEAD~1").strip() == before
+    assert repo.git("rev-parse", "HEAD~1").strip() == head_before
     assert each_response.data["commit"] == repo.head()
     failed_response = server.call("edit_document", operations=[invalid_edit, invalid_edit])
     assert failed_response.is_error
@@ -412,7 +412,7 @@ def test_huge_or_unusual_query_returns_result_or_error(server: Server) -> None:
         response = server.call("search_docs", query=query)
         assert not response.is_error
         assert len(response.text) < 20_000
-    for query in (HUGE, "word " * 500_000):
+    for query in (HUGE_TEXT, "word " * 500_000):
         response = server.call("search_docs", query=query)
         assert response.data["code"] == "QUERY_TOO_BROAD"
         assert "limit 10,000" in str(response.data["error"])
@@ -433,7 +433,7 @@ def test_adversarial_query_returns_answer_or_error(server: Server, size: int) ->
 
 
 def test_lone_surrogate_returns_error_without_commit(repo: Repo, home: Path) -> None:
-    before = repo.head()
+    head_before = repo.head()
     client = RawClient(build_stdio_command(repo.path), user_environment(home))
     response = client.call(
         1, "edit_document", make_edit("append_content", slug="endpoints", content="\ud800")
@@ -443,4 +443,4 @@ def test_lone_surrogate_returns_error_without_commit(repo: Repo, home: Path) -> 
     search = client.call(2, "search_docs", {"query": "text"})
     assert search["result"]["structuredContent"]["hits"]
     assert client.close() == ""
-    assert repo.head() == before
+    assert repo.head() == head_before

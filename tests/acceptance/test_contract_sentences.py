@@ -129,7 +129,7 @@ def test_description_without_corpus_description_contains_repository_name(handboo
     )
 
 
-def test_description_escapes_invisible_characters(tmp_path: Path) -> None:
+def test_description_has_no_invisible_characters(tmp_path: Path) -> None:
     settings = '[corpus]\ndescription = "Acme\\u202e \\n docs\\u0007"\n'
     repo = create_repository(tmp_path / "docs", {"docyard.toml": settings, "a.md": "# A\n"})
     with serve_repository(repo.path, tmp_path / "home") as server:
@@ -345,7 +345,7 @@ def test_writing_tools_read_no_index_metadata() -> None:
                 names = (
                     [node.module or ""]
                     if isinstance(node, ast.ImportFrom)
-                    else [name.name for name in node.names]
+                    else [alias.name for alias in node.names]
                     if isinstance(node, ast.Import)
                     else []
                 )

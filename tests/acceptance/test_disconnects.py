@@ -131,12 +131,12 @@ def disconnect_in_publication(repo: Repo, client: RawClient, send: Callable[[], 
 @contextmanager
 def disconnect_after_commit(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
     """Disconnect while a call has committed and waits for the lock of the search index."""
-    before = repo.head()
+    head_before = repo.head()
     assert client.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
     [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
     with hold_lock(lock, TIMEOUT_S):
         send()
-        wait_until(lambda: repo.head() != before, "a commit")
+        wait_until(lambda: repo.head() != head_before, "a commit")
         yield
 
 
@@ -247,8 +247,8 @@ def test_disconnect_at_progress_report_leaves_call_complete(
     tmp_path: Path, disconnect: Callable[[RawClient], None], last_report_index: int
 ) -> None:
     section_format = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
-    page = "".join(section_format.format(number, number) for number in range(8))
-    pages = {f"pages/{number}.md": f"# Page {number}\n\n{page}" for number in range(200)}
+    sections = "".join(section_format.format(number, number) for number in range(8))
+    pages = {f"pages/{number}.md": f"# Page {number}\n\n{sections}" for number in range(200)}
     repo = create_repository(tmp_path / "docs", {"tasks.md": TASKS, **pages})
     client = start_slow_lock_server(repo.path, tmp_path / "home")
     client.write(encode_call(1000, "search_docs", {"query": "otter"}, progress=True))
@@ -428,7 +428,7 @@ def test_server_exits_after_disconnect_of_client_that_does_not_read(
     client.write(encode_call(0, "edit_document", build_task_call(0)))
     wait_until(lambda: find_commits_by_task(repo), "the commit")
     disconnect(client)
-    code, log = client.wait_for_exit()
-    assert code == 0
+    exit_code, log = client.wait_for_exit()
+    assert exit_code == 0
     assert "Traceback" not in log
     check_calls_complete(repo, tmp_path / "home", [], 1)

@@ -245,11 +245,11 @@ async def test_tools_resources_and_prompts_work_over_http(
         assert (await client.list_prompts()).prompts
         with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("no_such_tool", {}, progress_callback=ignore_progress)
-        write = await client.call_tool(
+        edit_response = await client.call_tool(
             "edit_document",
             {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": f"In {protocol}"},
         )
-        assert not write.is_error
+        assert not edit_response.is_error
     # The handshake is not stored over HTTP, so the name is that of the HTTP client.
     client_name = "python-httpx2" if protocol == "legacy" else CLIENT
     assert f"Docyard-Client: {client_name}\n" in repo.git("log", "-1", "--format=%B")
@@ -261,19 +261,19 @@ async def ignore_progress(progress: float, total: float | None, message: str | N
 
 @pytest.mark.anyio
 async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolVersion) -> None:
-    target = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
+    edit = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
     async with connect_over_http(server, protocol) as client:
         view = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
         assert isinstance(view.structured_content, dict)
         # The server stores no read texts over HTTP: the client must send the base commit.
         refused_response = await client.call_tool(
-            "edit_document", {**target, "content": f"Another {protocol}."}
+            "edit_document", {**edit, "content": f"Another {protocol}."}
         )
         assert isinstance(refused_response.structured_content, dict)
         assert refused_response.structured_content["code"] == "READ_FIRST"
         commit = view.structured_content["commit"]
-        edit = {**target, "content": f"Herons, {protocol}.", "base_commit": commit}
-        assert not (await client.call_tool("edit_document", edit)).is_error
+        edit_with_base = {**edit, "content": f"Herons, {protocol}.", "base_commit": commit}
+        assert not (await client.call_tool("edit_document", edit_with_base)).is_error
 
 
 @pytest.mark.anyio
@@ -392,7 +392,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
     message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": arguments}}
     body = json.dumps(message).encode()
     for accept in ("application/json", "application/json, text/event-stream"):
-        before = repo.head()
+        head_before = repo.head()
         with docyard_lock(repo.path / ".git"):
             connection = socket.create_connection((server.host, server.port))
             lines = (
@@ -408,7 +408,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
             with pytest.raises(TimeoutError):  # the write is still queued
                 read_available(connection)
             connection.close()
-        wait_until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
+        wait_until(lambda head_before=head_before: repo.head() != head_before, "the commit")  # type: ignore[misc]
     assert repo.git("show", "main:guide.md").count("After a disconnect") == 2
 
 
@@ -462,14 +462,14 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
         assert http_server.address_line == f"{http_server.base_url}/\n"
         headers = {"Authorization": f"Bearer {'t' * 40}"}
         for path in ("/", "/doc/guide.md", "/search?q=herons"):
-            page = httpx2.get(http_server.base_url + path, headers=headers, timeout=TIMEOUT_S)
-            assert page.status_code == 200, path
-            assert "Guide" in page.text
-            assert "/edit/" not in page.text
-        edit = httpx2.post(
+            response = httpx2.get(http_server.base_url + path, headers=headers, timeout=TIMEOUT_S)
+            assert response.status_code == 200, path
+            assert "Guide" in response.text
+            assert "/edit/" not in response.text
+        edit_response = httpx2.post(
             f"{http_server.base_url}/edit/guide.md", data={"text": "x"}, headers=headers, timeout=TIMEOUT_S
         )
-        assert edit.status_code == 403
+        assert edit_response.status_code == 403
         tools = post(http_server, {**PING, "method": "tools/list"}, **headers)[1]["result"]["tools"]
         names = {tool["name"] for tool in tools}
         assert not {"edit_document", "create_document", "create_proposal"} & names
@@ -480,7 +480,7 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_concurrent_writes_are_all_committed(server: HttpServer, repo: Repo) -> None:
-    before = int(repo.git("rev-list", "--count", "main"))
+    count_before = int(repo.git("rev-list", "--count", "main"))
 
     async def write(client: Client, number: int) -> None:
         task = {"operation": "add_task", "file": "guide.md", "slug": "tasks"}
@@ -494,5 +494,5 @@ async def test_concurrent_writes_are_all_committed(server: HttpServer, repo: Rep
     ):
         for number in range(10):
             tasks.start_soon(write, (first_client, second_client)[number % 2], number)
-    assert int(repo.git("rev-list", "--count", "main")) == before + 10
+    assert int(repo.git("rev-list", "--count", "main")) == count_before + 10
     assert repo.git("show", "main:guide.md").count("Many ") == 10

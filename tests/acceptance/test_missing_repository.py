@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.server import Server, serve_repository
 from tests.repositories import Repo, add_work_tree, create_repository
 
-PAGE = "# Guide\n\n## Topic\n\nThe walrus swims here.\n"
+PAGE_TEXT = "# Guide\n\n## Topic\n\nThe walrus swims here.\n"
 
 READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("list_documents", {}),
@@ -26,7 +26,7 @@ WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return create_repository(tmp_path / "docs", {"guide.md": PAGE})
+    return create_repository(tmp_path / "docs", {"guide.md": PAGE_TEXT})
 
 
 def collect_error_codes(server: Server, *, writes: bool = True) -> set[str | None]:

@@ -179,10 +179,10 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
 def test_calls_suggested_by_server_of_repository_are_valid(
     repo: Repo, home: Path, toolsets: str, protocol: ProtocolVersion
 ) -> None:
-    before = repo.head()
+    head_before = repo.head()
     with serve_repository(repo.path, home, "--toolsets", toolsets, protocol=protocol) as server:
         assert crawl(server, (None, "v#1")) > 100
-    assert repo.head() == before
+    assert repo.head() == head_before
 
 
 @pytest.mark.parametrize("refs", [(None,), pytest.param((None, "v#1"), marks=pytest.mark.slow)])

@@ -52,14 +52,14 @@ def serve_with_pid_file(repo: Path, home: Path, pid_file: Path) -> Iterator[Serv
         yield Server(portal, client)
 
 
-def wait_for_commit(repo: Repo, before: str) -> None:
+def wait_for_commit(repo: Repo, head_before: str) -> None:
     deadline = time.monotonic() + TIMEOUT_S
-    while repo.head() == before:
+    while repo.head() == head_before:
         assert time.monotonic() < deadline, "timed out waiting for a commit"
 
 
 def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Path, home: Path) -> None:
-    before = repo.head()
+    head_before = repo.head()
     pid_file = tmp_path / "pid"
     with ThreadPoolExecutor(1) as pool, serve_with_pid_file(repo.path, home, pid_file) as server:
         assert server.call("search_docs", query="work").data["hits"]
@@ -67,11 +67,11 @@ def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Pa
         # The response waits for the index, because this test holds the lock of the index.
         with hold_lock(lock, TIMEOUT_S):
             lost_response: Future[ToolResponse] = pool.submit(server.call, "edit_document", **TASK)
-            wait_for_commit(repo, before)
+            wait_for_commit(repo, head_before)
             os.kill(int(pid_file.read_text()), signal.SIGKILL)
             assert lost_response.exception(TIMEOUT_S) is not None
     first_commit = repo.head()
-    assert repo.git("rev-parse", "HEAD^").strip() == before
+    assert repo.git("rev-parse", "HEAD^").strip() == head_before
     with serve_repository(repo.path, home) as server:
         for _ in range(2):
             response = server.call("edit_document", **TASK).data
@@ -88,12 +88,12 @@ def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Pa
 
 
 def test_retry_after_disconnect_returns_first_answer(repo: Repo, home: Path) -> None:
-    before = repo.head()
+    head_before = repo.head()
     with ThreadPoolExecutor(1) as pool:
         with serve_repository(repo.path, home) as server:
             assert server.call("search_docs", query="work").data["hits"]
             lost_response: Future[ToolResponse] = pool.submit(server.call, "edit_document", **TASK)
-            wait_for_commit(repo, before)
+            wait_for_commit(repo, head_before)
         lost_response.exception(TIMEOUT_S)
     first_commit = repo.head()
     with serve_repository(repo.path, home) as server:

@@ -119,10 +119,12 @@ def test_repository_stays_clean(scenario_result: ScenarioResult) -> None:
 
 
 def test_schemas_match_contract(scenario_result: ScenarioResult) -> None:
-    search, get = (scenario_result.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
-    assert search["required"] == ["query"]
-    assert search["additionalProperties"] is get["additionalProperties"] is False
-    assert get["required"] == ["chunk_id"]
+    search_schema, get_doc_schema = (
+        scenario_result.tools[name]["inputSchema"] for name in ("search_docs", "get_doc")
+    )
+    assert search_schema["required"] == ["query"]
+    assert search_schema["additionalProperties"] is get_doc_schema["additionalProperties"] is False
+    assert get_doc_schema["required"] == ["chunk_id"]
     query = "The search query (e.g., 'how to paginate', 'RateLimitError')."
     limit = "Maximum number of results to return. Default is 10."
     cursor = (
@@ -139,23 +141,23 @@ def test_schemas_match_contract(scenario_result: ScenarioResult) -> None:
     )
     integer = {"type": "integer"}
     assert (
-        search["properties"]
+        search_schema["properties"]
         | {
             "query": {"type": "string", "description": query},
             "limit": {**integer, "description": limit, "minimum": 1, "maximum": 50, "default": 10},
             "cursor": {"type": "string", "description": cursor},
         }
-        == search["properties"]
+        == search_schema["properties"]
     )
-    assert get["properties"] == {
+    assert get_doc_schema["properties"] == {
         "chunk_id": {"type": "string", "description": chunk},
         "context": {**integer, "description": context, "minimum": 0, "maximum": 5, "default": 0},
-        "ref": search["properties"]["ref"],  # an extension of the contract
+        "ref": search_schema["properties"]["ref"],  # an extension of the contract
         "offset": {"type": "integer", "minimum": 0},  # an extension of the contract
     }
     if scenario_result.name == "seed_000":
-        assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
-        assert search["properties"]["tags"]["enum"] == ["sdk"]
+        assert search_schema["properties"]["type"]["enum"] == ["api_spec", "runbook"]
+        assert search_schema["properties"]["tags"]["enum"] == ["sdk"]
         description = (
             "Search the documentation of docs. Use this to find relevant documentation, guides, or API "
             "references."
@@ -173,10 +175,10 @@ SECTIONS_BY_TYPE = {
 def test_new_document_has_structure_of_its_type(tmp_path: Path, home: Path) -> None:
     repo = create_repository(tmp_path / "docs")
     with serve_repository(repo.path, home) as server:
-        for name, sections in SECTIONS_BY_TYPE.items():
-            response = server.call("create_document", doc_type=name, title=f"A {name}", folder="new")
+        for doc_type, sections in SECTIONS_BY_TYPE.items():
+            response = server.call("create_document", doc_type=doc_type, title=f"A {doc_type}", folder="new")
             text = (repo.path / response.data["path"]).read_text()
-            slug = f"a-{name}".lower()
+            slug = f"a-{doc_type}".lower()
             headings = [line for line in text.splitlines() if line.startswith("#")]
             expected = [f"## {section.title()} {{#{section}}}" for section in sections]
-            assert headings == [f"# A {name} {{#{slug}}}", *expected]
+            assert headings == [f"# A {doc_type} {{#{slug}}}", *expected]

@@ -38,13 +38,13 @@ RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
     '[[protect]]\ntypes = ["runbook"]\nchecks = []\n'
 )
-PAGE = "# {}\n\nIntroduction.\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n\n## Tasks\n\n- [ ] Begin\n"
+PAGE_TEMPLATE = "# {}\n\nIntroduction.\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n\n## Tasks\n\n- [ ] Begin\n"
 FILES: Mapping[str, str] = {
     "docyard.toml": RULES,
-    "specs/api.md": PAGE.format("API"),
-    "free/a.md": PAGE.format("A"),
-    "free/b.md": PAGE.format("B"),
-    "notes/run.md": "---\ntype: runbook\n---\n\n" + PAGE.format("Run"),
+    "specs/api.md": PAGE_TEMPLATE.format("API"),
+    "free/a.md": PAGE_TEMPLATE.format("A"),
+    "free/b.md": PAGE_TEMPLATE.format("B"),
+    "notes/run.md": "---\ntype: runbook\n---\n\n" + PAGE_TEMPLATE.format("Run"),
 }
 SLUGS = ("one", "two", "tasks", "_preamble")
 NAMES = ("api", "a", "b", "c", "run")
@@ -199,7 +199,7 @@ class Clones:
         commits = clone.repo.git("rev-list", "-n30", "main").split()
         commit, file = self.rng.choice(commits), self.choose_path(clone)
         folder = self.rng.choice(FOLDERS)
-        writers: list[tuple[str, dict[str, Any]]] = [
+        tool_calls: list[tuple[str, dict[str, Any]]] = [
             (
                 "create_document",
                 {"doc_type": "document", "title": f"New {self.create_word()}", "folder": folder},
@@ -209,7 +209,7 @@ class Clones:
             ("restore_document", {"file": file, "ref": commit}),
             ("restore_document", {"undo": commit}),
         ]
-        tool, fields = self.rng.choice(writers)
+        tool, fields = self.rng.choice(tool_calls)
         self._call(clone, tool, **fields)
 
     def propose(self, clone: Clone) -> None:

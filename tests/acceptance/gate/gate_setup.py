@@ -89,10 +89,10 @@ class GateSetup:
     def run(self, *arguments: str, by: str | None = None) -> int:
         """Run a command with the token of a person, or without a token. Return the exit code."""
         self.environment.setenv("DOCYARD_TOKEN", self.secrets[by] if by else "")
-        code = main([*arguments, "-C", str(self.repo.path)])
-        assert code != Exit.USAGE, arguments
-        self.model.log_step(f"{by}: {' '.join(arguments)}: {code}")
-        return code
+        exit_code = main([*arguments, "-C", str(self.repo.path)])
+        assert exit_code != Exit.USAGE, arguments
+        self.model.log_step(f"{by}: {' '.join(arguments)}: {exit_code}")
+        return exit_code
 
     def list_proposals(self) -> tuple[Proposal, ...]:
         """Return all proposals."""

@@ -92,7 +92,7 @@ class Model:
         for rule in rules:
             types = set(rule.get("types", []))
             if any(
-                path in ("docyard.toml",)
+                path == "docyard.toml"
                 or path.startswith(".docyard/")
                 or path.endswith(".taxonomy.toml")
                 or (

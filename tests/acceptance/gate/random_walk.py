@@ -28,7 +28,7 @@ from workspace.workspace import Workspace
 ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]
 COMMANDS = (("fix",), ("fix", "--anchors"), ("fix", "-m", "Fix"), ("init",), ("sync",), ("index", "rebuild"))
 SLUGS = ("calls", "begin", "tasks", "_preamble", "more")
-AGENT = Author(NAME, "ada@example.org", IdentitySource.CLIENT, "an agent")
+AGENT_AUTHOR = Author(NAME, "ada@example.org", IdentitySource.CLIENT, "an agent")
 
 
 class Walk(GateSetup):
@@ -81,7 +81,7 @@ class Walk(GateSetup):
         commit, number = self.rng.choice(commits), self.rng.randrange(10**6)
         folder = self.rng.choice(["specs", "notes", ".docyard/templates", "."])
         kind = self.rng.choice(["runbook", "document", "api_spec"])
-        writers: list[tuple[str, dict[str, Any]]] = [
+        tool_calls: list[tuple[str, dict[str, Any]]] = [
             ("create_document", {"doc_type": kind, "title": f"New {number}", "folder": folder}),
             ("remove_document", {"path": file}),
             ("remove_document", {"file": file, "slug": self.rng.choice(SLUGS)}),
@@ -89,9 +89,9 @@ class Walk(GateSetup):
             ("complete_task", {"file": file, "slug": "tasks[0]"}),
             ("restore_document", {"file": file, "ref": commit}),
             ("restore_document", {"undo": commit}),
-            ("restore_document", {"undo": commit, "partial": True}),
+            ("restore_document", {"undo": commit, "mode": "each"}),
         ]
-        tool, fields = self.rng.choice(writers)
+        tool, fields = self.rng.choice(tool_calls)
         message = self.rng.choice([None, f"Words\n\nDocyard-Proposal: {proposal}"])
         self.call(tool, proposal=proposal, message=message, **fields)
 
@@ -226,7 +226,7 @@ class Walk(GateSetup):
         if proposal is None or other_proposal is None or proposal.tip is None:
             return
         person_name = self.rng.choice(PEOPLE)
-        token = Author(person_name.title(), f"{person_name}@example.org", IdentitySource.TOKEN, person_name)
+        author = Author(person_name.title(), f"{person_name}@example.org", IdentitySource.TOKEN, person_name)
         events = EventLog(self.workspace.git).read().events_of(other_proposal.id).events
         seals = [event.body.seal for event in events if isinstance(event.body, Reviewed)]
         seal = self.rng.choice([None, "0" * 96, *seals])
@@ -236,7 +236,7 @@ class Walk(GateSetup):
         )
         body = approval if self.rng.random() < 0.75 else opening_event
         try:
-            EventLog(self.workspace.git).append(proposal.id, [body], token, tool="forger", client="forger")
+            EventLog(self.workspace.git).append(proposal.id, [body], author, tool="forger", client="forger")
         except WorkspaceError as error:
             self.model.log_step(f"forged, refused: {error.code}")
         self.model.log_step(f"forged {body.kind} of {proposal.id} in the name of {person_name}")
@@ -279,7 +279,7 @@ class Walk(GateSetup):
         self.model.log_step(f"race on {id} with {person_name}")
 
     def _build_actor(self, person: Person | None) -> Actor:
-        return Actor(AGENT, "race", "race", person)
+        return Actor(AGENT_AUTHOR, "race", "race", person)
 
     def _merge(self, id: str, person: Person) -> None:
         Workspace.open(self.repo.path, durable=False).proposal_actions().merge(id, self._build_actor(person))

@@ -18,7 +18,7 @@ def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _load_user_key.cache_clear()
 
 
-def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:
+def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, step_count: int) -> Walk:
     """Run a permitted merge, then each known attempt to bypass the gate, then random steps."""
     walk = Walk(folder, environment, seed)
     edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": "Listed."}
@@ -36,7 +36,7 @@ def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: in
         attempt(walk, "cyd", "bea")
         walk.model.check()
     assert walk.model.counts["merged"] == 1, "an attempt bypassed the gate without a report of the model"
-    for _ in range(steps):
+    for _ in range(step_count):
         walk.step()
     assert walk.repo.fsck() == ""
     assert walk.repo.status() == ""

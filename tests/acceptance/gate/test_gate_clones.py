@@ -17,9 +17,9 @@ def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _load_user_key.cache_clear()
 
 
-def run_walk(folder: Path, seed: int, steps: int) -> Clones:
+def run_walk(folder: Path, seed: int, step_count: int) -> Clones:
     clones = Clones(folder, seed)
-    for _ in range(steps):
+    for _ in range(step_count):
         clones.step()
     for clone in clones.clones:
         assert clone.repo.fsck() == ""

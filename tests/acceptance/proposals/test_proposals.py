@@ -16,7 +16,7 @@ from tests.acceptance.server import Server, serve_repository, user_environment
 from tests.repositories import Repo
 
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
-DOCUMENT = """# Service {number}
+DOCUMENT_TEMPLATE = """# Service {number}
 
 What it does.
 
@@ -78,7 +78,9 @@ class ProposalSetup(NamedTuple):
 
 @pytest.fixture
 def setup(tmp_path: Path, home: Path) -> Iterator[ProposalSetup]:
-    documents = {f"specs/service-{number}.md": DOCUMENT.format(number=number) for number in range(10)}
+    documents = {
+        f"specs/service-{number}.md": DOCUMENT_TEMPLATE.format(number=number) for number in range(10)
+    }
     repo = repositories.create_repository(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
     with (
         serve_repository(repo.path, home) as first_agent,
@@ -163,11 +165,12 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
     assert setup.repo.git("log", "--format=%s", "main") == "First\n"
     call_tool(second_agent, "update_proposal", proposal=direct_id, action="submit")
     expected_ids = [direct_id, tasks_id, errors_id, lower_id, raise_id]
-    assert [item["proposal"] for item in call_tool(first_agent, "view_proposal")["proposals"]] == expected_ids
+    proposals = call_tool(first_agent, "view_proposal")["proposals"]
+    assert [entry["proposal"] for entry in proposals] == expected_ids
 
     # Overlaps are reported, and a search in a proposal finds its additions.
     overlaps = call_tool(second_agent, "view_proposal", proposal=lower_id)["overlaps"]
-    assert [item["proposal"] for item in overlaps] == [raise_id]
+    assert [overlap["proposal"] for overlap in overlaps] == [raise_id]
     assert overlaps[0]["addresses"] == [f"{make_path(2)}#limits"]
     results = call_tool(second_agent, "search_docs", query="fifty requests", ref=lower_id)
     assert make_path(3) in json.dumps(results)
@@ -175,9 +178,9 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
 
     # A person reviews on the command line.
     assert "Raise the limits" in person.run("proposals", "list")
-    page = person.run("proposals", "show", raise_id)
-    assert "{+Two+} hundred requests" in page
-    assert lower_id in page
+    output = person.run("proposals", "show", raise_id)
+    assert "{+Two+} hundred requests" in output
+    assert lower_id in output
     output = person.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org")
     match = re.search(r"docyard_ana_\w+", output)
     assert match is not None
@@ -265,7 +268,7 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
     setup.repo.git("clone", "-q", str(setup.repo.path), str(tmp_path / "clone"))
     clone_person = Person(Repo(tmp_path / "clone"), setup.home)
     proposals = clone_person.run_json("proposals", "list", "--state", "all")["proposals"]
-    assert {item["proposal"]: item["state"] for item in proposals} == dict.fromkeys(expected_ids, "merged")
-    page = clone_person.run("proposals", "show", raise_id)
+    assert {entry["proposal"]: entry["state"] for entry in proposals} == dict.fromkeys(expected_ids, "merged")
+    output = clone_person.run("proposals", "show", raise_id)
     for text in ("Because of Raise the limits.", "Per minute?", "Yes.", "Say per what.", "Good.", "Ana Li"):
-        assert text in page
+        assert text in output

@@ -34,8 +34,8 @@ def run(setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.setenv("DOCYARD_FORGE_URL", setup.local_forge.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
 
-    def run(*arguments: str, code: int = 0) -> dict[str, Any]:
-        assert main([*arguments, "--json", "-C", str(setup.repo.path)]) == code, capsys.readouterr()
+    def run(*arguments: str, exit_code: int = 0) -> dict[str, Any]:
+        assert main([*arguments, "--json", "-C", str(setup.repo.path)]) == exit_code, capsys.readouterr()
         data: dict[str, Any] = json.loads(capsys.readouterr().out)
         return data
 
@@ -123,9 +123,9 @@ def test_pull_request_and_proposal_close_each_other(setup: ForgeSetup, run: Run)
     forge_name = format_forge_name(setup.local_forge.kind)
     merge_text = f"Merged on {forge_name} as {commit[:12]}"
     for proposal, text in ((squashed_proposal, merge_text), (abandoned_proposal, f"Closed on {forge_name}")):
-        current = setup.reload(proposal)
-        assert current.state is ProposalState.CLOSED
-        assert text in str(setup.proposal_actions.list_events(current)[-1].body)
+        closed_proposal = setup.reload(proposal)
+        assert closed_proposal.state is ProposalState.CLOSED
+        assert text in str(setup.proposal_actions.list_events(closed_proposal)[-1].body)
     assert setup.local_forge.state.find_pull_request(third_number).state == "closed"
 
 
@@ -147,6 +147,6 @@ def test_missing_token_is_reported_and_other_steps_run(
 ) -> None:
     monkeypatch.delenv("DOCYARD_FORGE_TOKEN")
     setup.repo.commit({"other.md": "# Other\n"})
-    result = run("sync", code=1)
+    result = run("sync", exit_code=1)
     assert (result["state"], result["pushed"]) == ("level", 1)
     assert result["forge"]["error"]["code"] == "NO_FORGE_TOKEN"

@@ -29,16 +29,16 @@ def clone(remote: Repo, tmp_path: Path) -> Repo:
 
 
 def run_sync(repo: Repo, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("DOCYARD_") and not name.endswith("_TOKEN")
     }
-    env |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
+    environment |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
     return subprocess.run(
         [*fork_server.python_command(), "-m", "docyard", "sync", *arguments],
         cwd=repo.path,
-        env=env,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -201,8 +201,8 @@ def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_
     clone.commit({"docyard.toml": '[remote]\nevery = "1h"\npush = "commit"\n'})
     clone.git("push", "-q")
     client = start_slow_lock_server(clone.path, tmp_path / "home")
-    document = "doc:///README.md"
-    client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
+    document_uri = "doc:///README.md"
+    client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": document_uri}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     remote_commit = push_from_other_clone(
         remote, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"}
@@ -211,7 +211,7 @@ def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_
     client.write(encode_call(2, "create_document", arguments))
     while (message := client.receive()).get("method") != "notifications/resources/updated":
         pass
-    assert message["params"] == {"uri": document}
+    assert message["params"] == {"uri": document_uri}
     wait_until(lambda: remote.git("rev-parse", "main").strip() == clone.head() != remote_commit, "the push")
     clone.git("merge-base", "--is-ancestor", remote_commit, "main")
     assert (clone.path / "README.md").read_text() == "# Example\n\nA heron.\n"
@@ -224,8 +224,8 @@ def test_server_with_no_sync_option_does_not_push(clone: Repo, remote: Repo, tmp
     remote_commit = remote.git("rev-parse", "main").strip()
     clone.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
     client = start_slow_lock_server(clone.path, tmp_path / "home", "--no-sync")
-    status = client.call(1, "list_documents", {})["result"]["structuredContent"]
-    assert status["unpushed"]["commits"] == 1
+    data = client.call(1, "list_documents", {})["result"]["structuredContent"]
+    assert data["unpushed"]["commits"] == 1
     client.close_input()
     assert client.wait_for_exit() == (0, "")
     assert remote.git("rev-parse", "main").strip() == remote_commit

@@ -9,15 +9,21 @@ import pytest
 from mcp import MCPError
 
 from tests.acceptance.server import Server, serve_repository
-from tests.repositories import Repo, add_work_tree, create_bare_repository, create_repository
+from tests.repositories import (
+    Repo,
+    add_work_tree,
+    create_bare_repository,
+    create_empty_repository,
+    create_repository,
+)
 
-PAGE = "# Guide\n\n## Topic\n\nThe {} swims here.\n"
+PAGE_TEMPLATE = "# Guide\n\n## Topic\n\nThe {} swims here.\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return create_repository(
-        tmp_path / "docs", {"guide.md": PAGE.format("walrus"), "other.md": "# Other\n\nA heron.\n"}
+        tmp_path / "docs", {"guide.md": PAGE_TEMPLATE.format("walrus"), "other.md": "# Other\n\nA heron.\n"}
     )
 
 
@@ -42,20 +48,20 @@ def check_indexed_words(server: Server, repo: Repo, *, present: str, absent: str
 
 def test_search_returns_state_after_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
     check_indexed_words(server, repo, present="walrus", absent="otter")
-    first = repo.head()
+    first_commit = repo.head()
 
-    repo.commit({"guide.md": PAGE.format("otter")})
+    repo.commit({"guide.md": PAGE_TEMPLATE.format("otter")})
     check_indexed_words(server, repo, present="otter", absent="walrus")
 
-    repo.write({"guide.md": PAGE.format("badger")})
+    repo.write({"guide.md": PAGE_TEMPLATE.format("badger")})
     repo.git("commit", "-q", "-a", "--amend", "-m", "Amended")
     check_indexed_words(server, repo, present="badger", absent="otter")
 
-    repo.git("reset", "-q", "--hard", first)
+    repo.git("reset", "-q", "--hard", first_commit)
     check_indexed_words(server, repo, present="walrus", absent="badger")
 
     repo.git("switch", "-q", "-c", "topic")
-    repo.commit({"guide.md": PAGE.format("lynx")})
+    repo.commit({"guide.md": PAGE_TEMPLATE.format("lynx")})
     check_indexed_words(server, repo, present="lynx", absent="walrus")
 
     repo.git("switch", "-q", "main")
@@ -66,7 +72,7 @@ def test_search_returns_state_after_commit_amend_reset_and_switch(server: Server
 
     repo.git("rm", "-q", "other.md")
     repo.git("commit", "-q", "-m", "Remove")
-    paths = [item["path"] for item in server.call("list_documents").data["documents"]]
+    paths = [entry["path"] for entry in server.call("list_documents").data["documents"]]
     assert paths == ["guide.md"]
     assert server.call("search_docs", query="heron").data["hits"] == []
 
@@ -93,7 +99,7 @@ def test_write_changes_checked_out_branch(server: Server, repo: Repo) -> None:
 def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home: Path) -> None:
     repo.git("branch", "served")
     with serve_repository(repo.path, home, "--branch", "served") as server:
-        repo.commit({"guide.md": PAGE.format("otter")})
+        repo.commit({"guide.md": PAGE_TEMPLATE.format("otter")})
         assert server.call("search_docs", query="otter").data["hits"] == []
         response = server.call("tag_document", file="guide.md", tags=["new"])
         assert response.data["commit"] == repo.git("rev-parse", "served").strip()
@@ -106,16 +112,16 @@ def test_search_finds_new_commit_of_linked_work_tree_and_bare_repository(
 ) -> None:
     work_tree = add_work_tree(repo, tmp_path / "tree", "side")
     with serve_repository(work_tree.path, home) as server:
-        work_tree.commit({"guide.md": PAGE.format("otter")})
+        work_tree.commit({"guide.md": PAGE_TEMPLATE.format("otter")})
         check_indexed_words(server, work_tree, present="otter", absent="walrus")
-    bare_repo = create_bare_repository(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
+    bare_repo = create_bare_repository(tmp_path / "hub.git", {"guide.md": PAGE_TEMPLATE.format("walrus")})
     with serve_repository(bare_repo.path, home) as server:
         check_indexed_words(server, bare_repo, present="walrus", absent="otter")
         clone = Repo(tmp_path / "clone")
         bare_repo.git("clone", "-q", ".", str(clone.path))
         for name in ("user.name", "user.email"):
             clone.git("config", name, "Ada")
-        clone.commit({"guide.md": PAGE.format("otter")})
+        clone.commit({"guide.md": PAGE_TEMPLATE.format("otter")})
         clone.git("push", "-q", "origin", "main")
         check_indexed_words(server, bare_repo, present="otter", absent="walrus")
 
@@ -129,8 +135,6 @@ def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
 
 
 def test_create_document_makes_first_commit_on_unborn_branch(tmp_path: Path, home: Path) -> None:
-    from tests.repositories import create_empty_repository
-
     repo = create_empty_repository(tmp_path / "new")
     with serve_repository(repo.path, home) as server:
         assert server.call("list_documents").data["commit"] is None

@@ -1,4 +1,4 @@
-"""A read-only server, which offers no writing tools and changes no byte of the repository."""
+"""A read-only server, which offers no writing tools and changes no file except those of the search index."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def compute_digest(folder: Path) -> str:
 @pytest.mark.parametrize(
     "options",
     [(), pytest.param(("--toolsets", "documents,tasks,search"), marks=pytest.mark.slow)],
-    ids=["all-toolsets", "three-toolsets"],
+    ids=["default-toolsets", "three-toolsets"],
 )
 def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
     repo = create_repository(tmp_path / "docs", FILES)
     repo.status()
-    before = compute_digest(repo.path)
+    digest_before = compute_digest(repo.path)
     with serve_repository(repo.path, home, "--read-only", *options) as server:
         tools = server.tools()
         assert {"search_docs", "get_doc", "list_documents", "view_document"} <= set(tools)
@@ -68,5 +68,5 @@ def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple
             assert not any(name in steps for name in WRITING_TOOLS), (
                 "a next step names a tool that is not offered"
             )
-    assert compute_digest(repo.path) == before
+    assert compute_digest(repo.path) == digest_before
     assert repo.status() == repo.fsck() == ""

@@ -27,7 +27,7 @@ from tests.acceptance.server import Server, ToolResponse, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 
-LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
+LONG_TEXT = "# Handbook\n\nHow the service is run.\n\n" + "".join(
     f"## Chapter {chapter}\n\n"
     + "".join(
         f"### Step {step}\n\nStep {step} of chapter {chapter} MUST be done before the next. "
@@ -37,16 +37,16 @@ LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
     )
     for chapter in range(12)
 )
-SHORT = (
+SHORT_TEXT = (
     "# Setup\n\nBegin here.\n\n## 1. Install\n\nRun it.\n\n### 1.1 Linux\n\nUse apt.\n\n## Tests\n\nRun.\n"
 )
 FILES: dict[str, str | bytes] = {
-    "short.md": SHORT,
-    "long.md": LONG,
-    "longer.md": LONG * 4,
+    "short.md": SHORT_TEXT,
+    "long.md": LONG_TEXT,
+    "longer.md": LONG_TEXT * 4,
     "guide.rst": "Guide\n=====\n\nText.\n\nSetup\n-----\n\nSteps.\n",
     "app.py": "class App:\n    def run(self):\n        return 1\n",
-    "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR_ANSWER failed\n",
+    "server.log": "2026-01-31 INFO started\n2026-01-31 ERROR failed\n",
     "bare.md": "Words without any heading.\n",
     "ten-thousand.md": "# Many\n\n" + "".join(f"## Heading {number}\n\n" for number in range(10_000)),
     "logo.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
@@ -142,7 +142,7 @@ def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, A
     assert data["original"] | {"size_tokens": 0} == {
         "path": "long.md",
         "filename": "long.md",
-        "size_bytes": len(LONG.encode()),
+        "size_bytes": len(LONG_TEXT.encode()),
         "size_tokens": 0,
     }
     assert data["sections"]["count"] == 1 + 12 + 144
@@ -162,7 +162,7 @@ def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
         parts.append(check_fields(response, FULL_TEXT_ANSWER, repo)["content"])
     assert len(parts) > 1
     assert "next_step" not in response.data
-    assert "".join(parts) == LONG * 4
+    assert "".join(parts) == LONG_TEXT * 4
 
 
 @loop_over(
@@ -248,8 +248,8 @@ def check_error(server: Server, repo: Repo, tool: str, response: ToolResponse) -
     assert data["fix"]
     assert str(repo.path) not in response.text
     assert "/etc/hosts" not in data["error"]
-    example = server.call(tool, **data["example"])
-    assert not example.is_error, (data["example"], example.data)
+    example_response = server.call(tool, **data["example"])
+    assert not example_response.is_error, (data["example"], example_response.data)
 
 
 def test_ten_thousand_headings_are_listed_in_pages(server: Server) -> None:

@@ -36,9 +36,9 @@ def test_text_at_tag_is_read_and_found(server: Server, repo: Repo) -> None:
     assert (view.data["content"], view.data["commit"]) == ("## Usage\n\nThe heron.\n", tag_commit)
     chunk = server.call("get_doc", chunk_id="api.md#usage", ref="v1")
     assert chunk.text == "--- Chunk: api.md#usage (Chunk 2 of 2) (Target) ---\n## Usage\n\nThe heron."
-    hits = server.call("search_docs", query="heron", ref="v1").data
-    assert [hit["chunk_id"] for hit in hits["hits"]] == ["api.md#usage"]
-    assert hits["commit"] == tag_commit
+    search_data = server.call("search_docs", query="heron", ref="v1").data
+    assert [hit["chunk_id"] for hit in search_data["hits"]] == ["api.md#usage"]
+    assert search_data["commit"] == tag_commit
     assert server.call("search_docs", query="heron").data["hits"] == []
     documents = server.call("list_documents", ref="@{2099-12-31}").data["documents"]
     assert [entry["path"] for entry in documents] == ["other.md", "reference.md"]

@@ -28,9 +28,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:resources/.* is removed"),
 ]
 
-SETUP = "# Setup\n\nIntroduction.\n\n## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n## Use\n\nRun it.\n"
-FILES = {"guides/setup.md": SETUP, "a b/C# ü?.md": "# Sharp\n", "docs.txt": "No document.\n"}
-DOCUMENT, INSTALL, USE = (
+SETUP_TEXT = (
+    "# Setup\n\nIntroduction.\n\n## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n## Use\n\nRun it.\n"
+)
+FILES = {"guides/setup.md": SETUP_TEXT, "a b/C# ü?.md": "# Sharp\n", "docs.txt": "No document.\n"}
+DOCUMENT_URI, INSTALL_URI, USE_URI = (
     "doc:///guides/setup.md",
     "doc:///guides/setup.md#install",
     "doc:///guides/setup.md#use",
@@ -86,19 +88,19 @@ async def test_sections_refs_and_moved_addresses_are_readable(
 ) -> None:
     first_commit = repo.head()
     async with connect_to_server(home, protocol, build_options(repo)) as client:
-        [part] = (await client.read_resource(INSTALL)).contents
+        [part] = (await client.read_resource(INSTALL_URI)).contents
         assert get_text_and_meta(part) == (
             "## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n",
             {"commit": first_commit, "address": "guides/setup.md#install"},
         )
         repo.git("mv", "guides/setup.md", "guides/start.md")
         move_commit = repo.commit({})
-        [part] = (await client.read_resource(f"{DOCUMENT}?ref={first_commit}#use")).contents
+        [part] = (await client.read_resource(f"{DOCUMENT_URI}?ref={first_commit}#use")).contents
         assert get_text_and_meta(part) == (
             "## Use\n\nRun it.\n",
             {"commit": first_commit, "address": "guides/setup.md#use"},
         )
-        [part] = (await client.read_resource(USE)).contents
+        [part] = (await client.read_resource(USE_URI)).contents
         text, meta = get_text_and_meta(part)
         assert text == "## Use\n\nRun it.\n"
         assert meta["address"] == "guides/start.md#use"
@@ -143,8 +145,8 @@ async def test_unreadable_uri_returns_error_with_fix(
         arguments = ["--index", tmp_path / "out", "--read-only"]
     async with connect_to_server(home, protocol, arguments) as client:
         for uri, nearest in (
-            ("doc:///guides/setpu.md", [DOCUMENT]),
-            ("doc:///guides/setup.md#instal", [INSTALL, f"{INSTALL}/linux"]),
+            ("doc:///guides/setpu.md", [DOCUMENT_URI]),
+            ("doc:///guides/setup.md#instal", [INSTALL_URI, f"{INSTALL_URI}/linux"]),
             ("doc:///docs.txt", None),
             ("doc:////etc/passwd", None),
             ("doc:///../../etc/passwd", None),
@@ -167,24 +169,26 @@ async def test_unreadable_uri_returns_error_with_fix(
             assert str(repo.path) not in f"{error.message}{error.data}"
             if nearest:
                 assert error.data["nearest"] == nearest
-        await client.read_resource(DOCUMENT)
+        await client.read_resource(DOCUMENT_URI)
 
 
 async def test_subscribers_are_notified_of_changes(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, build_options(repo), recorder) as client:
-        async with watch_resources(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as accepted_uris:
-            assert accepted_uris == [DOCUMENT, INSTALL, USE]
-            repo.commit({"guides/setup.md": SETUP.replace("apt", "dnf")})  # by another process
-            await recorder.wait_for_events(DOCUMENT, INSTALL)
+        async with watch_resources(
+            client, protocol, recorder, [DOCUMENT_URI, INSTALL_URI, USE_URI]
+        ) as accepted_uris:
+            assert accepted_uris == [DOCUMENT_URI, INSTALL_URI, USE_URI]
+            repo.commit({"guides/setup.md": SETUP_TEXT.replace("apt", "dnf")})  # by another process
+            await recorder.wait_for_events(DOCUMENT_URI, INSTALL_URI)
             await client.call_tool("tag_document", {"file": "guides/setup.md", "tags": ["new"]})
-            await recorder.wait_for_events(DOCUMENT)
+            await recorder.wait_for_events(DOCUMENT_URI)
             await client.call_tool("create_document", {"doc_type": "document", "title": "New"})
             await recorder.wait_for_events(RESOURCE_LIST)
             repo.git("rm", "-q", "guides/setup.md")
             repo.commit({})
-            await recorder.wait_for_events(DOCUMENT, INSTALL, USE, RESOURCE_LIST)
-        repo.commit({"guides/setup.md": SETUP})
+            await recorder.wait_for_events(DOCUMENT_URI, INSTALL_URI, USE_URI, RESOURCE_LIST)
+        repo.commit({"guides/setup.md": SETUP_TEXT})
         await client.call_tool("list_documents", {})
         await anyio.sleep(SILENCE_S)
         assert set(recorder.events) <= {RESOURCE_LIST}
@@ -196,23 +200,23 @@ async def test_subscription_to_missing_resource_is_refused(
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, build_options(repo, "--read-only"), recorder) as client:
         if protocol == "legacy":
-            for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT}?ref=main"):
+            for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT_URI}?ref=main"):
                 with pytest.raises(MCPError) as error_info:
                     await client.subscribe_resource(uri)
                 assert error_info.value.error.code == -32602
             await client.unsubscribe_resource("doc:///none.md")
             return
-        uris = ["doc:///none.md", USE, "file:///etc/passwd"]
+        uris = ["doc:///none.md", USE_URI, "file:///etc/passwd"]
         async with watch_resources(client, protocol, recorder, uris) as accepted_uris:
-            assert accepted_uris == [USE]
-            repo.commit({"guides/setup.md": SETUP.replace("Run", "Start")})
-            await recorder.wait_for_events(USE)
+            assert accepted_uris == [USE_URI]
+            repo.commit({"guides/setup.md": SETUP_TEXT.replace("Run", "Start")})
+            await recorder.wait_for_events(USE_URI)
 
 
 async def test_client_without_subscription_gets_no_notification(repo: Repo, home: Path) -> None:
     recorder = EventRecorder()
     async with connect_to_server(home, "legacy", build_options(repo), recorder) as client:
-        await client.read_resource(DOCUMENT)
+        await client.read_resource(DOCUMENT_URI)
         repo.commit({"guides/setup.md": "# Other\n", "new.md": "# New\n"})
         await client.call_tool("list_documents", {})
         await anyio.sleep(SILENCE_S)
@@ -227,13 +231,13 @@ async def test_subscribers_are_notified_when_artifact_is_replaced(
     build_artifact(repo.path, home, artifact)
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, ["--index", artifact, "--read-only"], recorder) as client:
-        [part] = (await client.read_resource(INSTALL)).contents
+        [part] = (await client.read_resource(INSTALL_URI)).contents
         assert get_text_and_meta(part)[1]["commit"] == first_commit
-        async with watch_resources(client, protocol, recorder, [INSTALL, USE]):
-            repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
+        async with watch_resources(client, protocol, recorder, [INSTALL_URI, USE_URI]):
+            repo.commit({"guides/setup.md": SETUP_TEXT.replace("Run", "Start"), "new.md": "# New\n"})
             build_artifact(repo.path, home, artifact)
-            await recorder.wait_for_events(USE, RESOURCE_LIST)
-            [part] = (await client.read_resource(USE)).contents
+            await recorder.wait_for_events(USE_URI, RESOURCE_LIST)
+            [part] = (await client.read_resource(USE_URI)).contents
             assert get_text_and_meta(part)[0] == "## Use\n\nStart it.\n"
 
 
@@ -252,10 +256,13 @@ def test_malformed_resource_uri_returns_error(repo: Repo, home: Path) -> None:
 
 def test_server_exits_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
     client = start_slow_lock_server(repo.path, home / "watching")
-    client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
+    client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT_URI}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     repo.commit({"guides/setup.md": "# Other\n"})
     message = client.receive()
-    assert (message["method"], message["params"]) == ("notifications/resources/updated", {"uri": DOCUMENT})
+    assert (message["method"], message["params"]) == (
+        "notifications/resources/updated",
+        {"uri": DOCUMENT_URI},
+    )
     client.close_input()
     assert client.wait_for_exit() == (0, "")

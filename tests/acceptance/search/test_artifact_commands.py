@@ -37,25 +37,27 @@ def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProce
 
 @pytest.fixture(scope="module")
 def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("artifact") / "site"
-    assert run_docyard(home, "build", repo.path, "--out", out).returncode == 0
-    return out
+    artifact_folder = tmp_path_factory.mktemp("artifact") / "site"
+    assert run_docyard(home, "build", repo.path, "--out", artifact_folder).returncode == 0
+    return artifact_folder
 
 
 def test_artifact_with_malformed_source_commit_is_served(
     artifact: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
-    file = artifact / "metadata.json"
-    old_data = file.read_bytes()
+    metadata_file = artifact / "metadata.json"
+    old_data = metadata_file.read_bytes()
     metadata = json.loads(old_data)
     assert metadata["corpus_description"] == "documentation of docs"
     try:
-        file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}}))
+        metadata_file.write_text(
+            json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}})
+        )
         with serve_artifact(artifact, home, protocol=protocol) as server:
             response = server.call("search_docs", query="quagga")
         process = run_docyard(home, "metadata", artifact)
     finally:
-        file.write_bytes(old_data)
+        metadata_file.write_bytes(old_data)
     assert [hit["filepath"] for hit in response.data["hits"]] == ["guides/login.md"]
     assert response.data["commit"] is None
     assert process.returncode == 1

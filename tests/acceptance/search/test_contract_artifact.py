@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -19,10 +20,10 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from workspace.archive import Archive
 
-RETRIES = "---\nlanguage: go\n---\n# Retries\n\nText.\n\n## Backoff\n\nExponential, like a quagga.\n"
+RETRIES_TEXT = "---\nlanguage: go\n---\n# Retries\n\nText.\n\n## Backoff\n\nExponential, like a quagga.\n"
 FILES = {
     "docyard.toml": '[taxonomy.language]\ndescription = "Filter by language."\n',
-    "old.md": RETRIES,
+    "old.md": RETRIES_TEXT,
     "guides/limits.md": "# Limits\n\n## Rate\n\nTen a second.\n",
     "notes.txt": "A quagga that is no document.\n",
 }
@@ -80,7 +81,8 @@ def test_artifact_contains_index_sources_metadata_and_checksums(artifact: Path) 
     manifest = read_manifest(artifact, (artifact / "metadata.json").read_bytes())
     assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
     for name, file_sum in manifest.files.items():
-        assert (artifact / name).stat().st_size == file_sum[0]
+        data = (artifact / name).read_bytes()
+        assert file_sum == (len(data), hashlib.sha256(data).hexdigest())
 
 
 def test_build_of_work_tree_uses_head(artifact: Path, repo: Repo, server: Server) -> None:
@@ -109,7 +111,7 @@ def test_reading_tools_work_without_repository(server: Server, repo: Repo) -> No
     assert chunk.text.endswith("## Backoff\n\nExponential, like a quagga.")
     assert chunk.data["commit"] == repo.head()
     documents = server.call("list_documents").data["documents"]
-    assert [item["path"] for item in documents] == ["guides/limits.md", "guides/retries.md"]
+    assert [entry["path"] for entry in documents] == ["guides/limits.md", "guides/retries.md"]
     view = server.call("view_document", file="guides/limits.md", slug="rate")
     assert view.data["content"] == "## Rate\n\nTen a second.\n"
     assert set(server.tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
@@ -124,7 +126,7 @@ def test_old_address_in_artifact_returns_current_address(server: Server) -> None
 def test_artifact_of_folder_has_no_source_commit(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "folder"
     (folder / "guides").mkdir(parents=True)
-    (folder / "guides/retries.md").write_text(RETRIES)
+    (folder / "guides/retries.md").write_text(RETRIES_TEXT)
     metadata = build_artifact(home, folder, tmp_path / "out", "--description", "A folder")
     assert metadata["stats"]["source_commit"] is None
     with serve_artifact(tmp_path / "out", tmp_path / "home") as server:
@@ -134,10 +136,10 @@ def test_artifact_of_folder_has_no_source_commit(tmp_path: Path, home: Path) -> 
 
 
 def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) -> None:
-    before = repo.git("rev-parse", "HEAD~1").strip()
-    repo.git("tag", "v1", before)
+    first_commit = repo.git("rev-parse", "HEAD~1").strip()
+    repo.git("tag", "v1", first_commit)
     metadata = build_artifact(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
-    assert metadata["stats"]["source_commit"] == before
+    assert metadata["stats"]["source_commit"] == first_commit
     artifact = tmp_path / "out"
     tree = read_manifest(artifact, (artifact / "metadata.json").read_bytes()).tree
     assert list(Archive(artifact, tree).snapshot().documents) == ["guides/limits.md", "old.md"]

@@ -14,7 +14,10 @@ from tests.repositories import Repo, create_repository
 
 FILES = {
     "docyard.toml": "[taxonomy.language]\n",
-    **{f"g/{n}.md": f"---\nlanguage: l{n % 2}\n---\n# P{n}\n\nA quagga.\n" for n in range(8)},
+    **{
+        f"g/{number}.md": f"---\nlanguage: l{number % 2}\n---\n# P{number}\n\nA quagga.\n"
+        for number in range(8)
+    },
 }
 SEARCH = {"query": "quagga", "limit": 3}
 

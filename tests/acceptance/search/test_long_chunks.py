@@ -14,9 +14,9 @@ from tests.repositories import create_repository
 from workspace.texts.tokens import count_tokens
 
 BLOCK = "```\n" + "code\n" * 6 + "```\n\n"
-LONG = f"## One\n\n{BLOCK * 4_000}"
+LONG_SECTION = f"## One\n\n{BLOCK * 4_000}"
 FILES = {
-    "long.md": f"# Long\n\n{LONG}\n## Two\n\nText.\n",
+    "long.md": f"# Long\n\n{LONG_SECTION}\n## Two\n\nText.\n",
     "chinese.md": f"# 文\n\n## 长\n\n{'文档工作区的长段落。' * 4_000}\n",
 }
 
@@ -41,7 +41,7 @@ def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[ToolResponse]]
 
 def test_chunk_over_limit_is_readable_with_search_tools_only(server: Server) -> None:
     text, responses = read_to_end(server, "long.md#one")
-    assert text == f"{LONG}\n"
+    assert text == f"{LONG_SECTION}\n"
     assert len(responses) > 2
     for response in responses:
         assert count_tokens(response.text) <= 25_000
@@ -73,7 +73,7 @@ def test_truncated_neighbours_are_readable_separately(server: Server) -> None:
     assert (tool, arguments["chunk_id"]) == ("get_doc", "long.md#one")
     next_response = server.call(tool, **arguments)
     truncated_text = response.data["chunks"][1]["text"]
-    assert LONG.startswith(truncated_text + next_response.data["chunks"][0]["text"])
+    assert LONG_SECTION.startswith(truncated_text + next_response.data["chunks"][0]["text"])
 
 
 @pytest.mark.parametrize("source", ["option", "settings"])

@@ -181,15 +181,15 @@ def test_pages_of_a_query_with_operators_contain_all_results(
 ) -> None:
     call = tool_callers["auto"]
     all_ids = [hit["chunk_id"] for hit in call("search_docs", query="limit OR retry OR 退避").data["hits"]]
-    results: list[str] = []
+    chunk_ids: list[str] = []
     cursor: dict[str, str] = {}
     while True:
         data = call("search_docs", query="limit OR retry OR 退避", limit=1, **cursor).data
-        results += [hit["chunk_id"] for hit in data["hits"]]
+        chunk_ids += [hit["chunk_id"] for hit in data["hits"]]
         if data["next_cursor"] is None:
             break
         cursor = {"cursor": data["next_cursor"]}
-    assert results == all_ids
+    assert chunk_ids == all_ids
     assert len(all_ids) == 4
 
 

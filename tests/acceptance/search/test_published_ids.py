@@ -12,7 +12,7 @@ from tests.acceptance.server import Server, serve_repository, user_environment
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo
 
-PAGE, OTHER_PAGE = make_path(4), make_path(5)
+PAGE_PATH, OTHER_PAGE_PATH = make_path(4), make_path(5)
 
 
 def run_docyard(repo: Repo, home: Path, *arguments: str) -> str:
@@ -77,54 +77,61 @@ def check_titles(agent: Server) -> None:
             fields = {key: value for key, value in hit.items() if key not in ("snippet", "metadata", "tasks")}
             titles = [task["title"] for task in hit.get("tasks", ())]
             assert "{" not in str([*fields.values(), *titles]).replace("a-set--a-b-", "")
-    view = call_tool(agent, "view_document", file=PAGE, slug="first-steps--first-steps-")
+    view = call_tool(agent, "view_document", file=PAGE_PATH, slug="first-steps--first-steps-")
     assert view["slug"] == "first-steps"
     view = call_tool(
-        agent, "view_document", file=PAGE, slug="first-steps--first-steps-/install-it--install-004-wide-"
+        agent, "view_document", file=PAGE_PATH, slug="first-steps--first-steps-/install-it--install-004-wide-"
     )
     assert view["slug"] == "install-004"
 
 
 def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     """Rename, rewrite, move and restore sections by the id and by the address of version 0.1.0."""
-    before = repo.head()
+    commit_before = repo.head()
     result = edit(
         agent,
         operation="rename_section",
-        file=PAGE,
+        file=PAGE_PATH,
         slug="first-steps--first-steps-",
         new_title="Getting going",
     )
     assert result["slug"] == "first-steps"
-    assert "## Getting going { #first-steps }" in read_lines(repo, PAGE)
-    edit(agent, operation="rename_section", file=PAGE, slug="options", new_title="Every option")
-    assert "## Every option {: .reference #options data-x='1 2' }" in read_lines(repo, PAGE)
-    call_tool(agent, "view_document", file=PAGE, slug="faq")
-    edit(agent, operation="update_content", file=PAGE, slug="faq", content="Answers.")
-    text = (repo.path / PAGE).read_text()
+    assert "## Getting going { #first-steps }" in read_lines(repo, PAGE_PATH)
+    edit(agent, operation="rename_section", file=PAGE_PATH, slug="options", new_title="Every option")
+    assert "## Every option {: .reference #options data-x='1 2' }" in read_lines(repo, PAGE_PATH)
+    call_tool(agent, "view_document", file=PAGE_PATH, slug="faq")
+    edit(agent, operation="update_content", file=PAGE_PATH, slug="faq", content="Answers.")
+    text = (repo.path / PAGE_PATH).read_text()
     assert "## Questions\n{: #faq .no_toc }\n\nAnswers.\n" in text
     # The section moved, and the links to it were updated.
-    edit(agent, operation="move_section", file=PAGE, slug="install-004", to_file=OTHER_PAGE, after="limits")
-    assert "## Install it { #install-004 .wide }" in read_lines(repo, OTHER_PAGE)
+    edit(
+        agent,
+        operation="move_section",
+        file=PAGE_PATH,
+        slug="install-004",
+        to_file=OTHER_PAGE_PATH,
+        after="limits",
+    )
+    assert "## Install it { #install-004 .wide }" in read_lines(repo, OTHER_PAGE_PATH)
     linking_number = next(number for number in range(FILE_COUNT) if (number * 7 + 1) % FILE_COUNT == 4)
     assert "page-005.md#install-004)" in (repo.path / make_path(linking_number)).read_text()
-    response = agent.call("view_document", file=PAGE, slug="install-004")
-    assert OTHER_PAGE in response.text
-    call_tool(agent, "view_document", file=PAGE)
-    call_tool(agent, "view_document", file=OTHER_PAGE)
-    call_tool(agent, "restore_document", file=PAGE, ref=before)
-    call_tool(agent, "restore_document", file=OTHER_PAGE, ref=before)
-    assert (repo.path / PAGE).read_text() == make_text(4)
-    assert (repo.path / OTHER_PAGE).read_text() == make_text(5)
+    response = agent.call("view_document", file=PAGE_PATH, slug="install-004")
+    assert OTHER_PAGE_PATH in response.text
+    call_tool(agent, "view_document", file=PAGE_PATH)
+    call_tool(agent, "view_document", file=OTHER_PAGE_PATH)
+    call_tool(agent, "restore_document", file=PAGE_PATH, ref=commit_before)
+    call_tool(agent, "restore_document", file=OTHER_PAGE_PATH, ref=commit_before)
+    assert (repo.path / PAGE_PATH).read_text() == make_text(4)
+    assert (repo.path / OTHER_PAGE_PATH).read_text() == make_text(5)
 
 
 def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
     """Comment on a proposal by an earlier address, and merge it with changes of its target."""
-    page = make_path(8)
+    path = make_path(8)
     proposal = call_tool(agent, "create_proposal", title="Better words", description="")["proposal"]
-    edit(agent, operation="rename_section", file=page, slug="größe", new_title="Measures", proposal=proposal)
+    edit(agent, operation="rename_section", file=path, slug="größe", new_title="Measures", proposal=proposal)
     call_tool(
-        agent, "update_proposal", proposal=proposal, action="comment", file=page,
+        agent, "update_proposal", proposal=proposal, action="comment", file=path,
         slug="first-steps--first-steps-", text="Shorter?",
     )  # fmt: skip
     call_tool(agent, "update_proposal", proposal=proposal, action="submit")
@@ -132,10 +139,10 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
     [comment] = view["comments"]
     assert comment["text"] == "Shorter?"
     assert comment["slug"] == "first-steps"
-    edit(agent, operation="append_content", file=page, slug="größe", content="More on main.")
-    edit(agent, operation="rename_section", file=page, slug="first-steps", new_title="Begin")
+    edit(agent, operation="append_content", file=path, slug="größe", content="More on main.")
+    edit(agent, operation="rename_section", file=path, slug="first-steps", new_title="Begin")
     call_tool(agent, "update_proposal", proposal=proposal, action="merge")
-    text = (repo.path / page).read_text()
+    text = (repo.path / path).read_text()
     assert "## Measures { #größe }\n" in text
     assert "More on main." in text
     assert "## Begin { #first-steps }\n" in text
@@ -143,18 +150,20 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
 
 def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
     """Remove a derived anchor; calls and links with the anchor must still resolve."""
-    page = make_path(12)
+    path = make_path(12)
     old_text = make_text(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
-    folder = page.removeprefix("docs/")
-    repo.commit({page: old_text, "docs/notes.md": f"# Notes\n\n[a]({folder}#first-steps--first-steps-)\n"})
+    destination = path.removeprefix("docs/")
+    repo.commit(
+        {path: old_text, "docs/notes.md": f"# Notes\n\n[a]({destination}#first-steps--first-steps-)\n"}
+    )
     assert (
-        call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
+        call_tool(agent, "view_document", file=path, slug="first-steps--first-steps-")["slug"]
         == "first-steps"
     )
     assert "1 derived-anchor" in run_docyard(repo, home, "fix")
-    assert (repo.path / page).read_text() == make_text(12)
+    assert (repo.path / path).read_text() == make_text(12)
     assert (
-        call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
+        call_tool(agent, "view_document", file=path, slug="first-steps--first-steps-")["slug"]
         == "first-steps"
     )
     run_docyard(repo, home, "validate", "docs/notes.md")
