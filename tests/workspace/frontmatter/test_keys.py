@@ -1,4 +1,4 @@
-"""Updates of front matter by key_names: set yaml_values are read back, and all other lines are unchanged."""
+"""Updates of front matter by key: set values are read back, and all other lines are unchanged."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_link_without_exactly_one_new_target_is_unchanged(link: str) -> None:
 
 
 class CountedNames(frozenset[str]):
-    """The names of a folder, with the number of iteration_count over them."""
+    """The names of a folder, with a count of the iterations over them."""
 
     iteration_count = 0
 
