@@ -92,7 +92,10 @@ def test_valid_path_joins_to_file_below_workspace(path: str) -> None:
     names = [name.rstrip(". ").partition(":")[0] for name in checked_path.replace("\\", "/").split("/")]
     assert all(names)
     assert "con" not in {name.split(".")[0].strip().lower() for name in names}
-    visible_names = ["".join(c for c in name if unicodedata.category(c) != "Cf").lower() for name in names]
+    visible_names = [
+        "".join(character for character in name if unicodedata.category(character) != "Cf").lower()
+        for name in names
+    ]
     assert not {".git", "git~1"} & set(visible_names)
     assert Path("/w").joinpath(checked_path).as_posix() == f"/w/{checked_path}"
 

@@ -151,7 +151,7 @@ def test_nearest_names_are_found_for_a_misspelt_name() -> None:
     assert find_nearest("guide.md", ["docs/guide.md", "x.md"]) == ["docs/guide.md"]
     assert find_nearest("x" * 1000, ["a", "b"]) == ["a", "b"]
     assert "docs/page-77.md" in find_nearest(
-        "docs/pge-77.md", [f"docs/p{'age' if n % 2 else 'g'}-{n}.md" for n in range(5000)]
+        "docs/pge-77.md", [f"docs/p{'age' if number % 2 else 'g'}-{number}.md" for number in range(5000)]
     )
 
 

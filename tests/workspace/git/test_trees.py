@@ -31,7 +31,11 @@ def store() -> Iterator[GitStore]:
 
 def remove_path_conflicts(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return the files, except a file at a path where another file needs a folder."""
-    return {path: data for path, data in files.items() if not any(p.startswith(path + "/") for p in files)}
+    return {
+        path: data
+        for path, data in files.items()
+        if not any(other_path.startswith(f"{path}/") for other_path in files)
+    }
 
 
 def write_tree(store: GitStore, files: dict[str, bytes]) -> str:

@@ -187,9 +187,15 @@ def test_merge_equal_to_one_parent_is_skipped(tmp_path: Path) -> None:
         ),
     ]
     write_history(tmp_path / "repo", commits)
-    assert [c.subject for c in read_changes(tmp_path / "repo", "a.md", "setup").entries] == ["ours", "base"]
-    assert [c.subject for c in read_changes(tmp_path / "repo", "a.md", "use").entries] == ["theirs", "base"]
-    assert [c.subject for c in read_changes(tmp_path / "repo", "a.md").entries] == [
+    assert [change.subject for change in read_changes(tmp_path / "repo", "a.md", "setup").entries] == [
+        "ours",
+        "base",
+    ]
+    assert [change.subject for change in read_changes(tmp_path / "repo", "a.md", "use").entries] == [
+        "theirs",
+        "base",
+    ]
+    assert [change.subject for change in read_changes(tmp_path / "repo", "a.md").entries] == [
         "merge",
         "theirs",
         "ours",
@@ -222,7 +228,8 @@ def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
         if not expected:
             continue
         commits_of_page = [
-            c.commit for c in workspace.history().changes(workspace.snapshot(), file, limit=100).entries
+            change.commit
+            for change in workspace.history().changes(workspace.snapshot(), file, limit=100).entries
         ]
         assert commits_of_page == expected
 

@@ -125,7 +125,7 @@ def test_diff_equals_that_of_git(tmp_path: Path) -> None:
 
 
 def test_diff_has_line_numbers_and_number_of_omitted_lines() -> None:
-    old_text, new_text = b"".join(b"%d\n" % n for n in range(9)), b"0\n"
+    old_text, new_text = b"".join(b"%d\n" % number for number in range(9)), b"0\n"
     assert format_section_diff(old_text, new_text, old_line=11, new_line=21).startswith(
         "@@ -11,9 +21 @@\n 0\n-1\n"
     )

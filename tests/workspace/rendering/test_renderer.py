@@ -137,7 +137,9 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
         pytest.param("> " * 20_000 + "x", id="quotations"),
         pytest.param("- " * 20_000 + "x", id="lists"),
         pytest.param("<div>\n" * 30_000, id="open tags"),
-        pytest.param("".join(f"<b a{i}>" for i in range(4_000)) + "\n\nx" * 4_000, id="tags that multiply"),
+        pytest.param(
+            "".join(f"<b a{number}>" for number in range(4_000)) + "\n\nx" * 4_000, id="tags that multiply"
+        ),
         pytest.param("x <![CDATA[" * 9_000, id="unclosed CDATA sections"),
         pytest.param("![](" * 30_000, id="unclosed images"),
         pytest.param("*a **b " * 9_000, id="unclosed emphasis"),

@@ -170,7 +170,9 @@ def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: st
 
 def test_small_budget_names_sections_of_the_highest_levels() -> None:
     part_count = 30
-    source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(part_count))
+    source = "".join(
+        f"## Part {number}\n\n### Deep down in part {number}\n\n" for number in range(part_count)
+    )
     summary = summarize_source(source, budget=300)
     assert 0 < len(summary.named_entries) < summary.section_count == 2 * part_count
     levels = [entry.level for entry in summary.named_entries]

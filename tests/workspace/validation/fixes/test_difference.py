@@ -16,7 +16,9 @@ from workspace.validation.fixes.fix import fix_document
 
 
 def test_git_applies_unified_diff(tmp_path: Path) -> None:
-    data = b"# T\n\n## A\n## B\n\nx\n\ny\n\nz\n\n" + b"\n".join(b"## H%d\n\ntext\n" % n for n in range(20))
+    data = b"# T\n\n## A\n## B\n\nx\n\ny\n\nz\n\n" + b"\n".join(
+        b"## H%d\n\ntext\n" % number for number in range(20)
+    )
     repo = create_repository(tmp_path / "repo", {"doc.md": data})
     result = fix_single_document(data, "missing-anchor")
     patch = "\n".join(format_unified_diff(result.change)) + "\n"
