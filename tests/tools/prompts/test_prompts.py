@@ -113,7 +113,7 @@ def test_moved_document_is_reviewed_at_new_path(dispatcher: ToolDispatcher, repo
 
 
 @pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
-def test_prompt_says_that_long_document_is_cut(repo: Repo, toolsets: str) -> None:
+def test_prompt_reports_that_long_document_is_cut(repo: Repo, toolsets: str) -> None:
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
     context = open_context(repo, toolsets)
     text = fill_prompt(
