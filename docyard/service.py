@@ -87,7 +87,7 @@ def build_repository_service(
     def load() -> None:
         # `update_to_tip` rebuilds an index that cannot be opened, or raises the error of the rebuild.
         with suppress(WorkspaceError):
-            index.warm()
+            index.preload()
 
     def warm(progress: Progress) -> None:
         load()
@@ -137,9 +137,9 @@ def build_artifact_service(
         folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
     )
     dispatcher = ToolDispatcher.for_changing_index(
-        artifacts.current, artifacts.latest, toolsets, max_text_tokens
+        artifacts.get_open_index, artifacts.get_index, toolsets, max_text_tokens
     )
-    index = artifacts.latest()
+    index = artifacts.get_index()
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
         log.warning("the artifact has an embedding, which is not used: docyard searches its text")
@@ -149,14 +149,14 @@ def build_artifact_service(
 
     def load() -> None:
         with suppress(WorkspaceError):  # the next request raises this error
-            artifacts.current()
+            artifacts.get_open_index()
 
     def warm(progress: Progress) -> None:
         load()
-        artifacts.current().update_to_tip(progress)
+        artifacts.get_open_index().update_to_tip(progress)
 
     return Service(
-        dispatcher, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None
+        dispatcher, False, load, warm, artifacts.close, artifacts.get_open_index, lambda: None, lambda: None
     )
 
 

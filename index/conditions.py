@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 WordField = Literal["text", "title", "heading"]
-"""The words of a section, of its document's title, or of its own heading."""
+"""A set of words: those of a section's text, of its document's title, or of its own heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class HasWord:
-    """The field has all index terms of one word."""
+    """The condition that a field has all index terms of one word."""
 
     field: WordField
     terms: tuple[str, ...]
@@ -24,7 +24,7 @@ class HasWord:
 
 @dataclass(frozen=True, slots=True)
 class HasPrefix:
-    """The field has an index term that begins with `prefix`, which is folded, or the stem of `prefix`."""
+    """The condition that a field has a term that begins with a folded `prefix`, or has its stem."""
 
     field: WordField
     prefix: str
@@ -33,7 +33,10 @@ class HasPrefix:
 
 @dataclass(frozen=True, slots=True)
 class HasSimilarWord:
-    """The field has a term at most `max_edits` edits away from a folded word (`index.spelling`)."""
+    """The condition that a field has a term at most `max_edits` edits away from a folded word.
+
+    `index.spelling` defines the edits.
+    """
 
     field: WordField
     word: str
@@ -43,14 +46,14 @@ class HasSimilarWord:
 
 @dataclass(frozen=True, slots=True)
 class HasPhrase:
-    """The section has these words in this order, in its text or in its heading."""
+    """The condition that a section has these words in this order, in its text or in its heading."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """The document has this value for a taxonomy key; with `is_prefix`, a value that begins with it.
+    """The condition that a document has a value for a taxonomy key; with `is_prefix`, one with this prefix.
 
     Values are compared without case.
     """
@@ -63,7 +66,10 @@ class HasValue:
 
 @dataclass(frozen=True, slots=True)
 class HasDate:
-    """The front matter has a date for a key, from `first` to `last`, inclusive; None is no limit."""
+    """The condition that the front matter has a date for a key, from `first` to `last`, inclusive.
+
+    None is no limit.
+    """
 
     key: str
     first: str | None
@@ -73,7 +79,7 @@ class HasDate:
 
 @dataclass(frozen=True, slots=True)
 class IsUnder:
-    """The document has this path, is in the folder of this path, or matches the glob."""
+    """The condition that a document has this path, is in the folder of this path, or matches the glob."""
 
     path: str
     query_text: str
@@ -81,21 +87,21 @@ class IsUnder:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part is satisfied."""
+    """The condition that every part is satisfied."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part is satisfied."""
+    """The condition that at least one part is satisfied."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """The part is not satisfied."""
+    """The condition that a part is not satisfied."""
 
     part: Condition
 

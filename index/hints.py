@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from index.analysis.expansion import JOINT
-from index.analysis.terms import expand
+from index.analysis.terms import extract_token_terms
 from index.analysis.words import STOP_WORDS, TOKEN, WORD, fold, normalize
 from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, replace_leaf
 from index.documents import SectionRecord
@@ -54,7 +54,7 @@ def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str,
         or _explain_combined_filters(query, search)
         or _explain_stop_words(query)
         or _explain_spelling(query, suggest)
-        or _explain_marks(query, search)
+        or _explain_quotes_and_dashes(query, search)
         or _make_hint("no section contains any of these words. Try other words.", query.path)
     )
 
@@ -190,7 +190,8 @@ def _explain_spelling(query: Query, suggest: Callable[[], tuple[str, ...]]) -> H
     return replace(hint, suggested_queries=queries)
 
 
-def _explain_marks(query: Query, search: Search) -> Hint | None:
+def _explain_quotes_and_dashes(query: Query, search: Search) -> Hint | None:
+    """Explain phrases and exclusions, which quotes and dashes mark, if they exclude every section."""
     query_without_phrases, query_without_exclusions = replace(query, phrases=()), replace(query, excluded=())
     query_without_marks = replace(query_without_phrases, excluded=())
     relaxed_queries = {
@@ -279,7 +280,7 @@ def _find_unknown_words(text: str, query: Query, search: Search) -> Iterator[str
     for word in dict.fromkeys(WORD.findall(text)):
         if len(word) < _MIN_WORD_LENGTH or not is_word(fold(word)):
             continue
-        terms = expand(word)
+        terms = extract_token_terms(word)
         if len(terms) == 1 and terms[0] in query.terms and not search(Query({terms[0]: 1}), 1):
             yield word
 
@@ -299,7 +300,7 @@ def _find_spellings(
             for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
                 tokens = (TOKEN.match(text, start) for start, _ in matcher.find_matches(text))
                 parts = (part for token in tokens if token for part in _split_into_word_parts(token[0]))
-                counts.update(part for part in parts if expand(part)[:1] == (term,))
+                counts.update(part for part in parts if extract_token_terms(part)[:1] == (term,))
         if spellings := sorted(counts, key=lambda spelling: -counts[spelling]):
             yield spellings[int(compute_edit_distances(word, spellings).argmin())]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 """Attempts to update an index while other processes change the branch or the index."""
 
 _MAX_RETRIED_DOCUMENTS = 16
@@ -139,7 +139,7 @@ class LiveIndex:
 
         Returns the same object while the content is unchanged.
         """
-        return self._publisher.last()
+        return self._publisher.last_metadata()
 
     def values(self, state: State) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of a state's commit."""
@@ -165,7 +165,7 @@ class LiveIndex:
         """Return the text of a section without its heading; invalid UTF-8 becomes U+FFFD."""
         return str(self.texts.read(record), "utf-8", "replace")
 
-    def warm(self) -> None:
+    def preload(self) -> None:
         """Import the search modules and open the existing index, without building or updating it."""
         import index.snippets  # noqa: F401
         from index.query import parse_query
@@ -190,7 +190,7 @@ class LiveIndex:
     def _run_update(self, progress: Progress | None) -> State:
         from index.port import BaseMoved
 
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             target = self._workspace.snapshot()
             state: State | None = None
             try:

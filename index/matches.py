@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from index.analysis.expansion import expand_token
-from index.analysis.terms import expand
+from index.analysis.terms import extract_token_terms
 from index.analysis.words import TOKEN, make_separator_table
 
 Match = tuple[int, frozenset[str]]
@@ -90,7 +90,7 @@ class Matcher:
     def _find_tokens(self, offset: int, word: str) -> Iterator[Match]:
         """Yield the tokens that have terms in a word, which is at an offset."""
         for token in TOKEN.finditer(word):
-            if terms := self._terms.intersection(expand(token[0])):
+            if terms := self._terms.intersection(extract_token_terms(token[0])):
                 yield offset + token.start(), terms
 
     def _find_words(self, text: SearchableText) -> tuple[dict[int, frozenset[str]], set[int]]:
@@ -135,7 +135,7 @@ def _make_needle(term: str) -> str:
 def _find_terms(word: str | bytes) -> frozenset[str]:
     text = _decode(word)
     if not text.isascii():
-        return frozenset(term for token in TOKEN.findall(text) for term in expand(token))
+        return frozenset(term for token in TOKEN.findall(text) for term in extract_token_terms(token))
     if text.isalnum():
         return frozenset(expand_token(text))
     return frozenset(term for token in TOKEN.findall(text) for term in expand_token(token))

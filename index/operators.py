@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from index.analysis.expansion import MAX_TOKEN_LENGTH, is_name
-from index.analysis.terms import expand
+from index.analysis.expansion import MAX_TERM_LENGTH, is_name
+from index.analysis.terms import extract_token_terms
 from index.analysis.words import STOP_WORDS, TOKEN, WORD, fold
 from index.conditions import (
     AllOf,
@@ -360,7 +360,7 @@ class _Lexer:
     ) -> HasPrefix | HasSimilarWord | None:
         """Return the prefix or the similar word in a text; None if the text is neither of them."""
         if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
-            return HasPrefix(field, fold(prefix)[:MAX_TOKEN_LENGTH], query_text)
+            return HasPrefix(field, fold(prefix)[:MAX_TERM_LENGTH], query_text)
         similar_match = _SIMILAR_WORD.fullmatch(text) if "~" in text else None
         if similar_match is None or similar_match[1].isupper():  # such as HEAD~1 in Git
             return None
@@ -453,7 +453,7 @@ def _make_words_or_phrase(
 
 def _make_word_condition(token: str, name: WordField, *, with_stop_words: bool) -> Condition | None:
     """Return the condition of a token: its full term, or else all parts of a name; None for a stop word."""
-    terms = expand(token)
+    terms = extract_token_terms(token)
     if not with_stop_words and STOP_WORDS.issuperset(terms):
         return None
     if len(terms) == 1 or not is_name(token):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
-from index.building.build import compute_state, mark_documents_dead
+from index.building.build import compute_state, copy_with_dead_documents
 from index.building.builder import build_segments
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
@@ -124,7 +124,7 @@ def _merge_small_segments(readers: Sequence[SegmentReader]) -> tuple[SegmentRead
 
 
 def _join_readers_of_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
-    """Return one reader for each segment. A document is live in a joined reader if any given one has it live.
+    """Return one reader for each segment. A document is live in it if it is live in one of the given readers.
 
     The index and earlier overlays may share a segment, each with different live documents.
     """
@@ -220,7 +220,7 @@ class Overlays:
         self._lock = threading.Lock()
         self._close_count = 0
 
-    def at(self, snapshot: Snapshot, progress: Progress | None = None) -> Overlay:
+    def get_or_create(self, snapshot: Snapshot, progress: Progress | None = None) -> Overlay:
         """Return the overlay of a commit; one thread creates it while others wait.
 
         Raises InvalidConfig, and, if there is no index yet, the errors of `LiveIndex.update_to_tip`.
@@ -280,11 +280,11 @@ class Overlays:
                 return
             self._cached_overlays.pop(overlay.searcher.state.commit, None)
             self._cached_overlays[overlay.searcher.state.commit] = overlay
-            size = sum(overlay.nbytes for overlay in self._cached_overlays.values())
+            total_bytes = sum(overlay.nbytes for overlay in self._cached_overlays.values())
             while len(self._cached_overlays) > 1 and (
-                len(self._cached_overlays) > MAX_OVERLAYS or size > MAX_OVERLAY_BYTES
+                len(self._cached_overlays) > MAX_OVERLAYS or total_bytes > MAX_OVERLAY_BYTES
             ):
-                size -= self._cached_overlays.popitem(last=False)[1].nbytes
+                total_bytes -= self._cached_overlays.popitem(last=False)[1].nbytes
 
     def _make_overlay(self, target: Snapshot, progress: Progress | None) -> Overlay:
         base = self._read_base(progress)
@@ -351,7 +351,7 @@ def _reuse_base_segments(
                 for path in difference.deletes:
                     required_blobs.pop(path, None)
                 readers = [
-                    mark_documents_dead(reader, changed_paths) for reader in generation.segment_readers
+                    copy_with_dead_documents(reader, changed_paths) for reader in generation.segment_readers
                 ]
                 return readers, required_blobs, False
     return [], dict(target.documents), True

@@ -1,4 +1,6 @@
-"""Passages of `get_doc`: a chunk, found by its id, with its neighbours; and their text with delimiters.
+"""Passages of `get_doc`: a section, found by its id, with its neighbours; and their text with delimiters.
+
+`get_doc` calls a section a chunk.
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from index.analysis.terms import HEADING_WEIGHT, MAX_WEIGHT, expand
+from index.analysis.terms import HEADING_WEIGHT, MAX_WEIGHT, extract_token_terms
 from index.analysis.words import STOP_WORDS, TOKEN, fold, normalize, script_runs_pattern, strip_markup
 from index.documents import SectionRecord
 
@@ -42,7 +42,7 @@ def find_required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
 
 def _find_terms_inside_names(word: str) -> Iterable[str]:
     """Return the index terms that a word has both alone and as part of a longer name."""
-    return (term for term in expand(f"x.{word}")[1:] if term != "x")
+    return (term for term in extract_token_terms(f"x.{word}")[1:] if term != "x")
 
 
 @dataclass(frozen=True, slots=True)

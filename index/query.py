@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis.terms import expand, extract_name_parts, weigh_query_terms
+from index.analysis.terms import extract_name_parts, extract_token_terms, weigh_query_terms
 from index.analysis.words import STOP_WORDS, TOKEN, normalize, script_runs_pattern, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
@@ -87,7 +87,7 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
     words: dict[str, None] = {}
     for token in TOKEN.findall(normalize(text)):
         for spaceless_run, other_run in script_runs_pattern().findall(token):
-            whole, *parts = expand(spaceless_run or other_run) or ("",)
+            whole, *parts = extract_token_terms(spaceless_run or other_run) or ("",)
             if whole not in query.terms or whole not in absent_terms:
                 continue
             has_absent_part = (all if spaceless_run else any)(part in absent_terms for part in parts)
@@ -170,7 +170,7 @@ def _parse_words(operators: Operators) -> _ParsedText:
 def _has_unmarked_terms(text: str) -> bool:
     """Return True if a query has words outside its phrases and exclusions."""
     tokens = TOKEN.findall(_MARKED_PART.sub(" ", text))
-    return any(term not in STOP_WORDS for token in tokens for term in expand(token))
+    return any(term not in STOP_WORDS for token in tokens for term in extract_token_terms(token))
 
 
 def _parse_marks(text: str) -> _ParsedText:
@@ -200,7 +200,7 @@ def _find_excluded_term(text: str, *, is_quoted: bool) -> str | None:
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
         [token] = tokens
-        terms = expand(token)
+        terms = extract_token_terms(token)
         if len(terms) == 1 or spaceless_pattern().search(token) is None:
             # One or two ASCII letters are flags, as in `rm -rf`; in other scripts they may be a word.
             return terms[0] if is_quoted or len(token) > 2 or not token.isascii() else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from index.port import Progress, Query, Results
     from workspace.snapshot.snapshot import Snapshot
 
-_ATTEMPTS = 2
+_MAX_ATTEMPTS = 2
 """Attempts to search an index that other processes change at the same time."""
 
 
@@ -67,7 +67,7 @@ def search_branch(
 
     Raises StaleCursor, and the errors of `LiveIndex.update_to_tip` and `check_filters`.
     """
-    for attempts_left in reversed(range(_ATTEMPTS)):
+    for attempts_left in reversed(range(_MAX_ATTEMPTS)):
         update_result = live.update_to_tip(progress)
         try:
             results = _search_live(live, request, update_result, progress)
@@ -94,14 +94,14 @@ def search_commit(
 ) -> SearchResponse:
     """Search one commit, at the tip or elsewhere.
 
-    Raises StaleCursor, and the errors of `Overlays.at` and `check_filters`.
+    Raises StaleCursor, and the errors of `Overlays.get_or_create` and `check_filters`.
     """
     if snapshot.commit == overlays.workspace.tip():
         with suppress(StaleCursor):  # the branch has just changed, and the cursor belongs to the previous tip
             response = search_branch(overlays.live, request, progress)
             if response.results.state.commit == snapshot.commit:
                 return response._replace(is_stale=False)
-    overlay = overlays.at(snapshot, progress)
+    overlay = overlays.get_or_create(snapshot, progress)
     try:
         _check_filter_values(request.query, overlay.values)
         results = overlay.search(request.query, request.offset, request.limit, request.generation)

@@ -133,7 +133,7 @@ class SearchIndex:
         else:
             fields = Fields(
                 lambda: snapshot.config.taxonomy_keys,
-                lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
+                lambda key: self._overlays.get_or_create(snapshot, progress).searcher.has_dates(key),
             )
         parsed_query = parse_query(query, filters or {}, path, fields)
         search_digest = compute_search_digest(query, parsed_query.filters, parsed_query.path)
@@ -169,14 +169,14 @@ class SearchIndex:
         self._live.update_to_tip(progress)
         return self._live.engine.has_dates(key)
 
-    def warm(self) -> None:
+    def preload(self) -> None:
         """Import the search modules and open the existing index, so that the first search is fast.
 
         Builds and updates nothing.
         """
         import index.search  # noqa: F401
 
-        self._live.warm()
+        self._live.preload()
 
     def get(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
         """Return a section with its neighbours in the file; an old address is resolved to the new one.

@@ -152,7 +152,7 @@ def describe_links(
         return data, [*hints, _BACKLINKS_PENDING if read_context.ref is None else _BACKLINKS_UNAVAILABLE]
     if section_keys is not None:
         preamble = document.preamble.key if document.preamble else None
-        backlinks = [link for link in backlinks if (link.to or preamble) in section_keys]
+        backlinks = [link for link in backlinks if (link.target_key or preamble) in section_keys]
     backlink_data, backlink_hints = _limit_links(
         "backlinks", [{"from": link.source_address, "line": link.line} for link in backlinks]
     )

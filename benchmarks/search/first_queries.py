@@ -20,7 +20,7 @@ def measure(repository: str, queries: list[str], phrases: list[str], warm_up: li
     Other programs affect the processor time of the first run less than its wall-clock time.
     """
     search = SearchIndex(Workspace.open(Path(repository), read_only=True))
-    search.warm()
+    search.preload()
     for query in warm_up:
         search.search(query)
     gc.collect()

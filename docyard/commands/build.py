@@ -132,7 +132,7 @@ def _read_contents(
     if git.worktree is not None and folder.resolve().is_relative_to(git.worktree.resolve()):
         folder_in_repository = folder.resolve().relative_to(git.worktree.resolve()).as_posix()
         content_filter = content_filter._replace(
-            below="" if folder_in_repository == "." else folder_in_repository
+            folder="" if folder_in_repository == "." else folder_in_repository
         )
     head_commit = git.head().commit
     commit = head_commit if ref is None else resolve_ref(git, ref, head_commit)

@@ -121,7 +121,9 @@ def _collect_links(
         preamble = document.preamble.key if document.preamble else None
         backlinks = _collect_backlinks(workspace, snapshot, file_tree, document)
         links_by_kind["backlinks"] = [
-            link for link in backlinks if section_keys is None or (link.to or preamble) in section_keys
+            link
+            for link in backlinks
+            if section_keys is None or (link.target_key or preamble) in section_keys
         ]
     return links_by_kind
 

@@ -31,11 +31,11 @@ from index.analysis.words import (
     stem_all,
 )
 
-MAX_TOKEN_LENGTH = 64
-"""The largest length of a term. Longer terms (hashes, encoded data) are cut."""
+MAX_TERM_LENGTH = 64
+"""The largest number of characters of a term. Longer terms (hashes, encoded data) are cut."""
 
 MAX_NAME_LENGTH = 4096
-"""The largest length of a name that is split into parts. Longer names are data."""
+"""The largest number of characters of a name that is split into parts. Longer names are data."""
 
 JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
@@ -65,7 +65,7 @@ def expand_token(token: str) -> tuple[str, ...]:
     if not is_name(token):
         terms = [term for run in script_runs_pattern().findall(token) for term in _expand_script_run(*run)]
     elif token.startswith("--"):
-        terms = [fold(token[:MAX_NAME_LENGTH])[:MAX_TOKEN_LENGTH], *_expand_name(token[2:MAX_NAME_LENGTH])]
+        terms = [fold(token[:MAX_NAME_LENGTH])[:MAX_TERM_LENGTH], *_expand_name(token[2:MAX_NAME_LENGTH])]
     elif token.isalnum():
         terms = _expand_word(token)
     else:
@@ -74,7 +74,7 @@ def expand_token(token: str) -> tuple[str, ...]:
 
 
 def is_name(token: str) -> bool:
-    """Return True if the first term of a token is the full token: not in scripts without spaces."""
+    """Return True if the first term of a token is the full token: it has no script without spaces."""
     return token.isascii() or spaceless_pattern().search(token) is None
 
 
@@ -91,7 +91,7 @@ def _expand_name(name: str) -> list[str]:
     words = WORD.findall(name) if _WORD_JOINER.search(name) else []
     if len(words) <= 1:
         return _expand_word(name)
-    terms = [fold(name)[:MAX_TOKEN_LENGTH]]
+    terms = [fold(name)[:MAX_TERM_LENGTH]]
     for word in words:
         if fold(word) not in STOP_WORDS:
             terms += _expand_word(word)
@@ -103,15 +103,15 @@ def _expand_word(word: str) -> list[str]:
     if full_word in STOP_WORDS:
         return [full_word]
     if word.isalnum() and word.isascii() and word[1:].islower():  # most words have no joint
-        return [stem(full_word[:MAX_TOKEN_LENGTH])]
+        return [stem(full_word[:MAX_TERM_LENGTH])]
     if full_word.endswith("'s"):
         word, full_word = word[:-2], full_word[:-2]
     is_plain = _JOINING_CHARACTER.search(full_word) is None
-    term = stem(full_word[:MAX_TOKEN_LENGTH]) if is_plain else full_word[:MAX_TOKEN_LENGTH]
+    term = stem(full_word[:MAX_TERM_LENGTH]) if is_plain else full_word[:MAX_TERM_LENGTH]
     parts = [part for part in map(fold, JOINT.split(word)) if part]
     if not parts or (is_plain and len(parts) == 1):
         return [term][: len(parts)]
-    return [term, *stem_all([part[:MAX_TOKEN_LENGTH] for part in parts if part not in STOP_WORDS])]
+    return [term, *stem_all([part[:MAX_TERM_LENGTH] for part in parts if part not in STOP_WORDS])]
 
 
 # Matches every line. The group is the token if the line is a single token, else empty.
@@ -133,7 +133,7 @@ def expand_raw_tokens(raw_tokens: Sequence[bytes]) -> list[list[str]]:
     if not raw_tokens:
         return []
     tokens = _SINGLE_TOKEN_LINE.findall(b"\n".join(raw_tokens).decode("utf-8", "replace"))
-    tokens = [token if len(token) <= MAX_TOKEN_LENGTH else "" for token in tokens]
+    tokens = [token if len(token) <= MAX_TERM_LENGTH else "" for token in tokens]
     names = [name.split("/") for name in _join_lines(tokens).replace("::", "/").replace("@", "/").split("\n")]
     words = list(set(chain.from_iterable(names)))
     terms = dict(zip(words, _expand_words(words), strict=True))

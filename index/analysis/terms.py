@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw_token, expand_token, is_name
+from index.analysis.expansion import MAX_TERM_LENGTH, expand_raw_token, expand_token, is_name
 from index.analysis.words import STOP_WORDS, TOKEN, normalize, split_raw_tokens, strip_markup
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ HEADING_WEIGHT = 2
 """The weight of a word of the section's own heading. A word of a heading above it has the weight 1."""
 
 MAX_HEADING_ABOVE_LENGTH = 100
-"""The largest indexed length of a heading for the sections below, so that no long title is repeated."""
+"""The largest number of characters of a heading that are indexed for the sections below it.
+
+Otherwise a long title would be repeated in every section.
+"""
 
 MAX_WEIGHT = 255
 """The largest weight of a term in a section."""
@@ -36,7 +39,7 @@ def weigh_section_terms(document: IndexedDocument, section: Section) -> dict[str
 
 
 def count_text_terms(text: str) -> dict[str, int]:
-    """Count the index terms of some Markdown, without stop words."""
+    """Count the index terms of a Markdown text, without stop words."""
     return dict(Counter(_extract_content_terms(strip_markup(_encode(text)))))
 
 
@@ -52,7 +55,7 @@ def extract_title_terms(title: str) -> tuple[tuple[str, ...], frozenset[str]]:
     Stop words are left out if there are other words.
     """
     tokens = TOKEN.findall(normalize(title[:MAX_HEADING_ABOVE_LENGTH]))
-    terms = tuple(dict.fromkeys([term for token in tokens for term in expand(token)]))
+    terms = tuple(dict.fromkeys([term for token in tokens for term in extract_token_terms(token)]))
     return tuple([term for term in terms if term not in STOP_WORDS]) or terms, extract_name_parts(tokens)
 
 
@@ -69,7 +72,7 @@ def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
     weights: dict[str, int] = {}
     get = weights.get
     for token in tokens:
-        terms = expand(token)
+        terms = extract_token_terms(token)
         for term in terms:
             weights[term] = get(term, 0) + 1
         if _has_parts(token, terms):
@@ -79,26 +82,26 @@ def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
 
 def extract_name_parts(tokens: Iterable[str]) -> frozenset[str]:
     """Return the terms that a query's tokens have only as parts of names, such as `api` of `--api-group`."""
-    wholes: set[str] = set()
+    full_terms: set[str] = set()
     parts: set[str] = set()
     for token in tokens:
-        terms = expand(token)
+        terms = extract_token_terms(token)
         if _has_parts(token, terms):
-            wholes.add(terms[0])
+            full_terms.add(terms[0])
             parts.update(terms[1:])
         else:
-            wholes.update(terms)
-    return frozenset(parts - wholes)
+            full_terms.update(terms)
+    return frozenset(parts - full_terms)
 
 
 def _has_parts(token: str, terms: tuple[str, ...]) -> bool:
-    """Return True if a token is a name whose first term is the whole and whose others are its parts."""
+    """Return True if the first term of a token is a full name, and its other terms are parts of the name."""
     return len(terms) > 1 and is_name(token) and not _HYPHENATED.fullmatch(token)
 
 
-def expand(token: str) -> tuple[str, ...]:
-    """Return the distinct index terms of one token, the full token first; a stop word is its own term."""
-    return _cached_expand(token) if len(token) <= MAX_TOKEN_LENGTH else _expand_token(token)
+def extract_token_terms(token: str) -> tuple[str, ...]:
+    """Return the distinct index terms of a word or name, the full form first; a stop word is its own term."""
+    return _cached_expand(token) if len(token) <= MAX_TERM_LENGTH else _expand_token(token)
 
 
 def _expand_token(token: str) -> tuple[str, ...]:

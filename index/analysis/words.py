@@ -43,8 +43,8 @@ _EAST = (
 _SPACELESS = _SOUTHEAST + _EAST
 
 # A large character class takes milliseconds to compile at each use. So it has only characters outside `\w`.
-_VOICED = "\u3099\u309a"
-_LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
+_VOICING_MARKS = "\u3099\u309a"
+_LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICING_MARKS}\U00020000-\U0003ffff]++"
 
 # Possessive quantifiers (`++`) keep the time linear and save no backtracking state. Groups have none, because
 # possessive groups are wrong in some releases of Python 3.11 (CPython issue 106052).
@@ -168,7 +168,7 @@ def stem(word: str) -> str:
 
 
 def stem_all(words: Sequence[str]) -> list[str]:
-    """Return the stems of many words at once, which is faster."""
+    """Return the stems of several words. This is faster than a call of `stem` for each word."""
     with _stemmer_lock:
         stems: list[str] = _stemmer().stemWords(words)
     return stems

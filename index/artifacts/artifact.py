@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from index.port import State
     from index.segments.generation import SegmentReader
 
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 """Attempts to open an artifact while builders replace it."""
 
 
@@ -72,7 +72,7 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
 
     Raises NotAnArtifact, InvalidMetadata, ArtifactDamaged, UnsupportedArtifact.
     """
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         # The stamp is taken before the file is read, so that the next check detects a change in between.
         metadata_stamp = _stamp_metadata(folder)
         # If the folder is a link, the resolved path stays valid when the link changes.
@@ -111,27 +111,27 @@ def map_segments(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple
         for id, dead_documents in manifest.parts:
             name = f"{INDEX_FOLDER}/{file_name(id)}"
             if name not in manifest.files:
-                raise ArtifactDamaged.at(name, "the manifest does not list it")
+                raise ArtifactDamaged.in_file(name, "the manifest does not list it")
             segment = Segment.load(folder / INDEX_FOLDER, id, FileStamp.of(folder / name))
             readers.append(SegmentReader.of(segment, decode_numbers(dead_documents)))
         state = make_state(manifest.state)
     except (IndexDamaged, OSError) as error:
-        raise ArtifactDamaged.at(name, "its content is malformed") from error
+        raise ArtifactDamaged.in_file(name, "its content is malformed") from error
     if sum(reader.size for reader in readers) != state.chunks or state.commit != manifest.tree:
-        raise ArtifactDamaged.at(INDEX_FOLDER, "its segments differ from its manifest")
+        raise ArtifactDamaged.in_file(INDEX_FOLDER, "its segments differ from its manifest")
     return state, tuple(readers)
 
 
 def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
     """Read the paths of moved documents: each old path with the new one. Raises ArtifactDamaged."""
-    name = manifest.moves
+    name = manifest.moves_file
     if name is None:
         return {}
     try:
         moves = json.loads((folder / name).read_bytes())
         return {str(old): str(new) for old, new in moves.items()}
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise ArtifactDamaged.at(name, "its content is malformed") from error
+        raise ArtifactDamaged.in_file(name, "its content is malformed") from error
 
 
 def find_problems(folder: Path, key: bytes | None = None) -> list[str]:

@@ -30,7 +30,7 @@ from index.artifacts.manifest import (
     INDEX_FOLDER,
     ArtifactDamaged,
     ArtifactManifest,
-    FileSum,
+    FileDigest,
     NotAnArtifact,
     UnsupportedArtifact,
     make_manifest_name,
@@ -99,7 +99,7 @@ def lock_folder(out: Path) -> Iterator[None]:
                     fix="Wait until that build has finished, or build into another folder.",
                 ) from None
         # The file is removed while it is locked. A process that has opened the file detects the removal.
-        stack.callback(_unlock, out / LOCK_FILE)
+        stack.callback(_remove_lock_file, out / LOCK_FILE)
         yield
 
 
@@ -185,7 +185,7 @@ def _current_artifact(out: Path) -> tuple[bytes, bytes] | None:
     return None
 
 
-def _unlock(lock: Path) -> None:
+def _remove_lock_file(lock: Path) -> None:
     with suppress(OSError):
         lock.unlink()
 
@@ -416,10 +416,10 @@ def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str
     return [name]
 
 
-def _find_checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
+def _find_checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileDigest:
     """Return the checksum of a file, from the verified previous artifact if it has the file."""
     checksum = previous.manifest.files.get(name) if previous else None
-    return checksum or FileSum.of(out / name)
+    return checksum or FileDigest.of(out / name)
 
 
 def _count_without_sections(reader: SegmentReader) -> int:

@@ -40,22 +40,22 @@ class UnreadableFolder(WorkspaceError):
 
 
 class ContentFilter(NamedTuple):
-    """A selection of documents below a folder: those that match `include` (if given) but not `exclude`."""
+    """A selection of documents in a folder: those that match `include` (if given) but not `exclude`."""
 
-    below: str = ""
+    folder: str = ""
     include: tuple[Glob, ...] = ()
     exclude: tuple[Glob, ...] = ()
 
     def includes(self, path: str, root: str) -> bool:
-        """Return True if a document is included. Globs match its path, also relative to `root` or `below`."""
-        if self.below and not path.startswith(f"{self.below}/"):
+        """Return True if a document is included. Globs match its path, also relative to either folder."""
+        if self.folder and not path.startswith(f"{self.folder}/"):
             return False
         # A folder with the name of the settings file would conflict with it.
         if path.startswith(f"{CONFIG_PATH}/"):
             return False
         if not self.include and not self.exclude:
             return True
-        names = {path, path.removeprefix(f"{root}/"), path.removeprefix(f"{self.below}/")}
+        names = {path, path.removeprefix(f"{root}/"), path.removeprefix(f"{self.folder}/")}
         is_included = not self.include or _matches_any(self.include, names)
         return is_included and not _matches_any(self.exclude, names)
 
@@ -102,10 +102,12 @@ def read_commit_contents(git: GitReader, commit: str, name: str, selection: Cont
             raise DamagedRepository(message, fix=error.fix, path=escape_path(path)) from None
 
     paths = (path for path, _ in walk_tree(git, git.commit(commit).tree))
-    names = ((path, escape_path(path)) for path in paths if not (path.isascii() and path.isprintable()))
+    escaped_paths = (
+        (path, escape_path(path)) for path in paths if not (path.isascii() and path.isprintable())
+    )
     unsupported_paths = tuple(
         escaped_path
-        for path, escaped_path in names
+        for path, escaped_path in escaped_paths
         if path != escaped_path
         and snapshot.config.is_document(escaped_path)
         and selection.includes(escaped_path, root)

@@ -35,16 +35,16 @@ class FrozenIndex(SearchIndex):
     """The index of one artifact. Safe to use from threads.
 
     `is_superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
-    True if every file is open, so that the files can be removed. `watch` is called with the progress of every
-    build of the index, in addition to the `progress` of a waiting call.
+    True if every file is open, so that the files can be removed. `on_progress` receives the progress
+    of every build of the index, in addition to the `progress` of a waiting call.
     """
 
-    def __init__(self, artifact: Artifact, watch: Progress | None = None) -> None:
+    def __init__(self, artifact: Artifact, on_progress: Progress | None = None) -> None:
         tree, commit = artifact.manifest.tree, artifact.metadata.stats.source_commit
         self._archive = Archive(artifact.folder, tree, commit, artifact.moves)
         super().__init__(self._archive)
         self.artifact = artifact
-        self._watch = watch
+        self._on_progress = on_progress
         self.is_superseded = self.has_open_files = False
 
     @cached_property
@@ -54,13 +54,15 @@ class FrozenIndex(SearchIndex):
             state, readers = map_segments(self.artifact.folder, self.artifact.manifest)
             live.engine.adopt(readers, state)
             if not self.artifact.is_untouched():
-                raise ArtifactDamaged.at(INDEX_FOLDER, "a file was changed after its checksum was verified")
+                raise ArtifactDamaged.in_file(
+                    INDEX_FOLDER, "a file was changed after its checksum was verified"
+                )
         return live
 
-    def warm(self) -> None:
+    def preload(self) -> None:
         """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged."""
         self._archive.open_packs()
-        super().warm()
+        super().preload()
         self.has_open_files = True
 
     def search(
@@ -80,7 +82,7 @@ class FrozenIndex(SearchIndex):
         `SearchIndex.search`.
         """
         self._archive.at(ref)
-        report = self._report_to(progress)
+        report = self._combine_progress(progress)
         try:
             page = super().search(
                 query, limit=limit, cursor=cursor, filters=filters, path=path, progress=report
@@ -93,7 +95,7 @@ class FrozenIndex(SearchIndex):
 
     def update_to_tip(self, progress: Progress | None = None) -> str | None:
         """Build the index if needed, and return the commit of the documents."""
-        super().update_to_tip(self._report_to(progress))
+        super().update_to_tip(self._combine_progress(progress))
         if not self.artifact.is_trusted:
             _remove_old_caches(_find_cache_folder(self.artifact))
         return self._archive.commit
@@ -107,13 +109,14 @@ class FrozenIndex(SearchIndex):
         """Return the artifact's metadata with the keys and values that are safe in a schema for models."""
         return self._safe_metadata
 
-    def _report_to(self, progress: Progress | None) -> Progress | None:
-        watch = self._watch
-        if watch is None or progress is None:
-            return watch or progress
+    def _combine_progress(self, progress: Progress | None) -> Progress | None:
+        """Return a function that reports to `on_progress` and to `progress`; None without both."""
+        on_progress = self._on_progress
+        if on_progress is None or progress is None:
+            return on_progress or progress
 
         def report(finished_count: int, total: int, message: str) -> None:
-            watch(finished_count, total, message)
+            on_progress(finished_count, total, message)
             progress(finished_count, total, message)
 
         return report

@@ -55,7 +55,8 @@ class ArtifactDamaged(WorkspaceError):
     code: ClassVar[str] = "ARTIFACT_DAMAGED"
 
     @classmethod
-    def at(cls, file: str, reason: str) -> ArtifactDamaged:
+    def in_file(cls, file: str, reason: str) -> ArtifactDamaged:
+        """Return the error for a damaged or missing file."""
         return cls(
             f"the artifact is damaged at {file}: {reason}",
             fix="Copy the full folder again, or build it again with `docyard build`.",
@@ -69,14 +70,14 @@ class UnsupportedArtifact(WorkspaceError):
     code: ClassVar[str] = "UNSUPPORTED_ARTIFACT"
 
 
-class FileSum(NamedTuple):
+class FileDigest(NamedTuple):
     """The expected size of a file in bytes, and the SHA-256 of its content in hexadecimal."""
 
     size: int
     sha256: str
 
     @classmethod
-    def of(cls, file: Path) -> FileSum:
+    def of(cls, file: Path) -> FileDigest:
         """Return the checksum of a regular file, in about a millisecond for each megabyte. Raises OSError."""
         digest, size = hashlib.sha256(), 0
         buffer = memoryview(bytearray(_BUFFER_BYTES))
@@ -101,11 +102,11 @@ class ArtifactManifest:
     tree: str
     state: Mapping[str, object]
     parts: Sequence[tuple[str, str]]
-    files: Mapping[str, FileSum]
+    files: Mapping[str, FileDigest]
     seal: str | None = field(default=None, compare=False)
 
     @property
-    def moves(self) -> str | None:
+    def moves_file(self) -> str | None:
         """The name of the file that lists moved documents; None if there is none."""
         return next(filter(_MOVES_FILE.fullmatch, self.files), None)
 
@@ -127,7 +128,7 @@ def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
             file=name,
         ) from None
     except OSError as error:
-        raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
+        raise ArtifactDamaged.in_file(name, error.strerror or type(error).__name__) from error
     return _parse_manifest(name, data, hashlib.sha256(metadata).hexdigest())
 
 
@@ -140,8 +141,8 @@ def read_all_manifests(folder: Path) -> list[ArtifactManifest]:
     return manifests
 
 
-def _parse_manifest(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
-    """Return a verified manifest; `metadata` is the digest that it must contain, None for any."""
+def _parse_manifest(name: str, data: bytes, metadata_digest: str | None) -> ArtifactManifest:
+    """Return a verified manifest; it must contain `metadata_digest`, unless that is None."""
     try:
         values = json.loads(data)
         version = values["format"]
@@ -155,11 +156,11 @@ def _parse_manifest(name: str, data: bytes, metadata: str | None) -> ArtifactMan
             raise ValueError(f"unknown format {version!r}")
         check, seal = values.pop("check"), values.pop("seal")
         digest = hashlib.sha256(_encode_canonical(values)).hexdigest()
-        if check != digest or metadata not in (None, values["metadata"]):
+        if check != digest or metadata_digest not in (None, values["metadata"]):
             raise ValueError("the checksum is wrong")
         return _make_manifest(values, seal)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ArtifactDamaged.at(name, "its content is malformed") from error
+        raise ArtifactDamaged.in_file(name, "its content is malformed") from error
 
 
 def write_manifest(
@@ -229,18 +230,18 @@ def missing_metadata_error(error: OSError) -> NotAnArtifact:
     )
 
 
-def _check_file(folder: Path, name: str, expected: FileSum) -> FileStamp:
+def _check_file(folder: Path, name: str, expected: FileDigest) -> FileStamp:
     file = folder / name
     try:
         stamp = FileStamp.of(file)
         if stamp.size != expected.size:
-            raise ArtifactDamaged.at(name, f"it has {stamp.size:,} bytes instead of {expected.size:,}")
-        if FileSum.of(file) != expected:
-            raise ArtifactDamaged.at(name, "its checksum is wrong")
+            raise ArtifactDamaged.in_file(name, f"it has {stamp.size:,} bytes instead of {expected.size:,}")
+        if FileDigest.of(file) != expected:
+            raise ArtifactDamaged.in_file(name, "its checksum is wrong")
     except FileNotFoundError:
-        raise ArtifactDamaged.at(name, "it is missing") from None
+        raise ArtifactDamaged.in_file(name, "it is missing") from None
     except OSError as error:
-        raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
+        raise ArtifactDamaged.in_file(name, error.strerror or type(error).__name__) from error
     return stamp
 
 
@@ -249,7 +250,7 @@ def _open_regular(file: Path) -> Iterator[BufferedReader]:
     """Open a regular file; a pipe with its name must not block the reader. Raises OSError."""
     with open(file, "rb", opener=_open_nonblocking) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it must be a regular file")
+            raise OSError(errno.EINVAL, "not a regular file")
         yield stream
 
 
@@ -274,7 +275,9 @@ def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
 
     Raises ValueError or a similar error for another structure.
     """
-    files = {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()}
+    files = {
+        str(name): FileDigest(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()
+    }
     # A name must not be a path to another file, because it would be read.
     if not all(map(_FILE_NAME.fullmatch, files)) or not _TREE_ID.fullmatch(values["tree"]):
         raise ValueError("a file name or the tree id is invalid")

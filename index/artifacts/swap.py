@@ -18,16 +18,16 @@ from index.storage.metadata import Problem
 from workspace.errors import WorkspaceError
 
 _SWAP_TIMEOUT_S = 1.0  # seconds that the first call after a replacement waits for the new artifact
-_ATTEMPTS = 20  # attempts to open an artifact while builders replace it
-_RETRY_AFTER_S = 2.0  # seconds before an invalid artifact is tried again: its copy may have been incomplete
+_MAX_ATTEMPTS = 20  # attempts to open an artifact while builders replace it
+_RETRY_AFTER_S = 2.0  # seconds until an invalid artifact is opened again: its copy may have been incomplete
 
 
 class Artifacts:
     """The artifacts of a folder, one after the other. Safe to use from threads.
 
-    `on_refused` is called with the error once for each new artifact that cannot be served. `watch` is called
-    with the progress of each build of an index. `on_problem` is called with a problem in the metadata of a
-    served artifact. Raises the errors of `open_artifact`.
+    `on_refused` is called with the error once for each new artifact that cannot be served. `on_progress`
+    receives the progress of each build of an index. `on_problem` is called with a problem in the metadata of
+    a served artifact. Raises the errors of `open_artifact`.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class Artifacts:
         folder: Path,
         key: bytes | None = None,
         on_refused: Callable[[WorkspaceError], object] = lambda error: None,
-        watch: Progress | None = None,
+        on_progress: Progress | None = None,
         on_problem: Callable[[Problem], object] = lambda problem: None,
     ) -> None:
         self._folder = folder
         self._key = key
         self._on_refused = on_refused
-        self._watch = watch
+        self._on_progress = on_progress
         self._on_problem = on_problem
         self._index = self._open_current()
         self._lock = threading.Lock()
@@ -49,25 +49,25 @@ class Artifacts:
         self._refused_message: str | None = None
         self._retry_time = 0.0
 
-    def current(self) -> FrozenIndex:
-        """Return the current index for one call; the check costs a stat of each file.
+    def get_open_index(self) -> FrozenIndex:
+        """Return the current index with open files, so that it can be searched after they are deleted.
 
-        Its files are open, so that it can be searched after they are deleted. Raises ArtifactDamaged and
-        related errors if files of the served artifact were changed and the folder has no valid replacement.
+        Each call reads the status of each file. Raises ArtifactDamaged and related errors if files of the
+        served artifact were changed and the folder has no valid replacement.
         """
-        for _ in range(_ATTEMPTS):
-            index = self.latest()
+        for _ in range(_MAX_ATTEMPTS):
+            index = self.get_index()
             try:
                 if not index.has_open_files:
-                    index.warm()
+                    index.preload()
                 return index
             except WorkspaceError:
                 if index.artifact.metadata_stamp.is_unchanged():
                     raise
         raise swap_timeout_error()
 
-    def latest(self) -> FrozenIndex:
-        """Return the current index for a caller that only describes it; its files may not be open."""
+    def get_index(self) -> FrozenIndex:
+        """Return the current index for a caller that only reads its metadata; its files may not be open."""
         index = self._index
         if not index.artifact.is_untouched():
             return self._reopen(index)
@@ -115,10 +115,10 @@ class Artifacts:
 
     def _open_next(self) -> FrozenIndex:
         """Open the current artifact of the folder, and retry if a builder has removed its files."""
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             index = self._open_current()
             try:
-                index.warm()
+                index.preload()
                 index.update_to_tip()
                 return index
             except WorkspaceError:
@@ -130,7 +130,7 @@ class Artifacts:
         artifact = open_artifact(self._folder, self._key)
         if artifact.problem is not None:
             self._on_problem(artifact.problem)
-        return FrozenIndex(artifact, self._watch)
+        return FrozenIndex(artifact, self._on_progress)
 
     def _reopen(self, index: FrozenIndex) -> FrozenIndex:
         """Open a folder again after its files have changed; the old files must not be read."""

@@ -47,17 +47,20 @@ def build_in_processes(
     paths = sorted(source.paths())
     firsts = range(0, len(paths), _BLOCK_DOCUMENTS)
     blocks = (tuple(paths[first : first + _BLOCK_DOCUMENTS]) for first in firsts)
-    count = max(1, min(processes or _choose_process_count(len(paths)), len(firsts)))
+    process_count = max(1, min(processes or _choose_process_count(len(paths)), len(firsts)))
     with ExitStack() as stack:
         children: list[BuildProcess] = []
         if folder is not None:
-            task = Task(source, folder, durable, MAX_POSTINGS // count)
-            children += [stack.enter_context(BuildProcess(task, blocks)) for _ in range(1, count)]
+            task = Task(source, folder, durable, MAX_POSTINGS // process_count)
+            children += [stack.enter_context(BuildProcess(task, blocks)) for _ in range(1, process_count)]
         work = _ParentWork(source, children, len(paths), progress)
 
         def build_blocks(blocks: Iterable[Block]) -> BuiltSegments:
             return build_segments(
-                work.read_documents(blocks), folder, durable=durable, limit=MAX_POSTINGS // count
+                work.read_documents(blocks),
+                folder,
+                durable=durable,
+                max_postings=MAX_POSTINGS // process_count,
             )
 
         work.report()
@@ -106,8 +109,8 @@ def _choose_process_count(document_count: int) -> int:
     return min(_MAX_PROCESSES, os.cpu_count() or 1)
 
 
-Change = tuple[Sequence[SegmentReader], State]
-"""The segments and the state of an index after a change."""
+SegmentsAndState = tuple[Sequence[SegmentReader], State]
+"""The segments and the state of an index."""
 
 
 def apply_change(
@@ -115,7 +118,7 @@ def apply_change(
     commit: str | None,
     upserts: Iterable[IndexedDocument | UnreadableDocument],
     deletes: Iterable[str],
-) -> Change:
+) -> SegmentsAndState:
     """Return the segments and the state of an index after a change.
 
     The documents in `upserts` replace those with the same paths.
@@ -127,16 +130,18 @@ def apply_change(
         for document in range(segment.document_count)
     ]
     changed_paths = {*indexed_paths, *built_segments.unreadable, *deletes}
-    readers = [mark_documents_dead(reader, changed_paths) for reader in old_index.segment_readers]
+    readers = [copy_with_dead_documents(reader, changed_paths) for reader in old_index.segment_readers]
     still_unreadable = {
         path: blob for path, blob in old_index.state.unreadable.items() if path not in changed_paths
     }
-    return _make_change(readers, built_segments, commit, still_unreadable)
+    return _combine_segments(readers, built_segments, commit, still_unreadable)
 
 
-def begin_index(commit: str | None, upserts: Iterable[IndexedDocument | UnreadableDocument]) -> Change:
-    """Return the first segments of an index, in memory."""
-    return _make_change((), build_segments(upserts), commit)
+def begin_index(
+    commit: str | None, upserts: Iterable[IndexedDocument | UnreadableDocument]
+) -> SegmentsAndState:
+    """Return the first segments of an index, in memory, and its state."""
+    return _combine_segments((), build_segments(upserts), commit)
 
 
 def build_index(
@@ -146,20 +151,20 @@ def build_index(
     progress: Progress | None = None,
     *,
     durable: bool = False,
-) -> Change:
-    """Index a full commit; its segments are written to the folder, or stay in memory without one."""
+) -> SegmentsAndState:
+    """Index a full commit; its segments are written to the folder, or stay in memory without a folder."""
     built_segments = build_in_processes(
         source, folder, processes=processes, progress=progress, durable=durable
     )
-    return _make_change((), built_segments, source.commit)
+    return _combine_segments((), built_segments, source.commit)
 
 
-def _make_change(
+def _combine_segments(
     old_readers: Iterable[SegmentReader],
     built_segments: BuiltSegments,
     commit: str | None,
     unreadable: Mapping[str, str] = {},
-) -> Change:
+) -> SegmentsAndState:
     readers = compact_segments([*old_readers, *map(SegmentReader.of, built_segments.segments)])
     return readers, compute_state(readers, commit, {**unreadable, **built_segments.unreadable})
 
@@ -178,7 +183,7 @@ def compute_state(
     )
 
 
-def mark_documents_dead(reader: SegmentReader, paths: Iterable[str]) -> SegmentReader:
-    """Return a reader in which the documents with these paths are dead."""
+def copy_with_dead_documents(reader: SegmentReader, paths: Iterable[str]) -> SegmentReader:
+    """Return a copy of a reader in which the documents with these paths are dead."""
     documents = (reader.find(path) for path in paths)
     return reader.with_dead_documents(document for document in documents if document is not None)

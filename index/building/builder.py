@@ -29,10 +29,10 @@ class Builder:
     Without a folder, the segments stay in memory.
     """
 
-    def __init__(self, folder: Path | None, durable: bool = False, limit: int = MAX_POSTINGS) -> None:
+    def __init__(self, folder: Path | None, durable: bool = False, max_postings: int = MAX_POSTINGS) -> None:
         self._folder = folder
         self._durable = durable
-        self._limit = limit
+        self._max_postings = max_postings
         self._segments: list[Segment] = []
         self._last_path: str | None = None
         self._begin()
@@ -46,7 +46,7 @@ class Builder:
         self._last_path = document.path
         self._tables.add(document)
         self._inversion.add(document)
-        if self._inversion.posting_count >= self._limit:
+        if self._inversion.posting_count >= self._max_postings:
             self._flush()
 
     def finish(self) -> tuple[Segment, ...]:
@@ -70,10 +70,10 @@ def build_segments(
     folder: Path | None = None,
     *,
     durable: bool = False,
-    limit: int = MAX_POSTINGS,
+    max_postings: int = MAX_POSTINGS,
 ) -> BuiltSegments:
     """Build segments of documents in ascending order of path. Raises IndexUnwritable."""
-    builder = Builder(folder, durable, limit)
+    builder = Builder(folder, durable, max_postings)
     unreadable: dict[str, str] = {}
     with _pause_garbage_collection():
         for document in documents:

@@ -27,6 +27,8 @@ from index.segments.arrays import encode, expand_ranges
 from index.segments.segment import DATE, HEADING, TITLE, PostingLists
 
 Packed = NDArray[np.uint64]
+"""Postings, each packed in one integer."""
+
 PACKED_CAPACITY = 1 << 28
 """The largest number of terms, and of sections, in packed postings."""
 
@@ -66,12 +68,12 @@ def unpack_weights(packed: Packed) -> NDArray[np.uint8]:
 def sum_weights(packed: Packed) -> Packed:
     """Sort postings in place, and return one for each term and section with the sum of their weights."""
     packed.sort()
-    pairs = packed >> _SECTION_SHIFT
-    is_first = np.ones(len(pairs), np.bool_)
-    np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
+    terms_and_sections = packed >> _SECTION_SHIFT
+    is_first = np.ones(len(terms_and_sections), np.bool_)
+    np.not_equal(terms_and_sections[1:], terms_and_sections[:-1], out=is_first[1:])
     firsts = np.flatnonzero(is_first)
     sums = np.add.reduceat(packed & _WEIGHT_MASK, firsts) if len(firsts) else packed
-    return (pairs[firsts] << _SECTION_SHIFT) | np.minimum(sums, np.uint64(MAX_WEIGHT))
+    return (terms_and_sections[firsts] << _SECTION_SHIFT) | np.minimum(sums, np.uint64(MAX_WEIGHT))
 
 
 def shift_sections(packed: Packed, shift: int) -> None:
@@ -165,7 +167,7 @@ class DocumentBatch:
     def make_title_postings(self, headings: Headings) -> Iterator[Packed]:
         """Yield the postings of the fields of titles and of headings, in several portions."""
         for field, own in ((TITLE, _to_uint32(self._titles)), (HEADING, headings.own)):
-            terms = self._move_to_field(field, headings, own)
+            terms = self._convert_to_field(field, headings, own)
             for first, last in self._split_into_portions(headings):
                 counts = headings.sizes[own[first:last]]
                 sections = np.repeat(np.arange(first, last, dtype=np.uint32), counts)
@@ -173,13 +175,15 @@ class DocumentBatch:
                     pack(terms[expand_ranges(headings.starts[own[first:last]], counts)], sections, 1)
                 )
 
-    def _move_to_field(self, field: str, headings: Headings, used: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def _convert_to_field(
+        self, field: str, headings: Headings, used_headings: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
         """Return the terms of all headings as terms of a field; only the terms of used headings are valid."""
-        used = np.unique(used)
-        positions = expand_ranges(headings.starts[used], headings.sizes[used])
+        used_headings = np.unique(used_headings)
+        positions = expand_ranges(headings.starts[used_headings], headings.sizes[used_headings])
         distinct, numbers = np.unique(headings.terms[positions], return_inverse=True)
         terms = np.zeros(len(headings.terms), np.uint32)
-        terms[positions] = self._vocabulary.move_to_field(field, distinct)[numbers]
+        terms[positions] = self._vocabulary.add_words_to_field(field, distinct)[numbers]
         return terms
 
     def make_facet_postings(self) -> Packed:
@@ -254,8 +258,8 @@ class DocumentBatch:
         self, texts: Sequence[bytes], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the terms of some texts in order, and for each term the number of its text."""
-        numbers = self._vocabulary.numbers(split_raw_tokens(texts))
-        terms, counts = self._vocabulary.terms(numbers, stop_words=stop_words)
+        numbers = self._vocabulary.number_raw_tokens(split_raw_tokens(texts))
+        terms, counts = self._vocabulary.look_up_terms(numbers, stop_words=stop_words)
         return terms, np.repeat(np.cumsum(numbers == 0, dtype=np.uint32), counts)
 
 
@@ -279,9 +283,9 @@ class Inversion:
     fast. Further batches use new vocabularies, which are dropped at the end.
     """
 
-    def __init__(self, batch: int = BATCH_BYTES, limit: int = MAX_BYTES) -> None:
-        self._batch_size = batch
-        self._limit = limit
+    def __init__(self, batch_bytes: int = BATCH_BYTES, max_vocabulary_bytes: int = MAX_BYTES) -> None:
+        self._batch_bytes = batch_bytes
+        self._max_vocabulary_bytes = max_vocabulary_bytes
         # Each vocabulary, with the postings of its terms.
         self._runs: list[tuple[Vocabulary, list[Packed]]] = []
         self._lengths: list[NDArray[np.uint32]] = []
@@ -293,11 +297,11 @@ class Inversion:
     def add(self, document: IndexedDocument) -> None:
         """Add a document; its sections are numbered in order of their keys, after all earlier ones."""
         self._batch.add(document)
-        if self._batch.size >= self._batch_size:
+        if self._batch.size >= self._batch_bytes:
             self._flush()
             vocabulary = self._runs[-1][0]
             if len(self._runs) == 1 or vocabulary.is_full:
-                vocabulary = Vocabulary(self._limit)
+                vocabulary = Vocabulary(self._max_vocabulary_bytes)
             self._begin_batch(vocabulary)
 
     def finish(self) -> PostingLists:
@@ -342,7 +346,8 @@ class Inversion:
         """Assign numbers to the terms in the order of their keys, and return the keys."""
         used_terms = [_find_used_terms(vocabulary, run) for vocabulary, run in self._runs]
         key_lists = [
-            vocabulary.keys(terms) for (vocabulary, _), terms in zip(self._runs, used_terms, strict=True)
+            vocabulary.look_up_keys(terms)
+            for (vocabulary, _), terms in zip(self._runs, used_terms, strict=True)
         ]
         keys = sorted(set().union(*key_lists))
         new_terms = {key: index for index, key in enumerate(keys)}
@@ -362,9 +367,9 @@ def _find_used_terms(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.in
     return np.flatnonzero(flags)
 
 
-def _join_and_release(arrays: list[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
+def _join_and_release(arrays: list[NDArray[_Number]], dtype: type[_Number]) -> NDArray[_Number]:
     """Join arrays into one, and release each as soon as it is copied."""
-    joined = np.empty(sum(map(len, arrays)), kind)
+    joined = np.empty(sum(map(len, arrays)), dtype)
     end = len(joined)
     while arrays:
         last = arrays.pop()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from index.analysis.expansion import expand_raw_tokens
 from index.analysis.words import BREAK, STOP_WORDS
 from index.segments.arrays import decode, encode, expand_ranges
-from index.segments.segment import TEXT, make_term_name, split_key
+from index.segments.segment import TEXT, make_term_name, split_term_key
 
 MAX_BYTES = 64_000_000
 """When its estimated size reaches this number of bytes, a vocabulary is full."""
@@ -47,33 +47,33 @@ class KeyNumbers(dict[_Key, int]):
 class Vocabulary:
     """Raw tokens and terms by number, and the terms of each raw token. Safe to use from threads."""
 
-    def __init__(self, limit: int = MAX_BYTES) -> None:
-        self._limit = limit
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._raw_tokens: KeyNumbers[bytes] = KeyNumbers()
         self._terms: KeyNumbers[str] = KeyNumbers()
         self._keys: list[bytes] = []
-        self._bytes = 0
+        self._raw_token_bytes = 0
         # The terms of a raw token are contiguous in `_token_terms`, from `_starts` on: first those other than
         # stop words (`_content_counts`), then the stop words (`_all_counts` counts both).
         self._token_terms = array("I")
         self._starts = array("I")
         self._content_counts = array("I")
         self._all_counts = array("I")
-        self.numbers([BREAK])
+        self.number_raw_tokens([BREAK])
 
     @property
     def is_full(self) -> bool:
         """Return True if the vocabulary should be replaced by a new one."""
         entries = len(self._raw_tokens) + len(self._terms)
-        return entries * _ENTRY_BYTES + len(self._token_terms) * 4 + self._bytes >= self._limit
+        return entries * _ENTRY_BYTES + len(self._token_terms) * 4 + self._raw_token_bytes >= self._max_bytes
 
     @property
     def size(self) -> int:
         """The number of terms."""
         return len(self._terms)
 
-    def numbers(self, raw_tokens: Sequence[bytes]) -> NDArray[np.uint32]:
+    def number_raw_tokens(self, raw_tokens: Sequence[bytes]) -> NDArray[np.uint32]:
         """Return the number of each raw token, and add new tokens. BREAK has the number 0 and no terms."""
         with self._lock:
             numbers = np.fromiter(map(self._raw_tokens.__getitem__, raw_tokens), np.uint32, len(raw_tokens))
@@ -81,7 +81,7 @@ class Vocabulary:
                 self._add_tokens(self._raw_tokens.keys_since(len(self._starts)))
             return numbers
 
-    def terms(
+    def look_up_terms(
         self, numbers: NDArray[np.uint32], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the terms of numbered raw tokens, token after token, and how many each token has."""
@@ -97,15 +97,15 @@ class Vocabulary:
         with self._lock:
             return self._terms[make_term_name(field, value)]
 
-    def move_to_field(self, field: str, terms: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def add_words_to_field(self, field: str, terms: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the numbers of the same words as terms of another field, which are added if they are new."""
-        words = [decode(split_key(key)[1]) for key in self.keys(terms)]
+        words = [decode(split_term_key(key)[1]) for key in self.look_up_keys(terms)]
         with self._lock:
             return np.fromiter(
                 (self._terms[make_term_name(field, word)] for word in words), np.uint32, len(words)
             )
 
-    def keys(self, terms: NDArray[np.integer]) -> list[bytes]:
+    def look_up_keys(self, terms: NDArray[np.integer]) -> list[bytes]:
         """Return the encoded field and text of numbered terms."""
         with self._lock:
             self._keys += map(encode, self._terms.keys_since(len(self._keys)))
@@ -124,7 +124,7 @@ class Vocabulary:
         self._starts.extend(islice(accumulate(map(len, token_terms), initial=start), len(token_terms)))
         prefix = make_term_name(TEXT, "")
         self._token_terms.extend([self._terms[prefix + term] for terms in token_terms for term in terms])
-        self._bytes += sum(map(len, raw_tokens))
+        self._raw_token_bytes += sum(map(len, raw_tokens))
 
 
 _shared_lock = threading.Lock()

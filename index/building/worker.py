@@ -36,7 +36,7 @@ class Task:
     source: DocumentSource
     folder: Path
     durable: bool
-    limit: int
+    max_postings: int
 
 
 class _ChildResult(NamedTuple):
@@ -49,8 +49,8 @@ class _ChildResult(NamedTuple):
 class BuildProcess:
     """A context manager of a child process that takes its work from `blocks`; its exit ends the process.
 
-    `sent_blocks` has the blocks that were sent so far, `finished_count` counts the documents that are
-    finished.
+    `sent_blocks` has the blocks that were sent so far, and `finished_count` is the number of finished
+    documents.
     """
 
     def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
@@ -69,9 +69,9 @@ class BuildProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._workers.__exit__(kind, error, trace)
+        self._workers.__exit__(error_type, error, trace)
 
     def refill(self) -> None:
         """Send more blocks if the process has finished some; never wait."""
@@ -126,7 +126,7 @@ _child_states: list[_ChildState] = []
 
 def _start_child(task: Task) -> None:
     gc.disable()  # the growing structures have no reference cycles, and scanning them takes long
-    _child_states.append(_ChildState(task, Builder(task.folder, task.durable, task.limit), {}))
+    _child_states.append(_ChildState(task, Builder(task.folder, task.durable, task.max_postings), {}))
 
 
 def _add_block(block: Block) -> int:

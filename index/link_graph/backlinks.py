@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class DocumentLink(NamedTuple):
     """A link and its target.
 
-    `section` is the key of the section that contains the link, None outside sections. `to` is the key of the
-    target section, None for the document itself.
+    `section` is the key of the section that contains the link, None outside sections. `target_key` is the
+    key of the target section, None for the document itself.
     """
 
     source: str
@@ -29,14 +29,14 @@ class DocumentLink(NamedTuple):
     destination: str
     status: LinkStatus
     path: str | None
-    to: str | None
+    target_key: str | None
 
     @property
     def address(self) -> str:
         """The target's address: path and section, or the destination if it has no target."""
         if self.path is None or self.status is not LinkStatus.OK:
             return self.destination
-        return self.path if self.to is None else f"{self.path}#{self.to}"
+        return self.path if self.target_key is None else f"{self.path}#{self.target_key}"
 
     @property
     def source_address(self) -> str:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _MAX_DOCUMENTS_READ = 300
 """The largest number of changed documents that are read while a caller waits."""
 
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 _CLOSE_TIMEOUT_S = 5.0
 """Seconds that `close` waits for a thread that reads documents."""
 
@@ -47,7 +47,7 @@ _CLOSE_TIMEOUT_S = 5.0
 class LinkGraph:
     """The link graph of a workspace's served branch. Safe to use from several threads.
 
-    `index_location` is the location of the index, as a separate object.
+    `index_location` is the location of the index, as an object that nothing else uses.
     """
 
     def __init__(self, workspace: Workspace, index_location: IndexLocation) -> None:
@@ -279,7 +279,7 @@ class LinkGraph:
 
     def _run(self, work: Callable[[OpenGraph], T]) -> T:
         """Run work on the graph. Retry it after another writer's change or a damaged file."""
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             graph = self._open()
             try:
                 return work(graph)

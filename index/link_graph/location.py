@@ -94,4 +94,4 @@ def _graph_file(location: Location) -> Path:
             folder
             / f"links-{SCHEMA_VERSION}-{hmac.digest(load_user_key(), text, 'sha256').hex()[:32]}.sqlite"
         )
-    return folder / "links-gone.sqlite"
+    return folder / "links-gone.sqlite"  # the folder is missing, so that this file cannot be opened

@@ -182,7 +182,7 @@ class LinkRecord(NamedTuple):
 
 
 OPEN_RECORD = LinkRecord(is_open=True)
-"""The record of a document that could not be read."""
+"""The record of a document that is unreadable or too large."""
 
 
 def make_reference(document: Document, link: Link) -> Reference:

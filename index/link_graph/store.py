@@ -109,11 +109,11 @@ _CREATE_TABLES = """
     CREATE TABLE IF NOT EXISTS inbound
         (key INTEGER, document INTEGER, PRIMARY KEY (key, document)) WITHOUT ROWID;
     COMMIT;
-    CREATE TEMP TABLE coming AS SELECT * FROM documents WHERE 0;
-    CREATE TEMP TABLE pairs AS SELECT * FROM inbound WHERE 0;
+    CREATE TEMP TABLE new_documents AS SELECT * FROM documents WHERE 0;
+    CREATE TEMP TABLE new_inbound AS SELECT * FROM inbound WHERE 0;
 """
 
-_SUM_PAIRS = """
+_SUM_INBOUND = """
     SELECT count(*), ifnull(sum(key >> 31), 0), ifnull(sum(key & 2147483647), 0),
         ifnull(sum((key & 65535) * document), 0)
     FROM inbound
@@ -192,12 +192,14 @@ class LinkStore:
             self._delete_collected()
             for document_count, row in enumerate(rows, start=1):
                 with self._lock:
-                    checksum_sum += self._insert(document_count, row, "temp.coming", "temp.pairs")
+                    checksum_sum += self._insert(
+                        document_count, row, "temp.new_documents", "temp.new_inbound"
+                    )
             with self._write_transaction(base):
                 self._execute("DELETE FROM documents")
                 self._execute("DELETE FROM inbound")
-                self._execute(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.coming")
-                self._execute("INSERT INTO inbound SELECT key, document FROM temp.pairs ORDER BY 1, 2")
+                self._execute(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.new_documents")
+                self._execute("INSERT INTO inbound SELECT key, document FROM temp.new_inbound ORDER BY 1, 2")
                 self._write_state(_State(graph_state, document_count, checksum_sum))
             self._delete_collected()
             # Without a checkpoint the log would stay as large as this change.
@@ -296,10 +298,10 @@ class LinkStore:
     def _delete_collected(self) -> None:
         """Delete the rows that were collected for a replacement."""
         with self._lock:
-            self._execute("DELETE FROM temp.coming")
-            self._execute("DELETE FROM temp.pairs")
+            self._execute("DELETE FROM temp.new_documents")
+            self._execute("DELETE FROM temp.new_inbound")
 
-    def _insert(self, id: int | None, row: DocumentRow, document_table: str, pair_table: str) -> int:
+    def _insert(self, id: int | None, row: DocumentRow, document_table: str, inbound_table: str) -> int:
         """Add a document; return its checksum."""
         path, keys = row.path.encode("utf-8", "surrogatepass"), array("q", sorted(row.keys)).tobytes()
         crc = _compute_checksum(path, row.blob, row.record, keys)
@@ -309,7 +311,7 @@ class LinkStore:
         )
         document_id = cursor.lastrowid if id is None else id
         self._connection.executemany(
-            f"INSERT INTO {pair_table} (key, document) VALUES (?, ?)",
+            f"INSERT INTO {inbound_table} (key, document) VALUES (?, ?)",
             ((key, document_id) for key in row.keys),
         )
         return crc
@@ -345,23 +347,23 @@ class LinkStore:
         with self._lock, self._read_transaction():
             state = self._read_state()
             document_count = checksum_sum = 0
-            pairs = [0, 0, 0, 0]
+            sums = [0, 0, 0, 0]
             for id, *_, keys, crc in _check_rows(self._execute(f"SELECT {_COLUMNS} FROM documents")):
                 document_count, checksum_sum, row_keys = (
                     document_count + 1,
                     checksum_sum + crc,
                     _decode_keys(keys),
                 )
-                pairs[0] += len(row_keys)
-                pairs[1] += sum(key >> 31 for key in row_keys)
-                pairs[2] += sum(key & 0x7FFFFFFF for key in row_keys)
-                pairs[3] += id * sum(key & 0xFFFF for key in row_keys)
-            (stored_pairs,) = self._execute(_SUM_PAIRS)
+                sums[0] += len(row_keys)
+                sums[1] += sum(key >> 31 for key in row_keys)
+                sums[2] += sum(key & 0x7FFFFFFF for key in row_keys)
+                sums[3] += id * sum(key & 0xFFFF for key in row_keys)
+            (stored_sums,) = self._execute(_SUM_INBOUND)
             if (document_count, checksum_sum) != (
                 (state.document_count, state.checksum_sum) if state else (0, 0)
             ):
                 raise IndexDamaged.with_reason("a document is missing or duplicated")
-            if tuple(pairs) != stored_pairs:
+            if tuple(sums) != stored_sums:
                 raise IndexDamaged.with_reason("a key is missing or duplicated")
 
 

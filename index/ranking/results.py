@@ -230,7 +230,7 @@ def _add_scored_phrases(
     frequency of the phrase, but gains nothing from the phrase.
     """
     share = MAX_VERIFIED // len(phrases)
-    live_selection = replace(query, excluded=(), filters={}, path=None), NO_SELECTION
+    query_without_filters = replace(query, excluded=(), filters={}, path=None)
     all_terms = {index: list(group_terms) for index, group_terms in terms.items()}
     is_partial = False
     for phrase in phrases:
@@ -239,7 +239,7 @@ def _add_scored_phrases(
             for index, group in enumerate(statistics.groups)
         )
         candidate_query, candidate_selection = (
-            live_selection if candidate_count <= share else (query, selection)
+            (query_without_filters, NO_SELECTION) if candidate_count <= share else (query, selection)
         )
         candidates = _find_best_with_required(
             statistics, candidate_query, terms, phrase.required, share + 1, candidate_selection
@@ -344,15 +344,16 @@ def _add_title_gains(
         min_score = compute_min_score_before_title(-ordered_sections[end - 1][0])
         count = bisect_right(ordered_sections, -min_score, end, key=_negated_score)
         ordered_sections, unchanged_sections = ordered_sections[:count], ordered_sections[count:]
-    shares: dict[int, tuple[int, int]] = {}
+    title_weights: dict[int, tuple[int, int]] = {}
     terms = query.terms
     for rank, (negated_score, index, number, document) in enumerate(ordered_sections):
-        share = shares.get(document)
-        if share is None:
-            share = shares[document] = statistics.title_share(index, number, terms, query.name_parts)
-        if share[0]:
+        weights = title_weights.get(document)
+        if weights is None:
+            weights = statistics.weigh_title_terms(index, number, terms, query.name_parts)
+            title_weights[document] = weights
+        if weights[0]:
             ordered_sections[rank] = (
-                negated_score - compute_title_gain(-negated_score, *share),
+                negated_score - compute_title_gain(-negated_score, *weights),
                 index,
                 number,
                 document,

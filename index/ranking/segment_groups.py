@@ -353,7 +353,7 @@ class Statistics:
         """Return the record of a section by the index of its segment and its number there."""
         return self._record(index, number)
 
-    def title_share(
+    def weigh_title_terms(
         self, index: int, number: int, terms: Container[str], name_parts: Container[str]
     ) -> tuple[int, int]:
         """Return the weight of those terms of a document's title that are in `terms`, and of all its terms.

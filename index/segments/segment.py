@@ -60,7 +60,7 @@ SECTION_COLUMNS = 8
 The parent is its index among the sections of its document, in order of keys; -1 without a parent.
 """
 
-SHORTENED_KEY = b"\xff"
+SHORTENED_KEY_MARK = b"\xff"
 """The first byte of a key that is stored without its parent's key and a slash; it is never in UTF-8."""
 
 _PREAMBLE_KEY = encode(PREAMBLE)
@@ -130,7 +130,9 @@ class TableBuilder:
 
 
 def _shorten_key(key: str, parent: str) -> bytes:
-    return SHORTENED_KEY + encode(key[len(parent) + 1 :]) if key.startswith(parent + "/") else encode(key)
+    return (
+        SHORTENED_KEY_MARK + encode(key[len(parent) + 1 :]) if key.startswith(parent + "/") else encode(key)
+    )
 
 
 def _encode_facets(facets: Mapping[str, tuple[str, ...]]) -> bytes:
@@ -157,7 +159,7 @@ def make_term_key(field: str, term: str) -> bytes:
     return encode(make_term_name(field, term))
 
 
-def split_key(key: bytes) -> tuple[str, bytes]:
+def split_term_key(key: bytes) -> tuple[str, bytes]:
     """Split a key into its field and the term, which stays encoded."""
     field, _, term = key.partition(b"\0")
     return decode(field), term
@@ -212,11 +214,11 @@ class Segment:
     @classmethod
     def of(cls, tables: Arrays, posting_lists: PostingLists) -> Segment:
         """Return a segment in memory from the tables of its documents and their posting lists."""
-        keys = np.frombuffer(b"".join(posting_lists.terms), np.uint8)
+        term_keys = np.frombuffer(b"".join(posting_lists.terms), np.uint8)
         sizes = np.fromiter(map(len, posting_lists.terms), np.uint32, len(posting_lists.terms))
         fits_uint32 = len(posting_lists.ids) < 1 << 32
         arrays: dict[str, NDArray[Any]] = {
-            "term_keys": keys,
+            "term_keys": term_keys,
             "term_offsets": compute_offsets(sizes),
             "starts": posting_lists.starts.astype(np.uint32 if fits_uint32 else np.uint64),
             "ids": posting_lists.ids,
@@ -279,12 +281,12 @@ class Segment:
         """Yield the fields that have terms, in the order of their keys."""
         number = 0
         while number < len(self._terms):
-            field, _ = split_key(self._terms.raw(number))
+            field, _ = split_term_key(self._terms.raw(number))
             yield field
             # The first key of another field follows every key with the prefix `field`, NUL.
             number = self._terms.count_before(encode(field) + b"\x01")
 
-    def keys_from(self, key: bytes) -> Iterator[bytes]:
+    def term_keys_from(self, key: bytes) -> Iterator[bytes]:
         """Yield the keys of terms from `key` on, in order."""
         return map(self._terms.raw, range(self._terms.count_before(key), len(self._terms)))
 
@@ -347,7 +349,7 @@ class Segment:
     def _read_key(self, section: int, first: int) -> str:
         """Return the full key of a section, with the keys of the sections above it."""
         tail = b""
-        while (key := self._keys.raw(section)).startswith(SHORTENED_KEY):
+        while (key := self._keys.raw(section)).startswith(SHORTENED_KEY_MARK):
             tail = b"/" + key[1:] + tail
             section = first + self._read_parent(section)
         return decode(key + tail)

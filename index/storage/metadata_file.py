@@ -63,7 +63,7 @@ class Debouncer:
                 self._work()
 
 
-_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 """Attempts to publish the metadata of an index that other writers change at the same time."""
 
 METADATA_TIMEOUT_S = 1.0
@@ -93,7 +93,7 @@ class MetadataPublisher:
         self._has_current_description = False
         self._debouncer = Debouncer(self._write_figures)
 
-    def last(self) -> Metadata | None:
+    def last_metadata(self) -> Metadata | None:
         """Return the last metadata that any process has written. Never waits for the index.
 
         Returns the same object while the content is unchanged.
@@ -109,9 +109,9 @@ class MetadataPublisher:
         figures changed, as after most commits, the write is debounced.
         """
         with self._publish_lock:
-            for _ in range(_ATTEMPTS):
+            for _ in range(_MAX_ATTEMPTS):
                 current_state = self._current_state() or state
-                last = self.last()
+                last = self.last_metadata()
                 if (
                     last is not None
                     and last.describes(current_state)
@@ -186,7 +186,7 @@ class MetadataPublisher:
         # If the index is missing now, the process that builds the next one writes the file.
         with suppress(WorkspaceError, OSError), self._publish_lock:
             written_state: State | None = None
-            for _ in range(_ATTEMPTS):
+            for _ in range(_MAX_ATTEMPTS):
                 state = self._state()
                 if state is None or state == written_state:
                     return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from whoosh.analysis import Analyzer, Token
 
-from index.analysis.terms import expand
+from index.analysis.terms import extract_token_terms
 from index.analysis.words import STOP_WORDS, TOKEN, normalize
 
 
@@ -32,7 +32,7 @@ class SectionAnalyzer(Analyzer):  # type: ignore[misc]
         text = normalize(value)
         token = Token(positions, chars, removestops=removestops, mode=mode, **options)
         for position, word in enumerate(TOKEN.finditer(text), start_pos):
-            for term in expand(word[0]):
+            for term in extract_token_terms(word[0]):
                 if removestops and term in STOP_WORDS:
                     continue
                 token.text = term

@@ -77,7 +77,7 @@ def make_key(name: str, text: bytes) -> bytes | None:
 
 def split_term(key: bytes) -> tuple[str, bytes]:
     """Return Whoosh's name of a key's field, and the term."""
-    field, text = segment.split_key(key)
+    field, text = segment.split_term_key(key)
     return make_field_name(field), text
 
 
@@ -217,7 +217,7 @@ class FlatTermsReader(base.TermsReader):  # type: ignore[misc]
         """Yield the terms of a field from a text on."""
         first = make_key(name, start)
         if first is not None:
-            for other_name, text in map(split_term, self._segment.keys_from(first)):
+            for other_name, text in map(split_term, self._segment.term_keys_from(first)):
                 if other_name != name:
                     return
                 yield name, text

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class SectionCollector(Collector):  # type: ignore[misc]
-    """Collects the range [offset, offset + limit) of the results of a `SectionQuery`, as `result_range`.
+    """A collector of the results [offset, offset + limit) of a `SectionQuery`.
 
-    `expanded_terms` are the terms that the query's expansions match.
+    `run` sets `result_range`, and `expanded_terms`: the terms that the query's expansions match.
 
     Whoosh's collectors step through the matcher of each segment. This collector evaluates all segments at
     once, with exact scores (`index.ranking`), and never creates a matcher.

@@ -45,7 +45,7 @@ from index.whoosh_engine.section_query import SectionQuery
 if TYPE_CHECKING:
     from whoosh.searching import Searcher as WhooshSearcher
 
-    from index.building.build import Change
+    from index.building.build import SegmentsAndState
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ class WhooshEngine:
         Raises IndexBusy, IndexUnwritable, and the errors of `source`.
         """
 
-        def build_segments(folder: Path | None) -> Change:
+        def build_segments(folder: Path | None) -> SegmentsAndState:
             from index.building.build import build_index
 
             return build_index(source, folder, self._processes, progress, durable=self._durable)
@@ -339,7 +339,9 @@ class WhooshEngine:
             searcher = Searcher(store, generation, self._cache)
         return searcher
 
-    def _build_new(self, location: Location | None, build_segments: Callable[[Path | None], Change]) -> State:
+    def _build_new(
+        self, location: Location | None, build_segments: Callable[[Path | None], SegmentsAndState]
+    ) -> State:
         """Build an index next to the current one, and make it the current one."""
         folder = location.prepare() if location else None
         try:
@@ -350,7 +352,11 @@ class WhooshEngine:
             raise
 
     def _commit(
-        self, store: Store, previous: IndexSnapshot | None, change: Change, location: Location | None = None
+        self,
+        store: Store,
+        previous: IndexSnapshot | None,
+        change: SegmentsAndState,
+        location: Location | None = None,
     ) -> State:
         """Commit a change; with a location, make the store's folder the current index there."""
         segment_readers, state = change

@@ -66,10 +66,12 @@ class History:
         """Make the next commit, and index it."""
         base, self.tip = self.tip, f"c{int(self.tip[1:]) + 1}" if self.tip else "c1"
         deletes = tuple(deletes)
-        self.documents = {path: page for path, page in self.documents.items() if path not in deletes}
-        self.documents |= {page.path: page for page in upserts}
-        self.blobs |= {page.blob: page.data for page in upserts if isinstance(page, IndexedDocument)}
-        return self.engine.apply(base, self.tip, sorted(upserts, key=lambda page: page.path), deletes)
+        self.documents = {path: document for path, document in self.documents.items() if path not in deletes}
+        self.documents |= {document.path: document for document in upserts}
+        self.blobs |= {
+            document.blob: document.data for document in upserts if isinstance(document, IndexedDocument)
+        }
+        return self.engine.apply(base, self.tip, sorted(upserts, key=lambda document: document.path), deletes)
 
     def rebuild(self) -> State:
         return self.engine.rebuild(Commit(self.tip, self.documents))

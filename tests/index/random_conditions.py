@@ -1,11 +1,11 @@
-"""Random pages with dates, and random queries with operators."""
+"""Random documents with dates, and random queries with operators."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
 
-from index.analysis.terms import expand
+from index.analysis.terms import extract_token_terms
 from index.analysis.words import fold
 from index.conditions import (
     AllOf,
@@ -23,7 +23,7 @@ from index.conditions import (
 )
 from index.documents import IndexedDocument
 from index.port import Query
-from tests.index.pages import PATTERNS, WORDS, make_random_page, make_random_query
+from tests.index.documents import PATTERNS, WORDS, make_random_document, make_random_query
 
 DAYS = ("0999-12-31", "2025-12-31", "2026-01-01", "2026-01-31", "2026-02-01")
 FIELDS: tuple[WordField, ...] = ("text", "text", "title", "heading")
@@ -32,11 +32,11 @@ MISSPELT_WORDS = ("alpah", "bta", "gamma", "gmma", "delt", "omegas", "nowhere", 
 VALUES = ("guide", "NOTE", "network", "N", "g", "é", "nothing", "s")
 
 
-def make_random_dated_page(rng: Random, path: str, sections: int) -> IndexedDocument:
-    """Return a page like `make_random_page`, with up to two dates."""
+def make_random_dated_document(rng: Random, path: str, sections: int) -> IndexedDocument:
+    """Return a document like `make_random_document`, with up to two dates."""
     keys = rng.sample(("created", "updated", "a.b"), rng.randrange(3))
     return replace(
-        make_random_page(rng, path, sections), dates={key: rng.choice(DAYS) for key in sorted(keys)}
+        make_random_document(rng, path, sections), dates={key: rng.choice(DAYS) for key in sorted(keys)}
     )
 
 
@@ -54,7 +54,7 @@ def make_random_condition(rng: Random, depth: int = 3) -> Condition:
     field = rng.choice(FIELDS)
     match kind:
         case 0:
-            return HasWord(field, expand(rng.choice(WORDS)))
+            return HasWord(field, extract_token_terms(rng.choice(WORDS)))
         case 1 | 2:
             return make_random_expansion(rng, field)
         case 3:

@@ -37,7 +37,7 @@ from workspace.document.sections import Section
 class Entry:
     """A section in the index, and the weights of its terms."""
 
-    page: IndexedDocument
+    document: IndexedDocument
     section: Section
     terms: Mapping[str, int]
 
@@ -47,15 +47,15 @@ class Entry:
 
     @property
     def address(self) -> tuple[str, str]:
-        return self.page.path, self.section.key
+        return self.document.path, self.section.key
 
     @property
     def record(self) -> SectionRecord:
-        page, section = self.page, self.section
+        document, section = self.document, self.section
         return SectionRecord(
-            path=page.path,
+            path=document.path,
             key=section.key,
-            blob=page.blob,
+            blob=document.blob,
             start=section.start,
             heading_start=section.heading_start,
             body=section.body_start,
@@ -63,10 +63,10 @@ class Entry:
             line=section.line,
             end_line=section.end_line,
             heading=section.title,
-            breadcrumb=page.breadcrumb(section),
-            facets=page.facets,
+            breadcrumb=document.breadcrumb(section),
+            facets=document.facets,
             position=section.position + 1,
-            total=len(page.sections),
+            total=len(document.sections),
         )
 
 
@@ -86,9 +86,9 @@ MAX_READ = 500
 """The maximum number of sections that are read for phrases, and again for scored phrases."""
 
 
-def make_entries(page: IndexedDocument) -> list[Entry]:
-    """Return the sections of a page."""
-    return [Entry(page, section, weigh_section_terms(page, section)) for section in page.sections]
+def make_entries(document: IndexedDocument) -> list[Entry]:
+    """Return the sections of a document."""
+    return [Entry(document, section, weigh_section_terms(document, section)) for section in document.sections]
 
 
 def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[RankedSection], bool]:
@@ -151,7 +151,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
         hits = passing_items
 
     def compute_title_gain(item: RankedSection) -> int:
-        terms, name_parts = extract_title_terms(item.entry.page.title)
+        terms, name_parts = extract_title_terms(item.entry.document.title)
         title = {term: bm25.compute_weight(1, section_counts[term], section_count) for term in terms}
         common_parts = name_parts & query.name_parts
         matched_weight = sum(
@@ -200,11 +200,11 @@ def _sort_key(item: RankedSection) -> tuple[int, tuple[str, str]]:
 
 
 def _is_allowed(entry: Entry, query: Query) -> bool:
-    facets, path = entry.page.facets, (query.path or "").strip("/")
+    facets, path = entry.document.facets, (query.path or "").strip("/")
     return (
         not any(term in entry.terms for term in query.excluded)
         and all(value in facets.get(key, ()) for key, value in query.filters.items())
-        and (not path or _matches_path(entry.page.path, path))
+        and (not path or _matches_path(entry.document.path, path))
     )
 
 
@@ -218,20 +218,20 @@ def _matches_path(path: str, filter_path: str) -> bool:
 
 
 def _has_phrases(entry: Entry, query: Query) -> bool:
-    return Phrases.of(query.phrases).occur_in(entry.section.title, entry.page.text(entry.section))
+    return Phrases.of(query.phrases).occur_in(entry.section.title, entry.document.text(entry.section))
 
 
 def _compute_phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
-    return make_phrase_weigher(words, lambda _: entry.page.text(entry.section))(entry.record)
+    return make_phrase_weigher(words, lambda _: entry.document.text(entry.section))(entry.record)
 
 
 def _add_bonus(top: list[RankedSection]) -> list[RankedSection]:
     def compute_bonus(item: RankedSection) -> int:
-        page_points = sorted(
-            (other_item.points for other_item in top if other_item.entry.page is item.entry.page),
+        document_points = sorted(
+            (other_item.points for other_item in top if other_item.entry.document is item.entry.document),
             reverse=True,
         )
-        return sum(page_points[1:3]) // 4
+        return sum(document_points[1:3]) // 4
 
     return [RankedSection(item.entry, item.points + compute_bonus(item)) for item in top]
 
@@ -244,7 +244,7 @@ class ReferenceEngine:
         self._clear()
 
     def _clear(self) -> None:
-        self._pages: dict[str, list[Entry]] = {}
+        self._entries_by_path: dict[str, list[Entry]] = {}
         self._state: State | None = None
 
     def state(self) -> State | None:
@@ -264,15 +264,15 @@ class ReferenceEngine:
             raise BaseMoved("the index is at another commit", commit=current_commit)
         unreadable = dict(self._state.unreadable) if self._state else {}
         for path in deletes:
-            self._pages.pop(path, None)
+            self._entries_by_path.pop(path, None)
             unreadable.pop(path, None)
-        for page in upserts:
-            self._pages.pop(page.path, None)
-            unreadable.pop(page.path, None)
-            if isinstance(page, UnreadableDocument):
-                unreadable[page.path] = page.blob
+        for document in upserts:
+            self._entries_by_path.pop(document.path, None)
+            unreadable.pop(document.path, None)
+            if isinstance(document, UnreadableDocument):
+                unreadable[document.path] = document.blob
             else:
-                self._pages[page.path] = make_entries(page)
+                self._entries_by_path[document.path] = make_entries(document)
         return self._set_state(commit, unreadable)
 
     def rebuild(
@@ -284,9 +284,9 @@ class ReferenceEngine:
     ) -> State:
         if unless is not None and self._state is not None and unless(self._state):
             return self._state
-        pages = list(source.read_documents(source.paths()))
+        documents = list(source.read_documents(source.paths()))
         self._clear()
-        return self.apply(None, source.commit, pages, ())
+        return self.apply(None, source.commit, documents, ())
 
     def search(
         self,
@@ -314,7 +314,7 @@ class ReferenceEngine:
         )
 
     def values(self, key: str) -> Mapping[str, int]:
-        return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))
+        return Counter(value for entry in self._entries() for value in entry.document.facets.get(key, ()))
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         if not is_word(word):
@@ -339,12 +339,12 @@ class ReferenceEngine:
         """Do nothing, because no file is open."""
 
     def _entries(self) -> list[Entry]:
-        return [entry for entries in self._pages.values() for entry in entries]
+        return [entry for entries in self._entries_by_path.values() for entry in entries]
 
     def _set_state(self, commit: str | None, unreadable: Mapping[str, str]) -> State:
         entries = self._entries()
         length = sum(entry.length for entry in entries)
-        files = len(self._pages) + len(unreadable)
+        files = len(self._entries_by_path) + len(unreadable)
         self._state = State(commit, files, len(entries), length, "2026-01-01T00:00:00Z", dict(unreadable))
         self._generation += 1
         return self._state

@@ -64,7 +64,7 @@ def _extend(entry: Entry, condition: Condition | None, term_sets: Sequence[froze
             terms[_make_expansion_term(number)] = min(weight, MAX_WEIGHT)
     if condition is not None and not satisfies(entry, condition):
         terms[UNSELECTED] = 1
-    return OperatorEntry(entry.page, entry.section, terms, entry)
+    return OperatorEntry(entry.document, entry.section, terms, entry)
 
 
 def expand(entries: Sequence[Entry], part: HasPrefix | HasSimilarWord) -> frozenset[str]:
@@ -89,7 +89,7 @@ def get_field_terms(entry: Entry, field: str) -> Mapping[str, int]:
     """Return the terms of a field: of the words of a section, the title of its document, or its heading."""
     match field:
         case "title":
-            return count_heading_terms(entry.page.title[:MAX_HEADING_ABOVE_LENGTH])
+            return count_heading_terms(entry.document.title[:MAX_HEADING_ABOVE_LENGTH])
         case "heading":
             return count_heading_terms(entry.section.title)
         case _:
@@ -98,7 +98,7 @@ def get_field_terms(entry: Entry, field: str) -> Mapping[str, int]:
 
 def satisfies(entry: Entry, condition: Condition) -> bool:
     """Return True if a section satisfies a condition."""
-    page = entry.page
+    document = entry.document
     match condition:
         case AllOf(parts):
             return all(satisfies(entry, part) for part in parts)
@@ -111,16 +111,16 @@ def satisfies(entry: Entry, condition: Condition) -> bool:
         case HasPrefix(field) | HasSimilarWord(field):
             return any(matches_term(condition, term) for term in get_field_terms(entry, field))
         case HasPhrase(words):
-            return Phrases.of([words]).occur_in(entry.section.title, page.text(entry.section))
+            return Phrases.of([words]).occur_in(entry.section.title, document.text(entry.section))
         case HasValue(key, value, _, is_prefix):
-            folded_values = [page_value.casefold() for page_value in page.facets.get(key, ())]
+            folded_values = [document_value.casefold() for document_value in document.facets.get(key, ())]
             value = value.casefold()
             return any(
-                page_value.startswith(value) if is_prefix else page_value == value
-                for page_value in folded_values
+                document_value.startswith(value) if is_prefix else document_value == value
+                for document_value in folded_values
             )
         case HasDate(key, first, last):
-            day = page.dates.get(key)
+            day = document.dates.get(key)
             return day is not None and (first or day) <= day <= (last or day)
         case IsUnder(path):
-            return not path.strip("/") or reference._matches_path(page.path, path.strip("/"))
+            return not path.strip("/") or reference._matches_path(document.path, path.strip("/"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from index.documents import IndexedDocument, UnreadableDocument
-from tests.index.pages import make_page
+from tests.index.documents import make_document
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class NumberedSource:
             if number % 5 == 4:
                 yield UnreadableDocument(path, f"{number:040x}")
             else:
-                yield make_page(path, f"# Page {number}\n\n## Section\n\nword{number % 3}\n", tags=[path[0]])
+                yield make_document(
+                    path, f"# Page {number}\n\n## Section\n\nword{number % 3}\n", tags=[path[0]]
+                )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis.terms import expand, weigh_query_terms
+from index.analysis.terms import extract_token_terms, weigh_query_terms
 from index.analysis.words import TOKEN, normalize
 from index.matches import Match, Matcher, SearchableText, _find_terms
 from tests.example_counts import scale_examples
@@ -60,7 +60,7 @@ def find_matches(text: str, terms: frozenset[str]) -> list[Match]:
 
 def match_all_tokens(text: str, terms: frozenset[str]) -> list[Match]:
     all_matches = [
-        (token.start(), frozenset(term for term in expand(token[0]) if term in terms))
+        (token.start(), frozenset(term for term in extract_token_terms(token[0]) if term in terms))
         for token in TOKEN.finditer(text)
     ]
     return [match for match in all_matches if match[1]]
@@ -78,7 +78,7 @@ def test_matcher_equals_check_of_every_token(text: str, query: str) -> None:
 
 def test_match_positions_count_characters() -> None:
     text = "é — Retry, retry;検索 RETRIES"
-    terms = frozenset(expand("retries"))
+    terms = frozenset(extract_token_terms("retries"))
     assert [text[position : position + 5].lower() for position, _ in find_matches(text, terms)] == [
         "retry",
         "retry",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis.terms import count_heading_terms, expand
+from index.analysis.terms import count_heading_terms, extract_token_terms
 from index.analysis.words import STOP_WORDS, TOKEN, normalize
 from index.conditions import (
     AllOf,
@@ -290,7 +290,7 @@ def test_dash_excludes_the_whole_word_only(included: list[str], excluded: list[s
     query = parse_query(" ".join([*included, *(f"-{word}" for word in excluded)]))
     if query.excluded:
         assert query.terms == parse_query(" ".join(included)).terms
-    assert set(query.excluded) == {expand(word)[0] for word in excluded} - STOP_WORDS
+    assert set(query.excluded) == {extract_token_terms(word)[0] for word in excluded} - STOP_WORDS
 
 
 @loop_over(
@@ -396,7 +396,7 @@ def test_missing_words_are_those_of_no_section(
     text: str, present_words: str, missing: tuple[str, ...]
 ) -> None:
     query = parse_query(text)
-    present_terms = {term for token in TOKEN.findall(present_words) for term in expand(token)}
+    present_terms = {term for token in TOKEN.findall(present_words) for term in extract_token_terms(token)}
     absent_terms = query.terms.keys() - present_terms
     assert find_missing_words(text, query, absent_terms) == missing
 

@@ -180,7 +180,12 @@ def _build_backlink(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
     section = document.section_by_key(first_link.section) if first_link.section else None
     crumbs = document.breadcrumb(section) if section is not None and not section.is_preamble else ()
     return Backlink(
-        first_link.source, document.title, first_link.section or "", crumbs, first_link.to or "", len(links)
+        first_link.source,
+        document.title,
+        first_link.section or "",
+        crumbs,
+        first_link.target_key or "",
+        len(links),
     )
 
 
@@ -189,7 +194,12 @@ def _build_unread_backlink(links: list[DocumentLink]) -> Backlink:
     first_link, key = links[0], links[0].section or ""
     crumbs = (key,) if key and key != PREAMBLE else ()
     return Backlink(
-        first_link.source, first_link.source.rpartition("/")[2], key, crumbs, first_link.to or "", len(links)
+        first_link.source,
+        first_link.source.rpartition("/")[2],
+        key,
+        crumbs,
+        first_link.target_key or "",
+        len(links),
     )
 
 

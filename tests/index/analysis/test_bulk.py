@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw_token, expand_raw_tokens
+from index.analysis.expansion import MAX_TERM_LENGTH, expand_raw_token, expand_raw_tokens
 from index.analysis.words import STOP_WORDS, split_raw_tokens
 from tests.loops import loop_over
 
@@ -40,7 +40,7 @@ def test_bulk_expansion_of_invalid_utf8_equals_expansion_of_each_token() -> None
     assert expand_raw_tokens(raw_tokens) == expand_individually(raw_tokens)
 
 
-@loop_over("length", [MAX_TOKEN_LENGTH - 1, MAX_TOKEN_LENGTH, MAX_TOKEN_LENGTH + 1, 5000])
+@loop_over("length", [MAX_TERM_LENGTH - 1, MAX_TERM_LENGTH, MAX_TERM_LENGTH + 1, 5000])
 @loop_over("piece", ["a", "aB", "a.", "_", "a/"])
 def test_long_tokens_are_truncated_at_the_same_length(piece: str, length: int) -> None:
     raw_tokens = [(piece * length)[:length].encode()]

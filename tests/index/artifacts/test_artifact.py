@@ -142,12 +142,12 @@ def test_folder_without_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
 def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
 
-    class Bomb:
+    class MarkerOnUnpickling:
         def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
             return marker.touch, ()
 
     for name in ("_MAIN_0.toc", "_MAIN_1.toc", "1.manifest", "current"):
-        (artifact / "index" / name).write_bytes(pickle.dumps(Bomb()))
+        (artifact / "index" / name).write_bytes(pickle.dumps(MarkerOnUnpickling()))
     for reader_key in (key, None):
         FrozenIndex(open_artifact(artifact, reader_key)).search("retries")
     assert not marker.exists()

@@ -89,11 +89,11 @@ def test_older_commit_is_read_unchanged(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("content_filter", "expected"),
     [
-        (ContentFilter(below="docs"), ["docs/go/intro.markdown", "docs/guide.md"]),
-        (ContentFilter(below="docs/go"), ["docs/go/intro.markdown"]),
+        (ContentFilter(folder="docs"), ["docs/go/intro.markdown", "docs/guide.md"]),
+        (ContentFilter(folder="docs/go"), ["docs/go/intro.markdown"]),
         (ContentFilter(include=(Glob.compile("docs"),)), ["docs/go/intro.markdown", "docs/guide.md"]),
         (ContentFilter(exclude=(Glob.compile("docs/go/*"),)), ["README.md", "docs/guide.md"]),
-        (ContentFilter(below="docs", include=(Glob.compile("go"),)), ["docs/go/intro.markdown"]),
+        (ContentFilter(folder="docs", include=(Glob.compile("go"),)), ["docs/go/intro.markdown"]),
         (
             ContentFilter(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)),
             ["docs/guide.md"],
@@ -110,7 +110,9 @@ def test_content_filter_limits_documents(
 
 
 def test_manifest_above_the_selected_folder_is_included(repo: Repo) -> None:
-    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter(below="docs/go"))
+    contents = read_commit_contents(
+        GitReader(repo.path), repo.head(), "site", ContentFilter(folder="docs/go")
+    )
     assert list(contents.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
@@ -123,7 +125,7 @@ def test_contents_list_moved_documents(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    "content_filter", [ContentFilter(below="other"), ContentFilter(exclude=(Glob.compile("*"),))]
+    "content_filter", [ContentFilter(folder="other"), ContentFilter(exclude=(Glob.compile("*"),))]
 )
 def test_content_filter_without_documents_raises_empty_corpus(
     repo: Repo, content_filter: ContentFilter

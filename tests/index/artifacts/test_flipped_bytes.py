@@ -71,15 +71,18 @@ def test_flipped_byte_before_opening_is_refused_or_harmless(
 @pytest.mark.parametrize("has_key", [True, False])
 def test_flipped_byte_while_serving_is_refused_or_harmless(artifact: Path, key: bytes, has_key: bool) -> None:
     artifacts = Artifacts(artifact, key if has_key else None)
-    expected, passages = search_all_queries(artifacts.current()), read_hit_texts(artifacts.current())
+    expected, passages = (
+        search_all_queries(artifacts.get_open_index()),
+        read_hit_texts(artifacts.get_open_index()),
+    )
     refusal_count = 0
     for file, position, mask in choose_changes(artifact, CHANGE_COUNT // 4):
         flip_bits(file, position, mask)
         try:
-            assert search_all_queries(artifacts.current()) == expected
-            assert read_hit_texts(artifacts.current()) == passages
+            assert search_all_queries(artifacts.get_open_index()) == expected
+            assert read_hit_texts(artifacts.get_open_index()) == passages
         except WorkspaceError:
             refusal_count += 1
         flip_bits(file, position, mask)
     assert refusal_count
-    assert search_all_queries(artifacts.current()) == expected
+    assert search_all_queries(artifacts.get_open_index()) == expected

@@ -16,7 +16,7 @@ from index.artifacts import manifest as manifests
 from index.artifacts.manifest import (
     ArtifactDamaged,
     ArtifactManifest,
-    FileSum,
+    FileDigest,
     NotAnArtifact,
     UnsupportedArtifact,
 )
@@ -33,7 +33,7 @@ def make_manifest(folder: Path) -> ArtifactManifest:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"postings")
     state = {"commit": "a" * 40, "files": 1, "chunks": 2}
-    return ArtifactManifest(4, "a" * 40, state, (("0a" * 8, ""),), {SEGMENT: FileSum.of(file)})
+    return ArtifactManifest(4, "a" * 40, state, (("0a" * 8, ""),), {SEGMENT: FileDigest.of(file)})
 
 
 def test_written_manifest_is_read_back(tmp_path: Path, key: bytes) -> None:
@@ -51,7 +51,7 @@ def test_seal_covers_key_manifest_and_metadata(tmp_path: Path, key: bytes) -> No
     assert not manifests.is_sealed(METADATA, manifest, bytes(KEY_BYTES))
     assert not manifests.is_sealed(METADATA + b" ", manifest, key)
     assert not manifests.is_sealed(METADATA, replace(manifest, tree="b" * 40), key)
-    forged_files = {SEGMENT: FileSum(8, "0" * 64)}
+    forged_files = {SEGMENT: FileDigest(8, "0" * 64)}
     assert not manifests.is_sealed(METADATA, replace(manifest, files=forged_files), key)
     manifests.write_manifest(tmp_path, METADATA, make_manifest(tmp_path))
     assert not manifests.is_sealed(METADATA, manifests.read_manifest(tmp_path, METADATA), key)
@@ -91,7 +91,7 @@ def test_changed_byte_is_refused_or_changes_nothing(tmp_path: Path, key: bytes, 
 )
 def test_file_name_outside_the_artifact_is_refused(tmp_path: Path, name: str) -> None:
     manifests.write_manifest(
-        tmp_path, METADATA, replace(make_manifest(tmp_path), files={name: FileSum(1, "0" * 64)})
+        tmp_path, METADATA, replace(make_manifest(tmp_path), files={name: FileDigest(1, "0" * 64)})
     )
     with pytest.raises(ArtifactDamaged):
         manifests.read_manifest(tmp_path, METADATA)
@@ -110,8 +110,8 @@ def test_invalid_values_raise_artifact_damaged(tmp_path: Path, changes: dict[str
     file = tmp_path / manifests.write_manifest(tmp_path, METADATA, make_manifest(tmp_path))
     values = {**json.loads(file.read_bytes()), **changes}
     values.update(check="", seal=None)
-    summed_values = {name: value for name, value in values.items() if name not in ("check", "seal")}
-    canonical = json.dumps(summed_values, sort_keys=True, separators=(",", ":")).encode()
+    values_without_check = {name: value for name, value in values.items() if name not in ("check", "seal")}
+    canonical = json.dumps(values_without_check, sort_keys=True, separators=(",", ":")).encode()
     file.write_text(json.dumps({**values, "check": hashlib.sha256(canonical).hexdigest()}))
     with pytest.raises(ArtifactDamaged):
         manifests.read_manifest(tmp_path, METADATA)
@@ -139,7 +139,7 @@ def test_damaged_file_is_named_in_error(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
-    manifest = replace(make_manifest(tmp_path), files={SEGMENT: FileSum(0, "0" * 64)})
+    manifest = replace(make_manifest(tmp_path), files={SEGMENT: FileDigest(0, "0" * 64)})
     (tmp_path / SEGMENT).unlink()
     os.mkfifo(tmp_path / SEGMENT)
     with pytest.raises(ArtifactDamaged):

@@ -40,11 +40,11 @@ def test_next_call_uses_the_new_artifact(
     artifact: Path, commit_and_build: BuildArtifact, key: bytes, has_key: bool
 ) -> None:
     artifacts = Artifacts(artifact, key if has_key else None)
-    old_index = artifacts.current()
+    old_index = artifacts.get_open_index()
     assert search_ids(old_index) == []
     commit = commit_and_build(NEW_DOCUMENTS)
-    wait_until(lambda: artifacts.current() is not old_index)
-    new_index = artifacts.current()
+    wait_until(lambda: artifacts.get_open_index() is not old_index)
+    new_index = artifacts.get_open_index()
     assert search_ids(new_index) == ["notes/plain.md#_preamble"]
     assert new_index.search("zebra").commit == new_index.workspace.snapshot().commit == commit
     assert "zebra" in new_index.get("notes/plain.md").text()
@@ -54,9 +54,9 @@ def test_running_call_reads_only_its_artifact(
     artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     artifacts = Artifacts(artifact, key)
-    served_index = artifacts.current()
+    served_index = artifacts.get_open_index()
     commit_and_build(NEW_DOCUMENTS)
-    wait_until(lambda: artifacts.current() is not served_index)
+    wait_until(lambda: artifacts.get_open_index() is not served_index)
     for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
     assert search_ids(served_index) == []
@@ -69,33 +69,33 @@ def test_artifact_whose_files_were_deleted_is_never_used(
     artifacts = Artifacts(artifact, key)
     for number in range(3):
         commit_and_build({"notes/plain.md": f"# Zebra number {number}\n"})
-    assert artifacts.current().search("zebra").hits[0].heading == "Zebra number 2"
+    assert artifacts.get_open_index().search("zebra").hits[0].heading == "Zebra number 2"
 
 
 def test_cursor_survives_rebuild_of_the_same_documents(
     artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     artifacts = Artifacts(artifact, key)
-    old_index = artifacts.current()
+    old_index = artifacts.get_open_index()
     page = old_index.search("errors", limit=1)
     commit_and_build({})
     (artifact / METADATA_FILE).touch()
-    wait_until(lambda: artifacts.current() is not old_index)
+    wait_until(lambda: artifacts.get_open_index() is not old_index)
     assert page.next_cursor is not None
-    assert artifacts.current().search("errors", limit=1, cursor=page.next_cursor).hits
+    assert artifacts.get_open_index().search("errors", limit=1, cursor=page.next_cursor).hits
 
 
 def test_cursor_of_the_previous_artifact_is_stale(
     artifact: Path, commit_and_build: BuildArtifact, key: bytes
 ) -> None:
     artifacts = Artifacts(artifact, key)
-    old_index = artifacts.current()
+    old_index = artifacts.get_open_index()
     page = old_index.search("errors", limit=1)
     commit_and_build(NEW_DOCUMENTS)
-    wait_until(lambda: artifacts.current() is not old_index)
+    wait_until(lambda: artifacts.get_open_index() is not old_index)
     with pytest.raises(StaleCursor) as error_info:
-        artifacts.current().search("errors", limit=1, cursor=page.next_cursor)
-    commit = artifacts.current().search("errors").commit
+        artifacts.get_open_index().search("errors", limit=1, cursor=page.next_cursor)
+    commit = artifacts.get_open_index().search("errors").commit
     assert commit is not None
     assert error_info.value.details == {"cursor_commit": None, "commit": commit}
 
@@ -105,30 +105,30 @@ def test_refused_artifact_is_reported_once_and_old_one_serves(
 ) -> None:
     errors: list[WorkspaceError] = []
     artifacts = Artifacts(artifact, key, errors.append)
-    old_index = artifacts.current()
+    old_index = artifacts.get_open_index()
     metadata = (artifact / METADATA_FILE).read_bytes()
     (artifact / METADATA_FILE).write_bytes(metadata[: len(metadata) // 2])
     for _ in range(5):
-        assert artifacts.current() is old_index
+        assert artifacts.get_open_index() is old_index
     assert len(errors) == 1
     page = old_index.search("retries")
     assert page.hits
     assert page.is_stale
     artifacts._retry_time = 0.0  # as if the delay were over
-    assert artifacts.current() is old_index
+    assert artifacts.get_open_index() is old_index
     assert len(errors) == 1
     commit_and_build(NEW_DOCUMENTS)
     artifacts._retry_time = 0.0
-    wait_until(lambda: artifacts.current() is not old_index)
-    assert not artifacts.current().search("retries").is_stale
+    wait_until(lambda: artifacts.get_open_index() is not old_index)
+    assert not artifacts.get_open_index().search("retries").is_stale
 
 
 def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None:
     artifacts = Artifacts(artifact, key)
-    assert artifacts.current().has_open_files
+    assert artifacts.get_open_index().has_open_files
     shutil.rmtree(artifact)
-    assert search_ids(artifacts.current(), "jitter")
-    assert artifacts.current().get("guides/retries.md").text()
+    assert search_ids(artifacts.get_open_index(), "jitter")
+    assert artifacts.get_open_index().get("guides/retries.md").text()
 
 
 def test_changed_symlink_swaps_the_artifact(
@@ -143,27 +143,27 @@ def test_changed_symlink_swaps_the_artifact(
     link, draft = tmp_path / "link", tmp_path / "draft"
     link.symlink_to(releases[0])
     artifacts = Artifacts(link, key)
-    old_index = artifacts.current()
+    old_index = artifacts.get_open_index()
     assert search_ids(old_index) == []
     for release, name in zip(releases[1:], ("second", "second"), strict=True):
         draft.symlink_to(release)
         draft.replace(link)
-        wait_until(lambda: artifacts.current() is not old_index)
-        assert artifacts.current().artifact.folder.name == name
-        assert search_ids(artifacts.current())
+        wait_until(lambda: artifacts.get_open_index() is not old_index)
+        assert artifacts.get_open_index().artifact.folder.name == name
+        assert search_ids(artifacts.get_open_index())
     shutil.rmtree(releases[0])
     assert old_index.get("notes/plain.md").text()
 
 
 def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes) -> None:
     artifacts = Artifacts(artifact, key)
-    dispatcher = ToolDispatcher.for_changing_index(artifacts.current, artifacts.latest, None)
+    dispatcher = ToolDispatcher.for_changing_index(artifacts.get_open_index, artifacts.get_index, None)
     definitions = dispatcher.definitions()
     segment = next((artifact / "index").iterdir())
     data = segment.read_bytes()
     replace_file(segment, data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ArtifactDamaged):
-        artifacts.current()
+        artifacts.get_open_index()
     response = dispatcher.call("search_docs", {"query": "retries"}, client="tester")
     assert response.is_error
     assert response.data["code"] == "ARTIFACT_DAMAGED"
@@ -192,7 +192,7 @@ def test_concurrent_readers_see_one_artifact_per_call(
         try:
             artifacts = Artifacts(artifact, key)
             while not stop_event.is_set():
-                index = artifacts.current()
+                index = artifacts.get_open_index()
                 for hit in index.search("number").hits:
                     text = index.get(hit.chunk_id).text()
                     if hit.heading not in text:

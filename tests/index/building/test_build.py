@@ -21,7 +21,7 @@ from index.building.builder import Builder, BuiltSegments, build_segments
 from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
-from tests.index.pages import make_page, make_segment
+from tests.index.documents import make_document, make_segment
 from tests.index.segments.test_merge import are_equal
 from tests.index.sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.loops import loop_over
@@ -32,9 +32,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def is_complete(built_segments: BuiltSegments) -> bool:
     """Return True if the segments contain each document of the source once."""
-    pages = list(SOURCE.read_documents(SOURCE.paths()))
-    expected = make_segment(page for page in pages if isinstance(page, IndexedDocument))
-    unreadable = {page.path: page.blob for page in pages if isinstance(page, UnreadableDocument)}
+    documents = list(SOURCE.read_documents(SOURCE.paths()))
+    expected = make_segment(document for document in documents if isinstance(document, IndexedDocument))
+    unreadable = {
+        document.path: document.blob for document in documents if isinstance(document, UnreadableDocument)
+    }
     return built_segments.unreadable == unreadable and are_equal(
         merge([SegmentReader.of(segment) for segment in built_segments.segments]), expected
     )
@@ -50,10 +52,10 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     folder.mkdir()
-    builder = Builder(folder, limit=1)
+    builder = Builder(folder, max_postings=1)
     long_word = "word" * 300_000
     for number in range(3):
-        builder.add(make_page(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))
+        builder.add(make_document(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))
         assert len(list(folder.iterdir())) == number + 1
     segments = builder.finish()
     assert [segment.path(0) for segment in segments] == ["0.md", "1.md", "2.md"]
@@ -67,17 +69,17 @@ def test_no_documents_give_no_segment(tmp_path: Path) -> None:
 @loop_over("paths", ["ba", "aa"])
 def test_documents_out_of_order_are_refused(paths: Sequence[str]) -> None:
     with pytest.raises(ValueError, match="ascending order"):
-        build_segments(make_page(path, "# A\n") for path in paths)
+        build_segments(make_document(path, "# A\n") for path in paths)
 
 
 def test_garbage_collector_is_enabled_after_a_failure() -> None:
-    def pages() -> Iterator[IndexedDocument]:
+    def documents() -> Iterator[IndexedDocument]:
         assert not gc.isenabled()
-        yield make_page("a.md", "# A\n")
+        yield make_document("a.md", "# A\n")
         raise KeyError("lost")
 
     with pytest.raises(KeyError):
-        build_segments(pages())
+        build_segments(documents())
     assert gc.isenabled()
 
 

@@ -52,7 +52,7 @@ def make_document(
     )
 
 
-PAGES = st.lists(st.builds(make_document, TEXTS, FACETS, DATES), max_size=6)
+DOCUMENT_LISTS = st.lists(st.builds(make_document, TEXTS, FACETS, DATES), max_size=6)
 
 
 def compute_weights(posting_lists: PostingLists) -> list[dict[bytes, int]]:
@@ -76,35 +76,35 @@ def compute_word_weights(posting_lists: PostingLists) -> list[dict[bytes, int]]:
     ]
 
 
-def compute_expected_weights(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
+def compute_expected_weights(documents: list[IndexedDocument]) -> list[dict[bytes, int]]:
     return [
-        {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(page, section).items()}
+        {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(document, section).items()}
         | {
             b"#title\0" + term.encode(): n
-            for term, n in count_heading_terms(page.title[:MAX_HEADING_ABOVE_LENGTH]).items()
+            for term, n in count_heading_terms(document.title[:MAX_HEADING_ABOVE_LENGTH]).items()
         }
         | {b"#heading\0" + term.encode(): n for term, n in count_heading_terms(section.title).items()}
-        | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
-        | {f"#date:{key}\0{day}".encode(): 1 for key, day in page.dates.items()}
-        for page in pages
-        for section in page.sections_by_key
+        | {f"{key}\0{value}".encode(): 1 for key, values in document.facets.items() for value in values}
+        | {f"#date:{key}\0{day}".encode(): 1 for key, day in document.dates.items()}
+        for document in documents
+        for section in document.sections_by_key
     ]
 
 
-@given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
+@given(DOCUMENT_LISTS, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
 def test_posting_lists_equal_section_weights_for_any_batch_size(
-    pages: list[IndexedDocument], batch_size: int, limit: int, portion_size: int
+    documents: list[IndexedDocument], batch_size: int, limit: int, portion_size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(inversion, "MAX_PORTION_SIZE", portion_size)
         builder = Inversion(batch_size, limit)
-        for page in pages:
-            builder.add(page)
+        for document in documents:
+            builder.add(document)
         posting_lists = builder.finish()
-    assert compute_weights(posting_lists) == compute_expected_weights(pages)
+    assert compute_weights(posting_lists) == compute_expected_weights(documents)
     assert posting_lists.lengths.tolist() == [
         sum(weight for key, weight in weights.items() if key.startswith(b"\0"))
-        for weights in compute_expected_weights(pages)
+        for weights in compute_expected_weights(documents)
     ]
     assert posting_lists.terms == sorted(set(posting_lists.terms))
     assert posting_lists.starts[0] == 0
@@ -119,17 +119,17 @@ def test_posting_lists_equal_section_weights_for_any_batch_size(
         assert (np.diff(posting_lists.ids[start:end].astype(np.int64)) > 0).all()
 
 
-@given(PAGES)
-def test_shared_vocabulary_gives_correct_lists_repeatedly(pages: list[IndexedDocument]) -> None:
-    for page in pages:
+@given(DOCUMENT_LISTS)
+def test_shared_vocabulary_gives_correct_lists_repeatedly(documents: list[IndexedDocument]) -> None:
+    for document in documents:
         inversion = Inversion()
-        inversion.add(page)
-        assert compute_weights(inversion.finish()) == compute_expected_weights([page])
+        inversion.add(document)
+        assert compute_weights(inversion.finish()) == compute_expected_weights([document])
 
 
 def test_text_longer_than_a_batch_leaves_no_words_in_vocabulary() -> None:
     size_before = get_shared_vocabulary().size
-    inversion = Inversion(batch=1)
+    inversion = Inversion(batch_bytes=1)
     inversion.add(make_document("first of all"))
     size_after_first_batch = get_shared_vocabulary().size
     inversion.add(make_document("second to none"))
@@ -173,15 +173,15 @@ def test_added_weights_are_capped() -> None:
 def test_long_heading_is_truncated_in_sections_below() -> None:
     heading = " ".join(f"w{number}" for number in range(1000))
     inversion = Inversion()
-    page = make_document(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
-    inversion.add(page)
+    document = make_document(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
+    inversion.add(document)
     posting_lists = inversion.finish()
-    assert compute_weights(posting_lists) == compute_expected_weights([page])
+    assert compute_weights(posting_lists) == compute_expected_weights([document])
     assert [len(weights) for weights in compute_word_weights(posting_lists)] == [1000, 28, 1000, 28]
 
 
 def test_posting_count_grows_with_each_document() -> None:
-    inversion = Inversion(batch=1)
+    inversion = Inversion(batch_bytes=1)
     inversion.add(make_document("one two\n\nthree"))
     title_postings = 1
     assert inversion.posting_count == 3 + title_postings
@@ -208,6 +208,6 @@ def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
 
 def test_more_sections_than_capacity_raise_overflow_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.building.inversion.PACKED_CAPACITY", 2)
-    inversion = Inversion(batch=1)
+    inversion = Inversion(batch_bytes=1)
     with pytest.raises(OverflowError, match="limit 2"):
         inversion.add(make_document("# a\n\n## b\n\n## c"))

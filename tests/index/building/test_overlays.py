@@ -10,11 +10,11 @@ from index import overlays
 from index.documents import IndexedDocument, UnreadableDocument
 from index.overlays import CachedSegments, index_documents, reuse_documents
 from index.segments.generation import SegmentReader
-from tests.index.pages import make_page, make_segment
+from tests.index.documents import make_document, make_segment
 from tests.index.segments.test_merge import are_equal
 
 DOCUMENTS = {
-    path: make_page(path, f"# {path}\n\nalpha\n\n## One\n\nbeta {path}\n")
+    path: make_document(path, f"# {path}\n\nalpha\n\n## One\n\nbeta {path}\n")
     for path in ("a.md", "b.md", "c.md")
 }
 BLOBS = {path: document.blob for path, document in DOCUMENTS.items()}
@@ -71,7 +71,7 @@ def test_each_live_document_is_reused_once() -> None:
 
 def test_large_segment_with_few_needed_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 10)
-    documents = [make_page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
+    documents = [make_document(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     segment_reader = SegmentReader.of(make_segment(documents))
     few_blobs = {document.path: document.blob for document in documents[:4]}
     assert reuse_documents(

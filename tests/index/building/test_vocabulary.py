@@ -22,8 +22,12 @@ def read_terms(
     tested_vocabulary: Vocabulary, raw_tokens: list[bytes], *, stop_words: bool
 ) -> list[list[str]]:
     """Return the terms of each raw token."""
-    terms, counts = tested_vocabulary.terms(tested_vocabulary.numbers(raw_tokens), stop_words=stop_words)
-    keys = [key.removeprefix(b"\0").decode() for key in tested_vocabulary.keys(terms.astype(np.int64))]
+    terms, counts = tested_vocabulary.look_up_terms(
+        tested_vocabulary.number_raw_tokens(raw_tokens), stop_words=stop_words
+    )
+    keys = [
+        key.removeprefix(b"\0").decode() for key in tested_vocabulary.look_up_keys(terms.astype(np.int64))
+    ]
     ends = np.cumsum(counts).tolist()
     return [keys[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
 
@@ -51,13 +55,13 @@ def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "expand_raw_tokens", record_and_expand)
     new_vocabulary = Vocabulary()
     for _ in range(3):
-        new_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])
+        new_vocabulary.number_raw_tokens([b"retries", BREAK, b"Retry", b"retries"])
     assert analysed_tokens == [BREAK, b"retries", b"Retry"]
 
 
 def test_break_token_has_number_0_and_no_terms() -> None:
     new_vocabulary = Vocabulary()
-    assert new_vocabulary.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
+    assert new_vocabulary.number_raw_tokens([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
     assert read_terms(new_vocabulary, [BREAK], stop_words=True) == [[]]
 
 
@@ -65,9 +69,9 @@ def test_field_term_differs_from_equal_text_term() -> None:
     new_vocabulary = Vocabulary()
     tag, word = (
         new_vocabulary.add_term("tags", "sdk"),
-        new_vocabulary.terms(new_vocabulary.numbers([b"sdk"]), stop_words=False)[0],
+        new_vocabulary.look_up_terms(new_vocabulary.number_raw_tokens([b"sdk"]), stop_words=False)[0],
     )
-    assert new_vocabulary.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
+    assert new_vocabulary.look_up_keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
     assert new_vocabulary.add_term("tags", "sdk") == tag
 
 
@@ -84,10 +88,10 @@ def test_concurrent_threads_get_correct_terms() -> None:
 
 
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    full_vocabulary = Vocabulary(limit=2000)
+    full_vocabulary = Vocabulary(max_bytes=2000)
     monkeypatch.setattr(vocabulary, "_shared_vocabulary", full_vocabulary)
     assert get_shared_vocabulary() is full_vocabulary
-    full_vocabulary.numbers([b"word%d" % number for number in range(10)])
+    full_vocabulary.number_raw_tokens([b"word%d" % number for number in range(10)])
     assert full_vocabulary.is_full
     assert get_shared_vocabulary() is not full_vocabulary
     assert get_shared_vocabulary() is get_shared_vocabulary()

@@ -19,14 +19,14 @@ from index.ranking.results import ScoredPhrase, find_top_results
 from index.ranking.segment_groups import Statistics
 from index.segments.generation import SegmentReader
 from tests.example_counts import scale_examples
-from tests.index.pages import (
+from tests.index.documents import (
     PATHS,
     PATTERNS,
     TERMS,
     WORDS,
     GrowingIndex,
-    make_page,
-    make_random_page,
+    make_document,
+    make_random_document,
     make_random_query,
     make_segment,
     open_section_reader,
@@ -39,19 +39,21 @@ PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")),
 RankedPage = tuple[list[tuple[str, float]], bool, bool]
 
 
-def find_expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> RankedPage:
+def find_expected(
+    entry_lists: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int
+) -> RankedPage:
     results, is_partial = rank(
-        [entry for page in pages for entry in page], query, max(50, offset + limit + 1)
+        [entry for entries in entry_lists for entry in entries], query, max(50, offset + limit + 1)
     )
     hits = [(item.entry.record.chunk_id, item.score) for item in results[offset : offset + limit]]
     return hits, len(results) > offset + limit, is_partial
 
 
 def find_hits(
-    pages: Mapping[str, IndexedDocument], statistics: Statistics, query: Query, offset: int, limit: int
+    documents: Mapping[str, IndexedDocument], statistics: Statistics, query: Query, offset: int, limit: int
 ) -> RankedPage:
     def read(record: SectionRecord) -> bytes:
-        return pages[record.path].data[record.body : record.end]
+        return documents[record.path].data[record.body : record.end]
 
     results = find_top_results(
         statistics,
@@ -93,22 +95,22 @@ def test_results_after_edits_and_merges_equal_reference_engine(seed: int) -> Non
     rng = Random(seed)
     index, cache = GrowingIndex(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
-    index.change(make_random_page(rng, path, rng.randrange(30)) for path in paths)
+    index.change(make_random_document(rng, path, rng.randrange(30)) for path in paths)
     for _ in range(6):
         changed_paths = rng.sample(paths, rng.randrange(6))
         index.change(
-            [make_random_page(rng, path, rng.randrange(30)) for path in changed_paths],
+            [make_random_document(rng, path, rng.randrange(30)) for path in changed_paths],
             rng.sample(paths, rng.randrange(4)),
         )
         if rng.random() < 0.3:
             first = rng.randrange(len(index.segment_readers))
             index.merge(slice(first, first + rng.randint(1, 3)))
         statistics = Statistics(open_section_reader(index.segment_readers), cache)
-        entries = [make_entries(page) for page in index.pages.values()]
+        entries = [make_entries(document) for document in index.documents.values()]
         for _ in range(8):
             query, limit = make_random_query(rng), rng.choice((1, 3, 10, 50, 60))
             offset = rng.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
-            assert find_hits(index.pages, statistics, query, offset, limit) == find_expected(
+            assert find_hits(index.documents, statistics, query, offset, limit) == find_expected(
                 entries, query, offset, limit
             )
 
@@ -121,13 +123,13 @@ def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
     rng = Random(5)
     index = GrowingIndex()
     for _ in range(3):
-        index.change(make_random_page(rng, path, 12) for path in rng.sample(PATHS, 6))
+        index.change(make_random_document(rng, path, 12) for path in rng.sample(PATHS, 6))
     statistics = Statistics(open_section_reader(index.segment_readers))
-    entries = [make_entries(page) for page in index.pages.values()]
+    entries = [make_entries(document) for document in index.documents.values()]
     partial_flags = set()
     for _ in range(150):
         query = replace(make_random_query(rng), scored_phrases=rng.choice(PHRASES))
-        results = find_hits(index.pages, statistics, query, 0, 60)
+        results = find_hits(index.documents, statistics, query, 0, 60)
         assert results == find_expected(entries, query, 0, 60)
         partial_flags.add(results[2])
     assert partial_flags == {True, False}
@@ -140,11 +142,11 @@ def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None
     rng = Random(limit)
     names = [f"{number:03}.md" for number in range(150)]
     for start in range(5):
-        index.change(make_page(name, "wombat") for name in names[start::5])
+        index.change(make_document(name, "wombat") for name in names[start::5])
     index.change(deletes=rng.sample(names, 30))
     statistics = Statistics(open_section_reader(index.segment_readers))
     results = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
-    assert [hit.record.path for hit in results.hits] == sorted(index.pages)[:limit]
+    assert [hit.record.path for hit in results.hits] == sorted(index.documents)[:limit]
     assert results.has_more == (limit < 120)
 
 
@@ -169,11 +171,11 @@ def test_results_of_any_commits_equal_reference_engine(
     index = GrowingIndex()
     for commit in commits:
         texts = {path: "".join(f"## {word}\n" for word in words or ()) for path, words in commit.items()}
-        index.change(make_page(path, text) for path, text in texts.items())
+        index.change(make_document(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
-    entries = [make_entries(page) for page in index.pages.values()]
+    entries = [make_entries(document) for document in index.documents.values()]
     assert find_hits(
-        index.pages, Statistics(open_section_reader(index.segment_readers)), query, offset, limit
+        index.documents, Statistics(open_section_reader(index.segment_readers)), query, offset, limit
     ) == find_expected(entries, query, offset, limit)
 
 
@@ -190,8 +192,8 @@ def test_results_of_any_commits_equal_reference_engine(
 def test_title_that_shares_only_name_part_with_query_has_no_gain(
     query: str, title: str, has_gain: bool
 ) -> None:
-    segment = make_segment([make_page("a.md", f"# {title}\n"), make_page("b.md", "Text.\n")])
+    segment = make_segment([make_document("a.md", f"# {title}\n"), make_document("b.md", "Text.\n")])
     statistics = Statistics(open_section_reader([SegmentReader.of(segment)]))
     parsed_query = parse_query(query)
-    matched_weight, _ = statistics.title_share(0, 0, parsed_query.terms, parsed_query.name_parts)
+    matched_weight, _ = statistics.weigh_title_terms(0, 0, parsed_query.terms, parsed_query.name_parts)
     assert bool(matched_weight) == has_gain

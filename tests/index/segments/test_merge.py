@@ -1,4 +1,4 @@
-"""Merges: the choice of segments, and their result, which equals a segment of the live pages."""
+"""Merges: the choice of segments, and their result, which equals a segment of the live documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from index.segments.merge import (
     merge,
 )
 from index.segments.segment import Segment
-from tests.index.pages import GrowingIndex, make_page, make_random_page, make_segment
+from tests.index.documents import GrowingIndex, make_document, make_random_document, make_segment
 from tests.loops import loop_over
 
 
@@ -37,12 +37,13 @@ def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
     for _ in range(rng.randint(1, 8)):
         changed_paths = rng.sample(sorted(set(paths)), 5)
         index.change(
-            (make_random_page(rng, path, rng.randrange(6)) for path in changed_paths[:4]), changed_paths[4:]
+            (make_random_document(rng, path, rng.randrange(6)) for path in changed_paths[:4]),
+            changed_paths[4:],
         )
-    assert are_equal(merge(index.segment_readers), make_segment(index.pages.values()))
+    assert are_equal(merge(index.segment_readers), make_segment(index.documents.values()))
     first = rng.randrange(len(index.segment_readers))
     index.merge(slice(first, first + 2))
-    assert are_equal(merge(index.segment_readers), make_segment(index.pages.values()))
+    assert are_equal(merge(index.segment_readers), make_segment(index.documents.values()))
 
 
 @loop_over("seed", range(6))
@@ -52,47 +53,58 @@ def test_values_count_only_live_documents(seed: int) -> None:
     for _ in range(6):
         changed_paths = [f"{number}.md" for number in range(8) if rng.random() < 0.5]
         index.change(
-            (make_random_page(rng, path, rng.randrange(4)) for path in changed_paths[1:]), changed_paths[:1]
+            (make_random_document(rng, path, rng.randrange(4)) for path in changed_paths[1:]),
+            changed_paths[:1],
         )
         for key in ("type", "tags", "none"):
             value_counts: Counter[str] = Counter()
-            for part in index.segment_readers:
-                value_counts.update(part.values(key))
-            pages = index.pages.values()
+            for segment_reader in index.segment_readers:
+                value_counts.update(segment_reader.values(key))
+            documents = index.documents.values()
             assert value_counts == Counter(
-                value for page in pages for value in page.facets.get(key, ()) for _ in page.sections
+                value
+                for document in documents
+                for value in document.facets.get(key, ())
+                for _ in document.sections
             )
 
 
 def test_merge_drops_terms_of_deleted_sections() -> None:
-    part = SegmentReader.of(
-        make_segment([make_page("a.md", "# Zebra\n", tags=["t"]), make_page("b.md", "# Yak\n")])
+    segment_reader = SegmentReader.of(
+        make_segment([make_document("a.md", "# Zebra\n", tags=["t"]), make_document("b.md", "# Yak\n")])
     )
-    merged_segment = merge([part.with_dead_documents([0])])
+    merged_segment = merge([segment_reader.with_dead_documents([0])])
     assert merged_segment.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
     assert merged_segment.document_count == merged_segment.size == 1
 
 
 def test_deleting_a_document_deletes_its_sections() -> None:
-    part = SegmentReader.of(
+    segment_reader = SegmentReader.of(
         make_segment(
             [
-                make_page("a.md", "# A\n\n## B\n"),
-                make_page("b.md", ""),
-                make_page("c.md", "# C\n\n## D\n\n## E\n"),
+                make_document("a.md", "# A\n\n## B\n"),
+                make_document("b.md", ""),
+                make_document("c.md", "# C\n\n## D\n\n## E\n"),
             ]
         )
     )
-    assert (part.document_count, part.size, part.dead_sections.tolist()) == (3, 5, [])
-    assert part.with_dead_documents([]) is part
-    part = part.with_dead_documents([2]).with_dead_documents([1]).with_dead_documents([2])
-    assert part.dead_sections.tolist() == [2, 3, 4]
-    assert part.dead_documents == {1, 2}
-    assert (part.document_count, part.size) == (1, 2)
-    assert part.total_length == part.segment.lengths[:2].sum()
-    assert part.find("c.md") is None
-    assert part.find("a.md") == 0
-    assert SegmentReader.of(part.segment, [2, 1]).dead_sections.tolist() == part.dead_sections.tolist()
+    assert (segment_reader.document_count, segment_reader.size, segment_reader.dead_sections.tolist()) == (
+        3,
+        5,
+        [],
+    )
+    assert segment_reader.with_dead_documents([]) is segment_reader
+    segment_reader = segment_reader.with_dead_documents([2]).with_dead_documents([1]).with_dead_documents([2])
+    assert segment_reader.dead_sections.tolist() == [2, 3, 4]
+    assert segment_reader.dead_documents == {1, 2}
+    assert (segment_reader.document_count, segment_reader.size) == (1, 2)
+    assert segment_reader.total_length == segment_reader.segment.lengths[:2].sum()
+    assert segment_reader.find("c.md") is None
+    assert segment_reader.find("a.md") == 0
+    assert (
+        SegmentReader.of(segment_reader.segment, [2, 1]).dead_sections.tolist()
+        == segment_reader.dead_sections.tolist()
+    )
 
 
 def test_few_segments_are_not_merged() -> None:
@@ -153,21 +165,24 @@ def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -
 
 
 def test_compaction_drops_only_deleted_segments() -> None:
-    parts = [
-        SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")])) for number in range(3)
+    segment_readers = [
+        SegmentReader.of(make_segment([make_document(f"{number}.md", f"# N{number}\n")]))
+        for number in range(3)
     ]
-    assert compact_segments(parts) == tuple(parts)
-    assert compact_segments([parts[0], parts[1].with_dead_documents([0])]) == (parts[0],)
+    assert compact_segments(segment_readers) == tuple(segment_readers)
+    assert compact_segments([segment_readers[0], segment_readers[1].with_dead_documents([0])]) == (
+        segment_readers[0],
+    )
     assert compact_segments([]) == ()
 
 
 def test_compaction_returns_one_segment_for_merged_ones() -> None:
-    parts = [
-        SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")]))
+    segment_readers = [
+        SegmentReader.of(make_segment([make_document(f"{number}.md", f"# N{number}\n")]))
         for number in range(MAX_SMALL_SEGMENTS + 1)
     ]
-    [part] = compact_segments(parts)
-    assert [part.segment.path(number) for number in range(part.document_count)] == [
+    [segment_reader] = compact_segments(segment_readers)
+    assert [segment_reader.segment.path(number) for number in range(segment_reader.document_count)] == [
         f"{n}.md" for n in range(MAX_SMALL_SEGMENTS + 1)
     ]
-    assert part.dead_documents == frozenset()
+    assert segment_reader.dead_documents == frozenset()

@@ -14,7 +14,7 @@ from index.documents import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name
 from index.storage.manifest import FileStamp, IndexDamaged
-from tests.index.pages import PATHS, make_page, make_random_page, make_segment
+from tests.index.documents import PATHS, make_document, make_random_document, make_segment
 from tests.loops import loop_over
 
 NESTED_TEXT = """# Title
@@ -43,39 +43,39 @@ Text.
 """
 
 
-def make_pages() -> list[IndexedDocument]:
+def make_documents() -> list[IndexedDocument]:
     rng = Random(5)
-    pages = [make_random_page(rng, path, rng.randrange(12)) for path in PATHS]
+    documents = [make_random_document(rng, path, rng.randrange(12)) for path in PATHS]
     return [
-        *pages,
-        make_page("nested.md", NESTED_TEXT, type="guide", tags=["b", "a"]),
-        make_page("nothing.md", ""),
-        make_page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
-        make_page("introduced.md", "Text before any heading.\n\n## Alone\n"),
-        make_page("late.md", "## Early\n\n# The title\n\n## Later\n"),
-        make_page("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
-        make_page("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
-        make_page("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
-        make_page("\udcff.md", "# Odd\n"),
+        *documents,
+        make_document("nested.md", NESTED_TEXT, type="guide", tags=["b", "a"]),
+        make_document("nothing.md", ""),
+        make_document("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
+        make_document("introduced.md", "Text before any heading.\n\n## Alone\n"),
+        make_document("late.md", "## Early\n\n# The title\n\n## Later\n"),
+        make_document("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
+        make_document("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
+        make_document("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
+        make_document("\udcff.md", "# Odd\n"),
     ]
 
 
 @pytest.fixture(params=["memory", "file"])
 def segment(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
-    segment = make_segment(make_pages())
+    segment = make_segment(make_documents())
     return segment if request.param == "memory" else segment.save(tmp_path)
 
 
-def make_sorted_pages() -> list[IndexedDocument]:
-    return sorted(make_pages(), key=lambda page: page.path)
+def make_sorted_documents() -> list[IndexedDocument]:
+    return sorted(make_documents(), key=lambda document: document.path)
 
 
 def make_expected_records() -> list[SectionRecord]:
     return [
         SectionRecord(
-            page.path,
+            document.path,
             section.key,
-            page.blob,
+            document.blob,
             section.start,
             section.heading_start,
             section.body_start,
@@ -83,13 +83,13 @@ def make_expected_records() -> list[SectionRecord]:
             section.line,
             section.end_line,
             section.title,
-            page.breadcrumb(section),
-            page.facets,
+            document.breadcrumb(section),
+            document.facets,
             section.position + 1,
-            len(page.sections),
+            len(document.sections),
         )
-        for page in make_sorted_pages()
-        for section in page.sections_by_key
+        for document in make_sorted_documents()
+        for section in document.sections_by_key
     ]
 
 
@@ -103,7 +103,7 @@ def test_sections_are_numbered_by_address_with_their_records(segment: Segment) -
 
 def test_breadcrumb_begins_with_title_of_document(segment: Segment) -> None:
     records = [segment.record(number) for number in range(segment.size)]
-    titles = {page.path: page.title for page in make_sorted_pages()}
+    titles = {document.path: document.title for document in make_sorted_documents()}
     assert len(set(titles.values())) > 5
     for record in records:
         assert record.breadcrumb[0] == titles[record.path]
@@ -115,20 +115,26 @@ def test_breadcrumb_begins_with_title_of_document(segment: Segment) -> None:
 
 
 def test_documents_are_found_by_path_with_their_sections(segment: Segment) -> None:
-    pages = make_sorted_pages()
-    assert segment.document_count == len(pages)
-    assert [segment.path(number) for number in range(segment.document_count)] == [page.path for page in pages]
-    assert [segment.blob(number) for number in range(segment.document_count)] == [page.blob for page in pages]
-    for number, page in enumerate(pages):
-        assert segment.find(page.path) == number
-        assert len(segment.sections_of(number)) == len(page.sections)
+    documents = make_sorted_documents()
+    assert segment.document_count == len(documents)
+    assert [segment.path(number) for number in range(segment.document_count)] == [
+        document.path for document in documents
+    ]
+    assert [segment.blob(number) for number in range(segment.document_count)] == [
+        document.blob for document in documents
+    ]
+    for number, document in enumerate(documents):
+        assert segment.find(document.path) == number
+        assert len(segment.sections_of(number)) == len(document.sections)
         assert all(segment.document_of[section] == number for section in segment.sections_of(number))
     assert segment.find("none.md") is None
 
 
 def test_posting_lists_equal_weights_of_sections(segment: Segment) -> None:
     weights_of_sections = [
-        weigh_section_terms(page, section) for page in make_sorted_pages() for section in page.sections_by_key
+        weigh_section_terms(document, section)
+        for document in make_sorted_documents()
+        for section in document.sections_by_key
     ]
     term_counts = Counter(term for terms in weights_of_sections for term in terms)
     assert dict(Counter({term: last - first for term, first, last in segment.terms("")})) == term_counts
@@ -161,13 +167,13 @@ def test_unknown_term_has_empty_posting_list(segment: Segment, key: bytes) -> No
 
 
 def test_segment_contains_documents_without_sections(tmp_path: Path) -> None:
-    segment = make_segment([make_page("a.md", ""), make_page("b.md", "")]).save(tmp_path)
+    segment = make_segment([make_document("a.md", ""), make_document("b.md", "")]).save(tmp_path)
     assert (segment.size, segment.document_count, segment.total_length) == (0, 2, 0)
     assert segment.find("b.md") == 1
 
 
 def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
-    memory_segment = make_segment(make_pages())
+    memory_segment = make_segment(make_documents())
     saved_segment = memory_segment.save(tmp_path, durable=True)
     assert saved_segment.id == memory_segment.id
     assert memory_segment.arrays.keys() == saved_segment.arrays.keys()
@@ -185,10 +191,10 @@ def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
     assert not saved_segment.is_untouched()
 
 
-@loop_over("name", sorted(make_segment([make_page("a.md", "# A\n\n## B\n")]).arrays))
+@loop_over("name", sorted(make_segment([make_document("a.md", "# A\n\n## B\n")]).arrays))
 def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
     segment = make_segment(
-        [make_page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), make_page("b.md", "# B\n")]
+        [make_document("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), make_document("b.md", "# B\n")]
     )
     for array in (
         segment.arrays[name][:-1],

@@ -14,7 +14,7 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
 from index.storage.manifest import FileStamp, IndexDamaged, Manifest, read_manifest, write_manifest
-from tests.index.pages import make_page, make_segment
+from tests.index.documents import make_document, make_segment
 
 
 @pytest.fixture
@@ -25,34 +25,34 @@ def folder(tmp_path: Path) -> Path:
 
 
 def make_segment_reader(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
-    return SegmentReader.of(make_segment([make_page(path, text)]))
+    return SegmentReader.of(make_segment([make_document(path, text)]))
 
 
-def make_state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
-    parts = list(parts)
+def make_state(segment_readers: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
+    segment_readers = list(segment_readers)
     return State(
         commit,
-        sum(part.document_count for part in parts),
-        sum(part.size for part in parts),
-        sum(part.total_length for part in parts),
+        sum(segment_reader.document_count for segment_reader in segment_readers),
+        sum(segment_reader.size for segment_reader in segment_readers),
+        sum(segment_reader.total_length for segment_reader in segment_readers),
         "2026-01-01T00:00:00Z",
         {"lost.md": "b10b"},
     )
 
 
 def commit_segments(
-    store: Store, previous: IndexSnapshot | None, parts: Iterable[SegmentReader], name: str = "one"
+    store: Store, previous: IndexSnapshot | None, segment_readers: Iterable[SegmentReader], name: str = "one"
 ) -> IndexSnapshot:
-    parts = list(parts)
-    return store.commit(previous, parts, make_state(parts, name))
+    segment_readers = list(segment_readers)
+    return store.commit(previous, segment_readers, make_state(segment_readers, name))
 
 
 def list_paths(generation: IndexSnapshot) -> list[str]:
     return sorted(
-        part.segment.path(page)
-        for part in generation.segment_readers
-        for page in range(part.segment.document_count)
-        if page not in part.dead_documents
+        segment_reader.segment.path(document)
+        for segment_reader in generation.segment_readers
+        for document in range(segment_reader.segment.document_count)
+        if document not in segment_reader.dead_documents
     )
 
 
@@ -75,7 +75,7 @@ def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
         assert snapshot.number == second_snapshot.number == first_snapshot.number + 1
         assert snapshot.state == second_snapshot.state == make_state(second_snapshot.segment_readers, "two")
         assert list_paths(snapshot) == list_paths(second_snapshot) == ["b.md", "c.md"]
-        assert [part.dead_sections.tolist() for part in snapshot.segment_readers] == [
+        assert [segment_reader.dead_sections.tolist() for segment_reader in snapshot.segment_readers] == [
             [0, 1],
             [],
             [],
@@ -106,10 +106,10 @@ def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     (folder / "MAIN_0123.flat").touch()
     (folder / "9.manifest-0123.draft").touch()
     second_snapshot = commit_segments(store, first_snapshot, [make_segment_reader("b.md")])
-    [remaining_part] = second_snapshot.segment_readers
+    [remaining_reader] = second_snapshot.segment_readers
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
-        f"MAIN_{remaining_part.segment.id}.flat",
+        f"MAIN_{remaining_reader.segment.id}.flat",
     }
     assert first_snapshot.segment_readers[0].segment.record(0).path == "a.md"
 
@@ -200,7 +200,8 @@ def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, o
     snapshot = commit_segments(Store(folder), None, [make_segment_reader("a.md")])
     manifest = read_manifest(folder)
     write_manifest(
-        folder, Manifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts)
+        folder,
+        Manifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts),
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()

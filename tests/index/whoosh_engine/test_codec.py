@@ -16,7 +16,7 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.whoosh_engine.codec import make_key, split_term
 from index.whoosh_engine.flat_index import FlatIndex
-from tests.index.pages import GrowingIndex, make_page, make_random_page, make_segment
+from tests.index.documents import GrowingIndex, make_document, make_random_document, make_segment
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
 
@@ -27,38 +27,39 @@ def grow_index(seed: int) -> GrowingIndex:
     for _ in range(4):
         changed_paths = rng.sample(PATHS, 6)
         index.change(
-            (make_random_page(rng, path, rng.randrange(5)) for path in changed_paths[:5]), changed_paths[5:]
+            (make_random_document(rng, path, rng.randrange(5)) for path in changed_paths[:5]),
+            changed_paths[5:],
         )
     return index
 
 
 @pytest.fixture(params=range(4))
 def index_snapshot(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
-    """Return an index with replaced pages that was committed to a folder and read again."""
-    parts = grow_index(request.param).segment_readers
-    state = State("c", 1, sum(part.size for part in parts), 1, "now")
-    assert any(part.dead_documents for part in parts)
-    Store(tmp_path).commit(None, parts, state)
+    """Return an index with replaced documents that was committed to a folder and read again."""
+    segment_readers = grow_index(request.param).segment_readers
+    state = State("c", 1, sum(segment_reader.size for segment_reader in segment_readers), 1, "now")
+    assert any(segment_reader.dead_documents for segment_reader in segment_readers)
+    Store(tmp_path).commit(None, segment_readers, state)
     return Store(tmp_path).read()
 
 
-def open_reader(*parts: SegmentReader) -> IndexReader:
-    state = State(None, 0, sum(part.size for part in parts), 0, "")
-    return FlatIndex(IndexSnapshot(0, state, parts)).reader()
+def open_reader(*segment_readers: SegmentReader) -> IndexReader:
+    state = State(None, 0, sum(segment_reader.size for segment_reader in segment_readers), 0, "")
+    return FlatIndex(IndexSnapshot(0, state, segment_readers)).reader()
 
 
 def test_whoosh_reader_equals_its_segment(index_snapshot: IndexSnapshot) -> None:
-    parts = index_snapshot.segment_readers
+    segment_readers = index_snapshot.segment_readers
     with FlatIndex(index_snapshot).reader() as index_reader:
         assert index_reader.doc_count() == index_snapshot.state.chunks
         leaves = index_reader.leaf_readers()
-        assert len(leaves) == len(parts)
-        for (reader, _), part in zip(leaves, parts, strict=True):
-            check_reader(reader, part)
+        assert len(leaves) == len(segment_readers)
+        for (reader, _), segment_reader in zip(leaves, segment_readers, strict=True):
+            check_reader(reader, segment_reader)
 
 
-def check_reader(reader: Any, part: SegmentReader) -> None:
-    segment, dead_numbers = part.segment, set(part.dead_sections.tolist())
+def check_reader(reader: Any, segment_reader: SegmentReader) -> None:
+    segment, dead_numbers = segment_reader.segment, set(segment_reader.dead_sections.tolist())
     live_numbers = [number for number in range(segment.size) if number not in dead_numbers]
     assert list(reader.all_doc_ids()) == live_numbers
     assert (reader.doc_count_all(), reader.doc_count()) == (segment.size, len(live_numbers))
@@ -67,7 +68,7 @@ def check_reader(reader: Any, part: SegmentReader) -> None:
         n in dead_numbers for n in range(segment.size)
     ]
     assert [reader.doc_field_length(n, "text") for n in range(segment.size)] == segment.lengths.tolist()
-    assert reader.field_length("text") == part.total_length
+    assert reader.field_length("text") == segment_reader.total_length
     assert reader.min_field_length("text") == min(segment.lengths, default=0)
     assert reader.max_field_length("text") == max(segment.lengths, default=0)
     for number in live_numbers:
@@ -96,7 +97,9 @@ def check_reader(reader: Any, part: SegmentReader) -> None:
 
 
 def test_terms_are_listed_in_order_field_by_field(index_snapshot: IndexSnapshot) -> None:
-    keys = {key for part in index_snapshot.segment_readers for key in part.segment.term_keys()}
+    keys = {
+        key for segment_reader in index_snapshot.segment_readers for key in segment_reader.segment.term_keys()
+    }
     with FlatIndex(index_snapshot).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
@@ -112,13 +115,19 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
     index_snapshot: IndexSnapshot, weighting: scoring.WeightingModel
 ) -> None:
     with FlatIndex(index_snapshot).searcher(weighting=weighting) as searcher:
-        for key in {key for part in index_snapshot.segment_readers for key in part.segment.term_keys()}:
+        for key in {
+            key
+            for segment_reader in index_snapshot.segment_readers
+            for key in segment_reader.segment.term_keys()
+        }:
             name, text = split_term(key)
             expected = {
-                part.segment.address(number): weight
-                for part in index_snapshot.segment_readers
-                for number, weight in zip(*(a.tolist() for a in part.segment.postings(key)), strict=True)
-                if number not in part.dead_sections
+                segment_reader.segment.address(number): weight
+                for segment_reader in index_snapshot.segment_readers
+                for number, weight in zip(
+                    *(a.tolist() for a in segment_reader.segment.postings(key)), strict=True
+                )
+                if number not in segment_reader.dead_sections
             }
             hits = searcher.search(query.Term(name, text.decode()), limit=None)
             assert {hit["record"][:2] for hit in hits} == expected.keys()
@@ -127,8 +136,8 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 
 
 def test_matcher_skips_and_starts_again() -> None:
-    pages = [make_page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
-    reader = open_reader(SegmentReader.of(make_segment(pages))).leaf_readers()
+    documents = [make_document(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
+    reader = open_reader(SegmentReader.of(make_segment(documents))).leaf_readers()
     [(leaf, _)] = reader
     matcher = leaf.postings("text", "yak")
     assert list(matcher.all_ids()) == [1, 2, 4, 5, 7, 8]
@@ -148,7 +157,7 @@ def test_matcher_skips_and_starts_again() -> None:
 
 
 def test_unknown_term_raises_term_not_found() -> None:
-    with open_reader(SegmentReader.of(make_segment([make_page("a.md", "# Yak\n")]))) as reader:
+    with open_reader(SegmentReader.of(make_segment([make_document("a.md", "# Yak\n")]))) as reader:
         assert ("text", "zebra") not in reader
         assert ("text", "yak") in reader
         assert ("path", "yak") not in reader

@@ -23,7 +23,7 @@ from index.whoosh_engine.codec import FlatDocumentReader, FlatTermsReader, make_
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from index.whoosh_engine.section_query import SectionQuery
-from tests.index.pages import PATHS, GrowingIndex, make_random_page, make_random_query
+from tests.index.documents import PATHS, GrowingIndex, make_random_document, make_random_query
 from tests.index.test_branch_updates import OpenIndex
 
 
@@ -33,22 +33,29 @@ def make_index(rng: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument
     for _ in range(4):
         changed_paths = rng.sample(paths, 8)
         index.change(
-            (make_random_page(rng, path, rng.randrange(8)) for path in changed_paths[:6]), changed_paths[6:]
+            (make_random_document(rng, path, rng.randrange(8)) for path in changed_paths[:6]),
+            changed_paths[6:],
         )
-    state = State("c", len(index.pages), sum(part.size for part in index.segment_readers), 0, "now")
-    return IndexSnapshot(0, state, index.segment_readers), index.pages
+    state = State(
+        "c",
+        len(index.documents),
+        sum(segment_reader.size for segment_reader in index.segment_readers),
+        0,
+        "now",
+    )
+    return IndexSnapshot(0, state, index.segment_readers), index.documents
 
 
-def make_section_reader(pages: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
-    return lambda record: bytes(pages[record.path].data[record.body : record.end])
+def make_section_reader(documents: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
+    return lambda record: bytes(documents[record.path].data[record.body : record.end])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whoosh_matchers_select_the_same_sections(seed: int) -> None:
     rng = Random(seed)
-    index_snapshot, pages = make_index(rng)
+    index_snapshot, documents = make_index(rng)
     searcher = Searcher(Store(None), index_snapshot, ArrayCache())
-    read = make_section_reader(pages)
+    read = make_section_reader(documents)
     has_hits = False
     with FlatIndex(index_snapshot).searcher(weighting=scoring.BM25F()) as whoosh:
         for _ in range(40):
@@ -79,8 +86,8 @@ def test_every_search_runs_whoosh_searcher(open_index: OpenIndex, monkeypatch: p
 
 
 def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
-    index_snapshot, pages = make_index(Random(1))
-    read = make_section_reader(pages)
+    index_snapshot, documents = make_index(Random(1))
+    read = make_section_reader(documents)
 
     def search() -> list[tuple[str, float]]:
         searcher = Searcher(Store(None), index_snapshot, ArrayCache())

@@ -25,10 +25,10 @@ from index.whoosh_engine import condition_nodes
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
-from tests.index.pages import PATHS, GrowingIndex, make_page, make_segment
+from tests.index.documents import PATHS, GrowingIndex, make_document, make_segment
 from tests.index.random_conditions import (
     make_random_condition,
-    make_random_dated_page,
+    make_random_dated_document,
     make_random_operator_query,
 )
 from tests.index.reference import make_entries
@@ -36,17 +36,17 @@ from tests.index.reference_conditions import expand, rank, satisfies
 from tests.loops import loop_over
 from tests.stdio_client import ROOT
 
-Pages = Mapping[str, IndexedDocument]
+DocumentsByPath = Mapping[str, IndexedDocument]
 
 
 def make_searcher(index: GrowingIndex) -> Searcher:
-    state = State("c", len(index.pages), sum(part.size for part in index.segment_readers), 0, "now")
+    state = State("c", len(index.documents), sum(reader.size for reader in index.segment_readers), 0, "now")
     return Searcher(Store(None), IndexSnapshot(0, state, index.segment_readers), ArrayCache())
 
 
-def make_section_reader(pages: Pages) -> Callable[[SectionRecord], bytes]:
+def make_section_reader(documents: DocumentsByPath) -> Callable[[SectionRecord], bytes]:
     def read(record: SectionRecord) -> bytes:
-        document = pages[record.path]
+        document = documents[record.path]
         [section] = [section for section in document.sections if section.key == record.key]
         return document.text(section)
 
@@ -59,7 +59,7 @@ def make_index(rng: Random) -> GrowingIndex:
     for _ in range(rng.randint(1, 5)):
         changed_paths = rng.sample(paths, 8)
         index.change(
-            (make_random_dated_page(rng, path, rng.randrange(8)) for path in changed_paths[:6]),
+            (make_random_dated_document(rng, path, rng.randrange(8)) for path in changed_paths[:6]),
             changed_paths[6:],
         )
         if rng.random() < 0.3:
@@ -68,8 +68,10 @@ def make_index(rng: Random) -> GrowingIndex:
     return index
 
 
-def search(searcher: Searcher, pages: Pages, query: Query, limit: int = 10) -> list[tuple[str, float]]:
-    hits = searcher.search(query, make_section_reader(pages), limit=limit).hits
+def search(
+    searcher: Searcher, documents: DocumentsByPath, query: Query, limit: int = 10
+) -> list[tuple[str, float]]:
+    hits = searcher.search(query, make_section_reader(documents), limit=limit).hits
     return [(hit.record.chunk_id, hit.score) for hit in hits]
 
 
@@ -92,7 +94,7 @@ def test_results_equal_reference_engine(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     searcher = make_searcher(index)
-    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
+    entries = [entry for document in index.documents.values() for entry in make_entries(document)]
     for _ in range(60):
         query, limit = make_random_operator_query(rng), rng.choice((1, 3, 10, 50, 60))
         offset = rng.choice((0, 0, 1, 10, 41, 51))
@@ -100,7 +102,7 @@ def test_results_equal_reference_engine(seed: int) -> None:
         expected = [
             (item.entry.record.chunk_id, item.score) for item in expected_results[offset : offset + limit]
         ]
-        results = searcher.search(query, make_section_reader(index.pages), offset=offset, limit=limit)
+        results = searcher.search(query, make_section_reader(index.documents), offset=offset, limit=limit)
         assert [(hit.record.chunk_id, hit.score) for hit in results.hits] == expected
         assert (results.has_more, results.is_partial) == (len(expected_results) > offset + limit, is_partial)
 
@@ -111,13 +113,13 @@ def test_selected_sections_equal_reference_engine_and_whoosh_matchers(seed: int)
     rng = Random(seed)
     index = make_index(rng)
     searcher = make_searcher(index)
-    read = make_section_reader(index.pages)
-    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
+    read = make_section_reader(index.documents)
+    entries = [entry for document in index.documents.values() for entry in make_entries(document)]
     whoosh = FlatIndex(searcher.generation).searcher()
     for _ in range(60):
         condition = make_random_condition(rng)
         selected_addresses = {
-            (entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)
+            (entry.document.path, entry.section.key) for entry in entries if satisfies(entry, condition)
         }
         query = Query({}, condition=condition, includes_unscored=True)
         assert {
@@ -134,9 +136,9 @@ def test_expansions_equal_reference_engine(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     searcher = make_searcher(index)
-    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
+    entries = [entry for document in index.documents.values() for entry in make_entries(document)]
     live_terms = {term for entry in entries for term in entry.terms}
-    nodes = ConditionNodes(searcher.statistics, make_section_reader(index.pages), Deadline())
+    nodes = ConditionNodes(searcher.statistics, make_section_reader(index.documents), Deadline())
     for part in [
         *(HasPrefix("text", prefix, "") for prefix in ("a", "alphas", "rare", "é", "x", "snake_c", "rate")),
         *(HasSimilarWord("text", word, edits, "") for word in ("alpah", "rare", "be") for edits in (1, 2)),
@@ -149,13 +151,13 @@ def test_layout_of_segments_does_not_change_results(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     merged_index, rebuilt_index = GrowingIndex(), GrowingIndex()
-    merged_index.segment_readers, merged_index.pages = index.segment_readers, index.pages
+    merged_index.segment_readers, merged_index.documents = index.segment_readers, index.documents
     merged_index.merge(slice(None))
-    rebuilt_index.change(index.pages.values())
+    rebuilt_index.change(index.documents.values())
     searchers = [make_searcher(layout) for layout in (index, merged_index, rebuilt_index)]
     for _ in range(40):
         query = make_random_operator_query(rng)
-        first, *other_hits = (search(searcher, index.pages, query, limit=1_000) for searcher in searchers)
+        first, *other_hits = (search(searcher, index.documents, query, limit=1_000) for searcher in searchers)
         assert all(hits == first for hits in other_hits)
 
 
@@ -169,7 +171,7 @@ def test_hash_seeds_do_not_change_results() -> None:
         index = make_index(rng)
         searcher = make_searcher(index)
         for _ in range(40):
-            print(search(searcher, index.pages, make_random_operator_query(rng), limit=100))
+            print(search(searcher, index.documents, make_random_operator_query(rng), limit=100))
     """
 
     def run(seed: str) -> str:
@@ -191,7 +193,7 @@ def make_index_of_words(count: int, stem: str = "word", parts: int = 1) -> Growi
     index = GrowingIndex()
     for number in range(parts):
         words = (f"{stem}{i}x" for i in range(number, count, parts))
-        index.change([make_page(f"{number}.md", " ".join(words))])
+        index.change([make_document(f"{number}.md", " ".join(words))])
     return index
 
 
@@ -203,7 +205,7 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
     monkeypatch.setattr(ConditionFlags, "evaluate_by_segment", lambda *_: pytest.fail("matched"))
     for text in ("a*", "a* AND b", "tag:x OR (c AND NOT a*)", "path:docs a*"):
         with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as error_info:
-            searcher.search(parse_query(text), make_section_reader(index.pages))
+            searcher.search(parse_query(text), make_section_reader(index.documents))
         assert error_info.value.details == {"limit": 1_000, "part": "a*"}
         assert error_info.value.fix.endswith(".")
 
@@ -211,7 +213,7 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
 @loop_over("parts", [1, 4])
 def test_expansions_up_to_the_limit_are_searched(parts: int) -> None:
     index = make_index_of_words(condition_nodes.MAX_EXPANSIONS, parts=parts)
-    assert len(search(make_searcher(index), index.pages, parse_query("wor*"))) == parts
+    assert len(search(make_searcher(index), index.documents, parse_query("wor*"))) == parts
 
 
 def test_prefix_of_very_many_terms_is_counted_without_reading_them(
@@ -222,25 +224,25 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
     assert searcher.statistics.section_count == 1
     monkeypatch.setattr(Segment, "terms_with_prefix", lambda *_: pytest.fail("the terms were read"))
     with pytest.raises(QueryTooBroad):
-        searcher.search(parse_query("word*"), make_section_reader(index.pages))
+        searcher.search(parse_query("word*"), make_section_reader(index.documents))
 
 
 def test_only_terms_of_live_sections_count() -> None:
     index = make_index_of_words(5_000)
-    index.change([make_page("0.md", "wordy words worded")])
+    index.change([make_document("0.md", "wordy words worded")])
     assert len(index.segment_readers) == 2
-    assert [path for path, _ in search(make_searcher(index), index.pages, parse_query("word*"))] == [
+    assert [path for path, _ in search(make_searcher(index), index.documents, parse_query("word*"))] == [
         "0.md#_preamble"
     ]
 
 
 def test_values_of_a_prefix_are_limited_too() -> None:
     index = GrowingIndex()
-    index.change(make_page(f"{number}.md", "# A", tags=[f"t{number}"]) for number in range(1_001))
+    index.change(make_document(f"{number}.md", "# A", tags=[f"t{number}"]) for number in range(1_001))
     searcher = make_searcher(index)
     with pytest.raises(QueryTooBroad, match=r"'tag:t\*'"):
-        searcher.search(parse_query("tag:t*"), make_section_reader(index.pages))
-    assert len(search(searcher, index.pages, parse_query("tag:T100*"), limit=50)) == 2
+        searcher.search(parse_query("tag:t*"), make_section_reader(index.documents))
+    assert len(search(searcher, index.documents, parse_query("tag:T100*"), limit=50)) == 2
 
 
 def test_phrase_condition_over_the_candidate_limit_is_refused(
@@ -248,7 +250,7 @@ def test_phrase_condition_over_the_candidate_limit_is_refused(
 ) -> None:
     monkeypatch.setattr(condition_nodes, "MAX_PHRASE_CANDIDATES", 3)
     index = GrowingIndex()
-    index.change(make_page(f"{number}.md", "alpha beta" + " gamma" * (number < 3)) for number in range(5))
+    index.change(make_document(f"{number}.md", "alpha beta" + " gamma" * (number < 3)) for number in range(5))
     searcher = make_searcher(index)
     # Only sections that satisfy the other conditions are counted as candidates.
     hit_counts = {
@@ -259,10 +261,10 @@ def test_phrase_condition_over_the_candidate_limit_is_refused(
         '"alpha beta" AND path:0.md': 1,
     }
     for text, count in hit_counts.items():
-        assert len(search(searcher, index.pages, parse_query(text))) == count
+        assert len(search(searcher, index.documents, parse_query(text))) == count
     for text in ('alpha AND "alpha beta"', 'alpha AND "of the"', '"alpha beta" OR delta'):
         with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as error_info:
-            searcher.search(parse_query(text), make_section_reader(index.pages))
+            searcher.search(parse_query(text), make_section_reader(index.documents))
         assert error_info.value.details["part"] in text
 
 
@@ -272,14 +274,14 @@ def test_time_of_operators_is_limited(text: str) -> None:
     with pytest.MonkeyPatch.context() as context:
         context.setattr(Deadline, "__init__", lambda self: self.__dict__.update(_seconds=2, _end=0))
         with pytest.raises(QueryTooBroad, match=r"take too long \(limit 2 s\)"):
-            make_searcher(index).search(parse_query(text), make_section_reader(index.pages))
+            make_searcher(index).search(parse_query(text), make_section_reader(index.documents))
 
 
-def make_segment_with_empty_lists(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
-    """Return a segment of pages whose dictionary also contains terms without postings."""
-    segment, tables = make_segment(pages), TableBuilder()
-    for page in sorted(pages, key=lambda page: page.path):
-        tables.add(page)
+def make_segment_with_empty_lists(documents: list[IndexedDocument], terms: list[bytes]) -> Segment:
+    """Return a segment of documents whose dictionary also contains terms without postings."""
+    segment, tables = make_segment(documents), TableBuilder()
+    for document in sorted(documents, key=lambda document: document.path):
+        tables.add(document)
     starts = segment.arrays["starts"].astype(np.int64).tolist()
     lists = dict(zip(segment.term_keys(), itertools.pairwise(starts), strict=True))
     keys = sorted({*lists, *terms})
@@ -298,7 +300,10 @@ def make_segment_with_empty_lists(pages: list[IndexedDocument], terms: list[byte
     ["auth*", "authz", "authz AND x", "x NOT authz", "authz~1", "title:authz*", "tag:zzz", "updated:>2020"],
 )
 def test_term_without_postings_gives_results_of_reference_engine(text: str, dead: tuple[int, ...]) -> None:
-    pages = [make_page("a.md", "# Author\n\nx", tags=["t"]), make_page("b.md", "# Author\n\nx y", tags=["t"])]
+    documents = [
+        make_document("a.md", "# Author\n\nx", tags=["t"]),
+        make_document("b.md", "# Author\n\nx y", tags=["t"]),
+    ]
     terms = [
         b"\0authz",
         b"#title\0authz",
@@ -308,14 +313,14 @@ def test_term_without_postings_gives_results_of_reference_engine(text: str, dead
         b"\0\xff",
     ]
     index = GrowingIndex()
-    index.segment_readers = (SegmentReader.of(make_segment_with_empty_lists(pages, terms), dead),)
-    index.pages = {page.path: page for page in pages[len(dead) :]}
+    index.segment_readers = (SegmentReader.of(make_segment_with_empty_lists(documents, terms), dead),)
+    index.documents = {document.path: document for document in documents[len(dead) :]}
     searcher = make_searcher(index)
-    assert searcher.values("tags") == {"t": len(index.pages)}
+    assert searcher.values("tags") == {"t": len(index.documents)}
     assert not searcher.has_dates("updated")
     query = parse_query(text)
-    hits = [path for path, _ in search(searcher, index.pages, query)]
-    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
+    hits = [path for path, _ in search(searcher, index.documents, query)]
+    entries = [entry for document in index.documents.values() for entry in make_entries(document)]
     assert hits == [item.entry.record.chunk_id for item in rank(entries, query, 50)[0]]
 
 
@@ -326,8 +331,8 @@ def test_empty_index_has_no_results() -> None:
 
 def test_only_dates_of_live_documents_define_a_date_field() -> None:
     index = GrowingIndex()
-    dated_page = make_page("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
-    index.change([dated_page, make_page("b.md", "# B")])
+    dated_document = make_document("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
+    index.change([dated_document, make_document("b.md", "# B")])
     searcher = make_searcher(index)
     assert searcher.has_dates("updated")
     assert not any(map(searcher.has_dates, ("created", "upd", "updated\0", "", "updated2")))
@@ -338,13 +343,16 @@ def test_only_dates_of_live_documents_define_a_date_field() -> None:
 def test_values_in_any_case_and_script_are_found() -> None:
     index = GrowingIndex()
     index.change(
-        [make_page("a.md", "# A", tags=["Straße", "重試"]), make_page("b.md", "# B", tags=["strasse"])]
+        [
+            make_document("a.md", "# A", tags=["Straße", "重試"]),
+            make_document("b.md", "# B", tags=["strasse"]),
+        ]
     )
     searcher = make_searcher(index)
 
     def find_paths(condition: Condition) -> list[str]:
         query = Query({}, condition=condition, includes_unscored=True)
-        return [path for path, _ in search(searcher, index.pages, query)]
+        return [path for path, _ in search(searcher, index.documents, query)]
 
     assert find_paths(HasValue("tags", "STRASSE", "")) == ["a.md#_preamble", "b.md#_preamble"]
     assert find_paths(HasValue("tags", "重", "", is_prefix=True)) == ["a.md#_preamble"]
@@ -352,19 +360,23 @@ def test_values_in_any_case_and_script_are_found() -> None:
 
 def test_stems_are_compared_with_prefixes() -> None:
     index = GrowingIndex()
-    index.change([make_page("a.md", "We retry."), make_page("b.md", "Retries are configured.")])
+    index.change([make_document("a.md", "We retry."), make_document("b.md", "Retries are configured.")])
     searcher = make_searcher(index)
     for text in ("retr*", "retries*", "RETRIES*", "config*", "configuring*"):
         expected = ["b.md#_preamble"] if "onf" in text else ["a.md#_preamble", "b.md#_preamble"]
-        assert sorted(path for path, _ in search(searcher, index.pages, parse_query(text))) == expected
+        assert sorted(path for path, _ in search(searcher, index.documents, parse_query(text))) == expected
     assert TOKEN.findall("retries*") == ["retries"]
 
 
 def test_exact_word_ranks_before_words_with_it_as_prefix() -> None:
     index = GrowingIndex()
     index.change(
-        [make_page("a.md", "charset charset"), make_page("b.md", "char"), make_page("c.md", "chart")]
+        [
+            make_document("a.md", "charset charset"),
+            make_document("b.md", "char"),
+            make_document("c.md", "chart"),
+        ]
     )
-    paths = search(make_searcher(index), index.pages, parse_query("char* s"))
+    paths = search(make_searcher(index), index.documents, parse_query("char* s"))
     assert next(path for path, _ in paths) == "b.md#_preamble"
     assert len(paths) == 3

@@ -1,4 +1,4 @@
-"""Indexed documents ("pages") for tests: with given texts, or random ones with many equal scores."""
+"""Indexed documents for tests: with given texts, or random ones with many equal scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from index.analysis.terms import expand
+from index.analysis.terms import extract_token_terms
 from index.building.inversion import Inversion
 from index.documents import IndexedDocument
 from index.phrases import can_be_scored
@@ -23,7 +23,7 @@ PATHS = ("a.md", "b.md", "docs/a.md", "docs/b.md", "docs/deep/a.md", "docs-b.md"
 TYPES = ("guide", "note")
 TAGS = ("network", "sdk", "é")
 
-TERMS = (*dict.fromkeys(term for word in WORDS for term in expand(word)), "rare1", "nowhere")
+TERMS = (*dict.fromkeys(term for word in WORDS for term in extract_token_terms(word)), "rare1", "nowhere")
 PATTERNS = (
     "docs",
     "docs/",
@@ -40,8 +40,10 @@ PATTERNS = (
 )
 
 
-def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> IndexedDocument:
-    """Return a page of a Markdown text; `type` and `tags` are written to its front matter."""
+def make_document(
+    path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()
+) -> IndexedDocument:
+    """Return a document of a Markdown text; `type` and `tags` are written to its front matter."""
     lines = [f"type: {type}"] if type else []
     if tags := tuple(tags):
         lines.append(f"tags: [{', '.join(tags)}]")
@@ -52,54 +54,54 @@ def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[s
     return IndexedDocument.of(document, hashlib.sha1(document.data).hexdigest(), facets)
 
 
-def make_segment(pages: Iterable[IndexedDocument]) -> Segment:
-    """Return a segment in memory of pages in any order."""
+def make_segment(documents: Iterable[IndexedDocument]) -> Segment:
+    """Return a segment in memory of documents in any order."""
     inversion, tables = Inversion(), TableBuilder()
-    for page in sorted(pages, key=lambda page: page.path):
-        inversion.add(page)
-        tables.add(page)
+    for document in sorted(documents, key=lambda document: document.path):
+        inversion.add(document)
+        tables.add(document)
     return Segment.of(tables.arrays(), inversion.finish())
 
 
 class GrowingIndex:
-    """An index: its live pages, and its segments, which contain live and deleted pages."""
+    """An index: its live documents, and its segments, which contain live and deleted documents."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, IndexedDocument] = {}
+        self.documents: dict[str, IndexedDocument] = {}
         self.segment_readers: tuple[SegmentReader, ...] = ()
 
     def change(self, upserts: Iterable[IndexedDocument] = (), deletes: Iterable[str] = ()) -> None:
-        """Replace and remove pages as one commit does; the new pages are in a separate segment."""
-        new_pages = {page.path: page for page in upserts}
-        removed_paths = {*new_pages, *deletes}
+        """Replace and remove documents as one commit does; the new documents are in a separate segment."""
+        new_documents = {document.path: document for document in upserts}
+        removed_paths = {*new_documents, *deletes}
         self.segment_readers = tuple(
-            part.with_dead_documents(
-                number for path in removed_paths if (number := part.find(path)) is not None
+            segment_reader.with_dead_documents(
+                number for path in removed_paths if (number := segment_reader.find(path)) is not None
             )
-            for part in self.segment_readers
+            for segment_reader in self.segment_readers
         )
-        if new_pages:
-            self.segment_readers += (SegmentReader.of(make_segment(new_pages.values())),)
-        self.pages = {
-            path: page for path, page in self.pages.items() if path not in removed_paths
-        } | new_pages
+        if new_documents:
+            self.segment_readers += (SegmentReader.of(make_segment(new_documents.values())),)
+        self.documents = {
+            path: document for path, document in self.documents.items() if path not in removed_paths
+        } | new_documents
 
     def merge(self, selection: slice) -> None:
         """Merge adjacent segments."""
-        parts = list(self.segment_readers)
-        if parts[selection]:
-            parts[selection] = [SegmentReader.of(merge(parts[selection]))]
-        self.segment_readers = tuple(parts)
+        segment_readers = list(self.segment_readers)
+        if segment_readers[selection]:
+            segment_readers[selection] = [SegmentReader.of(merge(segment_readers[selection]))]
+        self.segment_readers = tuple(segment_readers)
 
 
-def open_section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
+def open_section_reader(segment_readers: Sequence[SegmentReader]) -> CodecReader:
     """Return the reader of the sections of segments, as an engine opens it."""
-    state = State(None, 0, sum(part.size for part in parts), 0, "")
-    return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(parts))).reader())
+    state = State(None, 0, sum(segment_reader.size for segment_reader in segment_readers), 0, "")
+    return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(segment_readers))).reader())
 
 
-def make_random_page(rng: Random, path: str, sections: int) -> IndexedDocument:
-    """Return a page whose sections have a few words each; most words are frequent, some are rare."""
+def make_random_document(rng: Random, path: str, sections: int) -> IndexedDocument:
+    """Return a document whose sections have a few words each; most words are frequent, some are rare."""
     lines = [f"# {' '.join(rng.choices(WORDS, k=rng.randint(1, 3)))}"] if rng.random() < 0.9 else []
     for _ in range(sections):
         depth = rng.choice(("##", "###"))
@@ -110,7 +112,7 @@ def make_random_page(rng: Random, path: str, sections: int) -> IndexedDocument:
             *(_random_word(rng) for _ in range(rng.randrange(8))),
         ]
     tags = rng.sample(TAGS, rng.randrange(3))
-    return make_page(path, "\n".join(lines), type=rng.choice((None, *TYPES)), tags=tags)
+    return make_document(path, "\n".join(lines), type=rng.choice((None, *TYPES)), tags=tags)
 
 
 def _random_word(rng: Random) -> str:
