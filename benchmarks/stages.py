@@ -113,7 +113,7 @@ def _measure_queries(bench: Bench) -> Results:
     """Measure warm queries in one process and first queries in several. Raises ResultListsDiffer."""
     warm_results = bench.measure("search.queries", queries=bench.queries)
     runs = [
-        bench.measure("search.queries", queries=bench.queries, first=number, warm=False)
+        bench.measure("search.queries", queries=bench.queries, first_query_number=number, warm=False)
         for number in range(PROCESS_COUNT)
     ]
     lists_by_origin = {"one process": warm_results.pop("result_lists")}

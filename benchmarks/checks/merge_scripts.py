@@ -29,8 +29,8 @@ _MAX_PASSED_SIBLINGS = 4
 _WORDS = re.compile(r"[A-Za-z]{5,}")
 
 
-class Touch(NamedTuple):
-    """A unit that a step touches.
+class TouchedUnit(NamedTuple):
+    """A unit that a step touches, that is, changes or relies on.
 
     Two steps may touch a shared unit: they only add text to the unit, or change different fields of it.
     """
@@ -45,7 +45,7 @@ class Step(NamedTuple):
     `apply` gets the base, in which it resolves its addresses, and the document to change.
     """
 
-    touches: tuple[Touch, ...]
+    touched_units: tuple[TouchedUnit, ...]
     apply: Callable[[Document, Document], Document]
 
 
@@ -66,15 +66,17 @@ def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Docum
 
 def touch_different_units(left: Sequence[Step], right: Sequence[Step]) -> bool:
     """Return True if no unit is touched by both scripts, except shared units."""
-    left_touches = {touch for step in left for touch in step.touches}
+    left_units = {touched_unit for step in left for touched_unit in step.touched_units}
     is_shared_by_unit: dict[str, bool] = {}
-    for touch in left_touches:
-        is_shared_by_unit[touch.unit] = is_shared_by_unit.get(touch.unit, True) and touch.is_shared
+    for touched_unit in left_units:
+        is_shared_by_unit[touched_unit.unit] = (
+            is_shared_by_unit.get(touched_unit.unit, True) and touched_unit.is_shared
+        )
     return all(
-        touch.is_shared and is_shared_by_unit[touch.unit]
+        touched_unit.is_shared and is_shared_by_unit[touched_unit.unit]
         for step in right
-        for touch in step.touches
-        if touch.unit in is_shared_by_unit
+        for touched_unit in step.touched_units
+        if touched_unit.unit in is_shared_by_unit
     )
 
 
@@ -160,7 +162,7 @@ class ScriptGenerator:
         key = self._draw_section().key
         content = "\n\n".join(self.make_unique_text() for _ in range(self._rng.randint(1, 3)))
         return Step(
-            (Touch(f"section {key}", True), Touch(f"text {key}")),
+            (TouchedUnit(f"section {key}", True), TouchedUnit(f"text {key}")),
             bind_edit(UpdateContent, "slug", slug=key, content=content),
         )
 
@@ -171,7 +173,7 @@ class ScriptGenerator:
         # Two steps that fill an empty section write the same text.
         has_text = bool(self._document.data[section.body_start : section.end].strip())
         return Step(
-            (Touch(f"section {key}", True), Touch(f"text {key}", has_text)),
+            (TouchedUnit(f"section {key}", True), TouchedUnit(f"text {key}", has_text)),
             bind_edit(AppendContent, "slug", slug=key, content=content),
         )
 
@@ -186,7 +188,11 @@ class ScriptGenerator:
         # The number of line breaks before a word identifies its position.
         line_number = self._document.text(section.body_start, section.end)[: word.start()].count("\n")
         return Step(
-            (Touch(f"section {key}", True), Touch(f"text {key}", False), Touch(f"line {key} {line_number}")),
+            (
+                TouchedUnit(f"section {key}", True),
+                TouchedUnit(f"text {key}", False),
+                TouchedUnit(f"line {key} {line_number}"),
+            ),
             bind_edit(ReplaceText, "slug", slug=key, old=old_word, new=self.make_unique_text(), count=1),
         )
 
@@ -196,8 +202,8 @@ class ScriptGenerator:
         fields = {"after": section.key} if is_sibling else {"parent_slug": section.key}
         return Step(
             (
-                Touch(f"section {section.key}", True),
-                Touch(f"place {section.key}", not is_sibling and self._has_uniform_children(section)),
+                TouchedUnit(f"section {section.key}", True),
+                TouchedUnit(f"place {section.key}", not is_sibling and self._has_uniform_children(section)),
             ),
             bind_edit(
                 AddSection, *fields, title=self.make_unique_text(), content=self.make_unique_text(), **fields
@@ -207,7 +213,7 @@ class ScriptGenerator:
     def _draw_rename_step(self) -> Step:
         key = self._draw_section().key
         return Step(
-            (Touch(f"section {key}", True), Touch(f"heading {key}")),
+            (TouchedUnit(f"section {key}", True), TouchedUnit(f"heading {key}")),
             bind_edit(RenameSection, "slug", slug=key, new_title=self.make_unique_text()),
         )
 
@@ -216,19 +222,19 @@ class ScriptGenerator:
         is_sibling = self._rng.random() < 0.5
         parent = None if is_sibling or self._rng.random() < 0.2 else other_section.key
         before = other_section.key if is_sibling else None
-        touches = [Touch(f"section {section.key}", True), Touch(f"place {section.key}")]
+        touched_units = [TouchedUnit(f"section {section.key}", True), TouchedUnit(f"place {section.key}")]
         if parent or before:
             # A section identifies the target position, so this section must not move itself.
             is_shared = parent is None or self._has_uniform_children(other_section)
-            touches += [
-                Touch(f"section {other_section.key}", True),
-                Touch(f"place {other_section.key}", is_shared),
+            touched_units += [
+                TouchedUnit(f"section {other_section.key}", True),
+                TouchedUnit(f"place {other_section.key}", is_shared),
             ]
-        touches += [
-            Touch(f"place {item.key}")
+        touched_units += [
+            TouchedUnit(f"place {item.key}")
             for item in self._find_passed_siblings(section, other_section if before else None)
         ]
-        return Step(tuple(touches), bind_move(section.key, parent, before))
+        return Step(tuple(touched_units), bind_move(section.key, parent, before))
 
     def _has_uniform_children(self, section: Section) -> bool:
         """Return True if all children of a section are one level deeper, the level of a new child."""
@@ -251,59 +257,68 @@ class ScriptGenerator:
         section = self._draw_section()
         removed_sections = (section, *self._document.descendants(section))
         return Step(
-            tuple(Touch(f"{kind} {item.key}") for item in removed_sections for kind in ("section", "place")),
+            tuple(
+                TouchedUnit(f"{kind} {item.key}")
+                for item in removed_sections
+                for kind in ("section", "place")
+            ),
             bind_edit(RemoveSection, "slug", slug=section.key),
         )
 
     def _draw_metadata_step(self) -> Step:
         if self._rng.random() < 0.3:
-            return Step((Touch("key tags"),), bind_edit(TagDocument, tags=(self.make_unique_text(),)))
+            return Step((TouchedUnit("key tags"),), bind_edit(TagDocument, tags=(self.make_unique_text(),)))
         key = self._rng.choice([f"key{number}" for number in range(9)])
-        return Step((Touch(f"key {key}"),), bind_edit(SetMetadata, metadata={key: self.make_unique_text()}))
+        return Step(
+            (TouchedUnit(f"key {key}"),), bind_edit(SetMetadata, metadata={key: self.make_unique_text()})
+        )
 
     def _draw_task_step(self) -> Step:
         section, task = self._rng.choice(self.tasks)
-        section_touches = (Touch(f"section {section.key}", True), Touch(f"text {section.key}", True))
-        task_touch = Touch(f"task {task}", True)
+        section_units = (
+            TouchedUnit(f"section {section.key}", True),
+            TouchedUnit(f"text {section.key}", True),
+        )
+        task_unit = TouchedUnit(f"task {task}", True)
         match self._rng.randint(0, 6):
             case 0:
                 return Step(
-                    section_touches,
+                    section_units,
                     bind_edit(AddTask, "slug", slug=section.key, title=self.make_unique_text()),
                 )
             case 1:
                 return Step(
-                    (*section_touches, task_touch, Touch(f"box {task}")),
+                    (*section_units, task_unit, TouchedUnit(f"box {task}")),
                     bind_edit(CompleteTask, "slug", slug=task, note=self.make_unique_text()),
                 )
             case 2:
                 return Step(
-                    (*section_touches, task_touch, Touch(f"box {task}")),
+                    (*section_units, task_unit, TouchedUnit(f"box {task}")),
                     bind_edit(ReopenTask, "slug", slug=task),
                 )
             case 3:
                 return Step(
-                    (*section_touches, task_touch, Touch(f"title {task}")),
+                    (*section_units, task_unit, TouchedUnit(f"title {task}")),
                     bind_edit(UpdateTask, "slug", slug=task, title=self.make_unique_text()),
                 )
             case 4:
                 field = self._rng.choice(["criteria", "assignee"])
                 return Step(
-                    (*section_touches, task_touch, Touch(f"{field} {task}")),
+                    (*section_units, task_unit, TouchedUnit(f"{field} {task}")),
                     bind_edit(UpdateTask, "slug", slug=task, **{field: self.make_unique_text()}),
                 )
             case 5:
                 return Step(
-                    (*section_touches, Touch(f"task {task}")), bind_edit(RemoveTask, "slug", slug=task)
+                    (*section_units, TouchedUnit(f"task {task}")), bind_edit(RemoveTask, "slug", slug=task)
                 )
             case _:
                 target_key = self._draw_section().key
                 return Step(
                     (
-                        *section_touches,
-                        Touch(f"task {task}"),
-                        Touch(f"section {target_key}", True),
-                        Touch(f"text {target_key}", True),
+                        *section_units,
+                        TouchedUnit(f"task {task}"),
+                        TouchedUnit(f"section {target_key}", True),
+                        TouchedUnit(f"text {target_key}", True),
                     ),
                     bind_edit(MoveTask, "slug", "to_slug", slug=task, to_slug=target_key),
                 )

@@ -45,6 +45,7 @@ from workspace.merge.documents import merge_documents
 _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]+")
 _ANCHOR = re.compile(rb"\{#[^}\r\n]{1,200}\}")
 _MAX_STEPS = 4
+_MAX_DOCUMENT_BYTES = 100_000  # each pair merges a document many times
 
 
 def describe_sections(document: Document) -> dict[str, tuple[object, ...]]:
@@ -159,15 +160,17 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
     except StepRefused:
         return False
     merged = merge_documents(base, ours, theirs)
-    description = f"{base.path} {[step.touches for step in left]} {[step.touches for step in right]}"
+    description = (
+        f"{base.path} {[step.touched_units for step in left]} {[step.touched_units for step in right]}"
+    )
     if merged.conflicts:
         report.add("equal", f"{description}: conflicts {[conflict.unit for conflict in merged.conflicts]}")
     else:
         moved_keys = {
-            touch.unit.partition(" ")[2]
+            touched_unit.unit.partition(" ")[2]
             for step in (*left, *right)
-            for touch in step.touches
-            if touch.unit.startswith("place ")
+            for touched_unit in step.touched_units
+            if touched_unit.unit.startswith("place ")
         }
         unmoved_keys = {section.key for section in base.sections} - moved_keys
         is_exact = merged.data in [document.data for document in expected]
@@ -264,7 +267,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     data_by_path = Corpus.read(options.folder).documents
-    documents = [Document.parse(data, path) for path, data in data_by_path.items() if len(data) < 100_000]
+    documents = [
+        Document.parse(data, path) for path, data in data_by_path.items() if len(data) < _MAX_DOCUMENT_BYTES
+    ]
     return check_documents(documents, options.pairs, options.seed).print_and_get_exit_code()
 
 

@@ -14,6 +14,7 @@ from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms,
 
 PAGE_SIZE = 10
 BUILD_COUNT = 3
+EDIT_COUNT = 50
 
 
 def measure(
@@ -49,7 +50,8 @@ def measure(
     try:
         query_times = measure_warm_seconds(search, queries)
         edit_times = [
-            measure_seconds(partial(edit, number)) for number in range(1, min(50, len(section_texts)) + 1)
+            measure_seconds(partial(edit, number))
+            for number in range(1, min(EDIT_COUNT, len(section_texts)) + 1)
         ]
     finally:
         database.close()

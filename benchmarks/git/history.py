@@ -114,7 +114,7 @@ def measure_once(repository: Path, query: str) -> dict[str, float]:
 
 def measure_query(repository: Path, query: str) -> dict[str, float]:
     """Return the shortest times of three processes, in milliseconds: other programs affect them the least."""
-    command = [sys.executable, "-m", "benchmarks.git.history", "--answer", str(repository), query]
+    command = [sys.executable, "-m", "benchmarks.git.history", "--measure-once", str(repository), query]
     rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUND_COUNT)]
     return {name: min(times[name] for times in rounds) for name in rounds[0]}
 
@@ -122,10 +122,10 @@ def measure_query(repository: Path, query: str) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a first page or a second blame takes over 300 ms."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.git.history")
-    parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUERY"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure-once", nargs=2, metavar=("REPOSITORY", "QUERY"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.answer:
-        print(json.dumps(measure_once(Path(options.answer[0]), options.answer[1])))
+    if options.measure_once:
+        print(json.dumps(measure_once(Path(options.measure_once[0]), options.measure_once[1])))
         return 0
     is_slow = False
     with tempfile.TemporaryDirectory(prefix="docyard-history-") as folder:

@@ -38,10 +38,12 @@ def make_top_ten_search(search: SearchIndex) -> Callable[[str], ResultList]:
     return find_top_ten
 
 
-def measure(repository: str, queries: list[str], first: int = 0, warm: bool = True) -> dict[str, Any]:
-    """Return milliseconds of imports, opening and the query with index `first`, and the result lists.
+def measure(
+    repository: str, queries: list[str], first_query_number: int = 0, warm: bool = True
+) -> dict[str, Any]:
+    """Return milliseconds of imports, of the opening and of the first query, and the result lists.
 
-    With `warm`, also measure warm queries.
+    The first query is `queries[first_query_number]`. With `warm`, also measure warm queries.
     """
     import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.service import SearchIndex
@@ -50,7 +52,7 @@ def measure(repository: str, queries: list[str], first: int = 0, warm: bool = Tr
     search = SearchIndex(Workspace.open(Path(repository), read_only=True))
     open_s = measure_seconds(search.update_to_tip)
     find_top_ten = make_top_ten_search(search)
-    first_s = measure_seconds(lambda: find_top_ten(queries[first]))
+    first_s = measure_seconds(lambda: find_top_ten(queries[first_query_number]))
     results: dict[str, Any] = {
         "import_ms": import_s * 1e3,
         "open_ms": open_s * 1e3,

@@ -18,6 +18,8 @@ from docyard.eval.cases import read_cases
 from tests.loops import loop_over
 
 WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]
+FILLER_COUNT = 800
+"""The number of sections without these words, so that each word occurs in less than 2 % of the sections."""
 
 
 def make_section_text(body: str, title: str = "Title", name: str = "a.md#b") -> SectionText:
@@ -67,7 +69,7 @@ def make_section_texts() -> list[SectionText]:
             f"{word}.md#x",
         )
         for number, word in enumerate(WORDS)
-    ] + [make_section_text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
+    ] + [make_section_text("nothing that matters", name=f"{number}.md#y") for number in range(FILLER_COUNT)]
 
 
 def test_remembered_words_are_words_of_their_section_and_one_other() -> None:
@@ -94,7 +96,7 @@ def test_run_measures_identifiers_and_remembered_words(
     folder.mkdir()
     for number, text in enumerate(make_section_texts()[: len(WORDS)]):
         (folder / text.path).write_text(f"# {text.title}\n\n{text.body} option_{number:03}\n")
-    for number in range(800):
+    for number in range(FILLER_COUNT):
         (folder / f"{number}.md").write_text("nothing that matters\n")
     results = measure_folder(folder, 5)
     assert results["identifiers"] == {"query_count": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}

@@ -21,7 +21,7 @@ WORDS = [
 ]
 
 
-def make_pages(count: int) -> dict[str, bytes]:
+def make_documents(count: int) -> dict[str, bytes]:
     rng = random.Random(1)
     return {
         f"folder/page{number:02}.md": "\n\n".join(
@@ -39,7 +39,7 @@ def docs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a folder of Markdown files; restore the environment variables that a run sets."""
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
-    for path, data in make_pages(20).items():
+    for path, data in make_documents(20).items():
         file = tmp_path / "docs" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
@@ -60,7 +60,7 @@ def test_single_stage_prints_table_and_writes_json_only(
 
 @pytest.mark.process
 def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
-    bench = Bench.create(Corpus(make_pages(20)), tmp_path)
+    bench = Bench.create(Corpus(make_documents(20)), tmp_path)
     index_folder = tmp_path / "index"
     build = measure(
         "search.full_index", tmp_path, repository=bench.repository, processes=1, folder=index_folder
