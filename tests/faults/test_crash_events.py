@@ -57,7 +57,7 @@ def check_repository(repo: Repo) -> bool:
     return bool(kinds)
 
 
-@parametrize_step(30, 4)
+@parametrize_step(sample_step=30, slow_step=4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
     "build",

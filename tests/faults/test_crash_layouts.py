@@ -15,7 +15,7 @@ import pytest
 from tests import repositories
 from tests.faults.support.actions import CREATED_PATH, FILES
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
+from tests.faults.support.matrix import MAX_CALL_COUNT_DIFFERENCE, ReportLine, parametrize_step, report_points
 from tests.faults.support.repo_template import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -80,7 +80,7 @@ def make_packed_repository(copy_path: Path) -> RepositoryLayout:
     return RepositoryLayout(repo, "main", repo.path / ".git")
 
 
-@parametrize_step(40, 3)
+@parametrize_step(sample_step=40, slow_step=3)
 @pytest.mark.parametrize(
     "build",
     [
@@ -111,7 +111,10 @@ def test_repository_of_any_layout_is_old_or_new_after_a_kill(
     base = layout.tip()
     calls = server.run("write", layout.repo.path, **options).calls
     assert layout.check(base)
-    points, failures = [*range(1, len(calls) - 4, 2 * step), len(calls) - 4], []
+    points, failures = (
+        [*range(1, len(calls) - MAX_CALL_COUNT_DIFFERENCE, 2 * step), len(calls) - MAX_CALL_COUNT_DIFFERENCE],
+        [],
+    )
     for point in points:
         layout, options = make_fresh_layout()
         base = layout.tip()

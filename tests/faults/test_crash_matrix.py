@@ -9,7 +9,7 @@ import pytest
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import (
     FAULTS,
-    Matrix,
+    FaultMatrix,
     ReportLine,
     find_refused_calls,
     parametrize_kind,
@@ -21,7 +21,7 @@ from tests.faults.support.shim import Fault
 
 
 @pytest.mark.promise
-@parametrize_step(10)
+@parametrize_step(sample_step=10)
 @pytest.mark.parametrize(
     ("fault", "durable"),
     [*((fault, True) for fault in FAULTS), ("kill", False)],
@@ -38,7 +38,7 @@ def test_repository_is_wholly_old_or_new_after_each_fault(
     durable: bool,
     step: int,
 ) -> None:
-    matrix = Matrix(server, templates_by_kind[kind], copy_path, fault, durable=durable)
+    matrix = FaultMatrix(server, templates_by_kind[kind], copy_path, fault, durable=durable)
     # The sample of kills contains more points than that of other faults.
     points = matrix.points(step if step == 1 or (fault == "kill" and durable) else 4 * step)
     count, failures = 0, []
@@ -53,7 +53,7 @@ def test_repository_is_wholly_old_or_new_after_each_fault(
 
 
 @pytest.mark.promise
-@parametrize_step(20, 3)
+@parametrize_step(sample_step=20, slow_step=3)
 @parametrize_kind
 def test_next_write_recovers_from_a_kill(
     server: ForkServer,
@@ -65,7 +65,7 @@ def test_next_write_recovers_from_a_kill(
 ) -> None:
     """Write after the kill without a restart: once the same call again, and once a different batch."""
     template = templates_by_kind[kind]
-    matrix = Matrix(server, template, copy_path, "kill")
+    matrix = FaultMatrix(server, template, copy_path, "kill")
     points = matrix.locked_points()[::step]
     failures = []
     for point in points:
@@ -98,7 +98,7 @@ def test_interrupted_recovery_is_completed_by_the_next(
     interval: int,
     step: int,
 ) -> None:
-    matrix = Matrix(server, templates_by_kind[kind], copy_path, "kill")
+    matrix = FaultMatrix(server, templates_by_kind[kind], copy_path, "kill")
     fault_kind, error = FAULTS[fault]
     count, failures = 0, []
     points = matrix.locked_points()

@@ -12,7 +12,14 @@ import pytest
 
 from tests import repositories
 from tests.faults.support.forkserver import ChildResult, ForkServer
-from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_kind, parametrize_step, report_points
+from tests.faults.support.matrix import (
+    FAULTS,
+    MAX_CALL_COUNT_DIFFERENCE,
+    ReportLine,
+    parametrize_kind,
+    parametrize_step,
+    report_points,
+)
 from tests.faults.support.merge_actions import diverge
 from tests.faults.support.repo_template import check_no_leftovers, read_committed_files, read_work_files
 from tests.faults.support.shim import Fault
@@ -32,12 +39,12 @@ class DivergedTemplate:
     theirs: str
     tree: str = ""
 
-    def copy(self, to: Path) -> Repo:
-        """Replace the repository at `to` with a fresh copy."""
-        if to.exists():
-            shutil.rmtree(to)
-        shutil.copytree(self.folder, to)
-        return Repo(to)
+    def copy(self, path: Path) -> Repo:
+        """Replace the repository at `path` with a fresh copy."""
+        if path.exists():
+            shutil.rmtree(path)
+        shutil.copytree(self.folder, path)
+        return Repo(path)
 
     def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> ChildResult:
         """Merge in a child, with a fault if `fault` contains `point`, `fault` and `error`."""
@@ -81,7 +88,7 @@ def diverged_templates(server: ForkServer, memory_folder: Path) -> dict[str, Div
     return {"checked-out": template, "bare": replace(template, folder=bare.path, bare=True)}
 
 
-@parametrize_step(11, 2)
+@parametrize_step(sample_step=11, slow_step=2)
 @pytest.mark.parametrize("fault", ["kill", "no space", "input/output error"])
 @parametrize_kind
 def test_merge_is_complete_or_absent_after_each_fault(
@@ -96,8 +103,7 @@ def test_merge_is_complete_or_absent_after_each_fault(
     template = diverged_templates[kind]
     fault_kind, error = FAULTS[fault]
     calls = template.merge(server, template.copy(copy_path)).calls
-    # A commit id may need a new folder for its object, so the last points may be past the end.
-    last = len(calls) - 4
+    last = len(calls) - MAX_CALL_COUNT_DIFFERENCE
     points = [*range(1, last, step if fault == "kill" else 3 * step), last]
     failures = []
     for point in points:

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
+from tests.faults.support.matrix import (
+    FAULTS,
+    MAX_CALL_COUNT_DIFFERENCE,
+    ReportLine,
+    parametrize_step,
+    report_points,
+)
 from tests.faults.support.proposal_actions import KEY, PROPOSAL_ACTIONS, PROPOSAL_ID, make_proposal_repository
 from tests.faults.support.repo_template import check_no_leftovers
 from tests.repositories import Repo
@@ -83,7 +89,7 @@ def check_retries(
     assert complete_run.is_committed, dict(complete_run.response)
     after = read_snapshot(repo, action_name)
     assert after != before
-    last = len(complete_run.calls) - 4
+    last = len(complete_run.calls) - MAX_CALL_COUNT_DIFFERENCE
     points, failures = sorted({*range(1, last, step), last}), []
     for point in points:
         repo = make_fresh_copy()
@@ -104,7 +110,7 @@ def check_retries(
     report_points(report_line, f"{action_name}, {fault}", len(points), failures)
 
 
-@parametrize_step(94, 7)
+@parametrize_step(sample_step=94, slow_step=7)
 @pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_a_kill_gives_one_result(
     server: ForkServer,

@@ -45,7 +45,7 @@ def check_in_sync(folder: Path, commits_by_branch: dict[str, set[str]]) -> None:
     assert (comment_texts, log.unreadable_count) == (["ours.md", "theirs.md"], 0)
 
 
-@parametrize_step(200, 9)
+@parametrize_step(sample_step=200, slow_step=9)
 @pytest.mark.parametrize("fault", ["kill", "no space"])
 def test_sync_completes_after_a_fault_at_each_call(
     server: ForkServer, memory_folder: Path, copy_path: Path, report_line: ReportLine, fault: str, step: int

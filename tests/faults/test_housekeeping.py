@@ -85,15 +85,15 @@ class Template:
         self._folder = folder
         self._relative_path = scenario.make_repository(folder).relative_to(folder)
 
-    def copy(self, to: Path) -> Repo:
-        """Replace the repository at `to` with a fresh copy."""
-        if to.exists():
-            shutil.rmtree(to)
-        shutil.copytree(self._folder, to)
-        return Repo(to / self._relative_path)
+    def copy(self, path: Path) -> Repo:
+        """Replace the repository at `path` with a fresh copy."""
+        if path.exists():
+            shutil.rmtree(path)
+        shutil.copytree(self._folder, path)
+        return Repo(path / self._relative_path)
 
 
-@parametrize_step(30, 4)
+@parametrize_step(sample_step=30, slow_step=4)
 @pytest.mark.parametrize(
     "run", [prune, pytest.param(run_gc, marks=pytest.mark.slow)], ids=lambda run: run.__name__
 )
@@ -140,7 +140,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
     report_points(report_line, f"git {run.__name__} between two steps of {name}", len(points), failures)
 
 
-@parametrize_step(12)
+@parametrize_step(sample_step=12)
 def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
     server: ForkServer, tmp_path: Path, copy_path: Path, report_line: ReportLine, step: int
 ) -> None:

@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import Matrix, ReportLine, parametrize_kind, parametrize_step, report_points
+from tests.faults.support.matrix import (
+    FaultMatrix,
+    ReportLine,
+    parametrize_kind,
+    parametrize_step,
+    report_points,
+)
 from tests.faults.support.repo_template import RepoTemplate
 from tests.faults.support.shim import Fault, lose_power
 
 
 @pytest.mark.promise
-@parametrize_step(40, 3)
+@parametrize_step(sample_step=40, slow_step=3)
 @parametrize_kind
 @pytest.mark.parametrize("fault", ["kill", "no space"])
 def test_power_loss_at_any_call_leaves_no_torn_state(
@@ -27,7 +33,7 @@ def test_power_loss_at_any_call_leaves_no_torn_state(
 ) -> None:
     """Simulate power loss after a kill or a refused call at each point, and again after recovery."""
     template = templates_by_kind[kind]
-    matrix = Matrix(server, template, copy_path, fault)
+    matrix = FaultMatrix(server, template, copy_path, fault)
     points, failures = matrix.points(step), []
     for point in points:
         try:

@@ -17,6 +17,8 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
+SHORT_WAIT_S = 0.1
+DEFAULT_WAIT_S = locks.WAIT_FOR_GIT_S
 EDIT = AppendContent(file="README.md", slug="_preamble", content="More.")
 
 
@@ -55,7 +57,7 @@ def test_foreign_lock_is_named_and_not_removed(
 ) -> None:
     is_full_wait = (lock, kind) == ("index.lock", "empty")
     if not is_full_wait:
-        monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.1)
+        monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", SHORT_WAIT_S)
     repo = repositories.create_repository(tmp_path)
     base = repo.head()
     path = create_foreign_lock(repo, lock, kind)
@@ -66,7 +68,7 @@ def test_foreign_lock_is_named_and_not_removed(
     waited_s = time.monotonic() - start
     assert (error_info.value.code, error_info.value.details["file"]) == ("LOCKED", f".git/{lock}")
     assert f".git/{lock}" in error_info.value.message
-    assert waited_s >= (2 if is_full_wait else 0.1)
+    assert waited_s >= (DEFAULT_WAIT_S if is_full_wait else SHORT_WAIT_S)
     after = path.lstat()
     assert (after.st_ino, after.st_mtime_ns, after.st_size) == (
         before.st_ino,

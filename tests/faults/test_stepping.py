@@ -122,7 +122,7 @@ def check_line(repo: Repo, path: str) -> None:
     assert status in ({""} if stash_count or line_count else {f" M {path}\n", f"M  {path}\n"})
 
 
-@parametrize_step(40)
+@parametrize_step(sample_step=40)
 @pytest.mark.parametrize(
     "action",
     [commit_an_edit, commit_nothing, stage_an_edit, show_status, stash_an_edit, switch_branch],
@@ -158,7 +158,7 @@ def test_git_commands_between_two_steps_lose_no_change(
     assert set(commit_counts) == ({0, 1} if action is commit_an_edit else {0})
 
 
-@parametrize_step(12)
+@parametrize_step(sample_step=12)
 def test_edit_of_a_batch_file_between_two_steps_is_preserved(
     server: ForkServer, template: Path, copy_path: Path, report_line: ReportLine, step: int
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from templates import builtin_types
-from tests.soak.model import Page, Pages
+from tests.soak.model import ModelDocument, ModelDocuments
 from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.metadata import TagDocument
 from workspace.edits.operation import Operation
@@ -91,16 +91,18 @@ user_edits = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section
 modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
 
 
-def retarget_operations(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
+def retarget_operations(
+    operations: Sequence[Operation], documents: ModelDocuments, count: int
+) -> list[Operation]:
     """Return copies of operations: most have existing targets, and titles are numbered from `count` + 1."""
     retargeted_operations = []
     for number, operation in enumerate(operations, count + 1):
         new_fields: dict[str, str] = {}
         file = getattr(operation, "file", None)
-        if file is not None and pages and number % 5:
-            if file not in pages:
-                file = new_fields["file"] = sorted(pages)[number % len(pages)]
-            targets = _list_addresses(pages[file], operation)
+        if file is not None and documents and number % 5:
+            if file not in documents:
+                file = new_fields["file"] = sorted(documents)[number % len(documents)]
+            targets = _list_addresses(documents[file], operation)
             if targets and getattr(operation, "slug", targets[0]) not in targets:
                 new_fields["slug"] = targets[number % len(targets)]
         if isinstance(operation, AddTask):
@@ -111,10 +113,12 @@ def retarget_operations(operations: Sequence[Operation], pages: Pages, count: in
     return retargeted_operations
 
 
-def _list_addresses(page: Page, operation: Operation) -> list[str]:
-    """Return the addresses in a page that an operation can target: tasks or sections."""
+def _list_addresses(document: ModelDocument, operation: Operation) -> list[str]:
+    """Return the addresses in a document that an operation can target: tasks or sections."""
     if isinstance(operation, CompleteTask | ReopenTask):
         return [
-            f"{section.address}[{index}]" for section in page.sections for index in range(len(section.tasks))
+            f"{section.address}[{index}]"
+            for section in document.sections
+            for index in range(len(section.tasks))
         ]
-    return [section.address for section in page.sections]
+    return [section.address for section in document.sections]

@@ -19,6 +19,7 @@ _CHANGE_EVENTS = frozenset(
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 # The system kills a child that runs longer; the test then fails.
 _TIMEOUT_S = 60
+_REFUSED_EXIT_CODE = 3
 
 
 class ChildOutcome(Enum):
@@ -29,31 +30,31 @@ class ChildOutcome(Enum):
     KILLED = "killed"
 
 
-def fork_and_kill(action: Callable[[], object], *, at: int) -> ChildOutcome:
-    """Run an action in a forked child that is killed (SIGKILL) at its `at`-th change, if any."""
+def fork_and_kill(action: Callable[[], object], *, change_number: int) -> ChildOutcome:
+    """Run an action in a forked child that is killed (SIGKILL) before the change with this number, if any."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        _run_and_exit(action, at)
+        _run_and_exit(action, change_number)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL, f"the child ended by signal {os.WTERMSIG(status)}"
         return ChildOutcome.KILLED
     code = os.waitstatus_to_exitcode(status)
-    assert code in (0, 3), "the child failed; its traceback is above"
+    assert code in (0, _REFUSED_EXIT_CODE), "the child failed; its traceback is above"
     return ChildOutcome.DONE if code == 0 else ChildOutcome.REFUSED
 
 
-def _run_and_exit(action: Callable[[], object], at: int) -> None:
+def _run_and_exit(action: Callable[[], object], change_number: int) -> None:
     code = 1
     try:
         signal.alarm(_TIMEOUT_S)
-        _arm(at)
+        _arm(change_number)
         action()
         code = 0
     except WorkspaceError:
-        code = 3
+        code = _REFUSED_EXIT_CODE
     except BaseException:
         traceback.print_exc()
     finally:
@@ -61,7 +62,7 @@ def _run_and_exit(action: Callable[[], object], at: int) -> None:
         os._exit(code)
 
 
-def _arm(at: int) -> None:
+def _arm(change_number: int) -> None:
     change_count = 0
 
     def kill_at_change(event: str, arguments: tuple[object, ...]) -> None:
@@ -73,7 +74,7 @@ def _arm(at: int) -> None:
         elif event not in _CHANGE_EVENTS:
             return
         change_count += 1
-        if change_count == at:
+        if change_count == change_number:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(kill_at_change)

@@ -54,7 +54,7 @@ class Section:
 
 
 @dataclass(slots=True)
-class Page:
+class ModelDocument:
     """A document: its type and tags, and its sections in order; the first is the preamble."""
 
     sections: list[Section]
@@ -83,7 +83,7 @@ class Page:
         return position
 
 
-Pages = dict[str, Page]
+ModelDocuments = dict[str, ModelDocument]
 
 
 def make_slug(title: str) -> str:
@@ -91,26 +91,26 @@ def make_slug(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def parse_page(text: str) -> Page:
+def parse_document(text: str) -> ModelDocument:
     """Parse a document line by line."""
-    page = Page([Section(0, "", PREAMBLE)])
+    document = ModelDocument([Section(0, "", PREAMBLE)])
     lines = text.split("\n")
     if lines[0] == "---":
         end = lines.index("---", 1)
         for line in lines[1:end]:
             key, _, value = line.partition(": ")
             if key == "type":
-                page.type = value
+                document.type = value
             elif key == "tags":
-                page.tags = [tag.strip().strip("\"'") for tag in value.strip("[]").split(",")]
+                document.tags = [tag.strip().strip("\"'") for tag in value.strip("[]").split(",")]
         del lines[: end + 1]
     for line in filter(None, lines):
-        section = page.sections[-1]
+        section = document.sections[-1]
         if (match := _HEADING.fullmatch(line)) is not None:
             if len(match[1]) == 1:
                 section.title = match[2]
             else:
-                page.sections.append(Section(len(match[1]), match[2], match[3] or make_slug(match[2])))
+                document.sections.append(Section(len(match[1]), match[2], match[3] or make_slug(match[2])))
         elif (match := _TASK.fullmatch(line)) is not None:
             section.body.append(Task(match[2], match[1] == "x"))
         elif (match := _FIELD.fullmatch(line)) is not None:
@@ -119,56 +119,56 @@ def parse_page(text: str) -> Page:
             task.fields.append((match[1], "*" if match[1] == "Completed" else match[2]))
         else:
             section.body.append(line)
-    return page
+    return document
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The expected result of a batch: the pages after it, and True for each operation that succeeded."""
+    """The expected result of a batch: the documents after it, and True for each operation that succeeded."""
 
-    pages: Pages
+    documents: ModelDocuments
     successes: tuple[bool, ...]
 
 
-def apply_batch(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> Outcome:
-    """Return the outcome of a batch whose caller has read `pages`, without changing `pages`."""
-    result_pages = copy.deepcopy(pages)
+def apply_batch(documents: ModelDocuments, operations: Sequence[Operation], *, all_or_none: bool) -> Outcome:
+    """Return the outcome of a batch whose caller has read `documents`, without changing `documents`."""
+    result_documents = copy.deepcopy(documents)
     successes = []
     for operation in operations:
-        trial_pages = copy.deepcopy(result_pages)
+        trial_documents = copy.deepcopy(result_documents)
         try:
-            _Batch(pages, trial_pages).apply(operation)
+            _Batch(documents, trial_documents).apply(operation)
         except Refusal:
             successes.append(False)
             if all_or_none:
-                return Outcome(copy.deepcopy(pages), (False,) * len(operations))
+                return Outcome(copy.deepcopy(documents), (False,) * len(operations))
         else:
             successes.append(True)
-            result_pages = trial_pages
-    return Outcome(result_pages, tuple(successes))
+            result_documents = trial_documents
+    return Outcome(result_documents, tuple(successes))
 
 
 @dataclass(slots=True)
 class _Batch:
-    """The pages before a batch (`base`) and during the batch. Addresses are first resolved in `base`."""
+    """The documents before a batch (`base`) and during the batch. Addresses are first resolved in `base`."""
 
-    base: Mapping[str, Page]
-    pages: Pages
+    base: Mapping[str, ModelDocument]
+    documents: ModelDocuments
 
     def apply(self, operation: Operation) -> None:
         match operation:
             case CreateDocument(title=title, folder=folder, content=content):
                 self._create(f"{folder}/{make_slug(title)}.md".removeprefix("/"), title, content)
             case RemoveDocument(path=path):
-                self._find_page(path)
-                del self.pages[path]
+                self._find_document(path)
+                del self.documents[path]
             case AddSection(file=file, title=title, parent_slug=parent, content=content):
                 self._add_section(file, title, parent, content or "")
             case RemoveSection(file=file, slug=address_or_title):
-                page, section = self._find_section(file, address_or_title)
+                document, section = self._find_section(file, address_or_title)
                 if section.level == 0:
                     raise Refusal("the preamble cannot be removed")
-                del page.sections[page.sections.index(section) : page.find_end(section)]
+                del document.sections[document.sections.index(section) : document.find_end(section)]
             case RenameSection(file=file, slug=address_or_title, new_title=title):
                 _, section = self._find_section(file, address_or_title)
                 section.title = title
@@ -178,11 +178,11 @@ class _Batch:
             case UpdateContent(
                 file=file, slug=address_or_title, content=content, include_subsections=include_subsections
             ):
-                page, section = self._find_section(file, address_or_title)
+                document, section = self._find_section(file, address_or_title)
                 section.body = [content] if content else []
                 # The preamble has the lowest level, but it has no subsections.
                 if include_subsections and section.level:
-                    del page.sections[page.sections.index(section) + 1 : page.find_end(section)]
+                    del document.sections[document.sections.index(section) + 1 : document.find_end(section)]
             case AddTask(file=file, slug=address_or_title, title=title):
                 _, section = self._find_section(file, address_or_title)
                 tasks = [position for position, item in enumerate(section.body) if isinstance(item, Task)]
@@ -199,57 +199,59 @@ class _Batch:
                 task.is_done = False
                 task.fields = [entry for entry in task.fields if entry[0] != "Completed"]
             case TagDocument(file=file, tags=tags, remove=remove, replace=replace):
-                page = self._find_page(file)
+                document = self._find_document(file)
                 if replace:
-                    page.tags = [*tags]
+                    document.tags = [*tags]
                 elif remove:
-                    page.tags = [tag for tag in page.tags if tag not in tags]
+                    document.tags = [tag for tag in document.tags if tag not in tags]
                 else:
-                    page.tags += [tag for tag in tags if tag not in page.tags]
+                    document.tags += [tag for tag in tags if tag not in document.tags]
             case _:
                 raise AssertionError(f"the model has no operation {operation.name}")
 
     def _create(self, path: str, title: str, content: str) -> None:
-        if path in self.pages:
+        if path in self.documents:
             raise Refusal("the path exists")
-        self.pages[path] = Page([Section(0, title, PREAMBLE, [content] if content else [])], "document")
+        self.documents[path] = ModelDocument(
+            [Section(0, title, PREAMBLE, [content] if content else [])], "document"
+        )
 
     def _add_section(self, file: str, title: str, parent_slug: str | None, content: str) -> None:
-        page = self._find_page(file)
+        document = self._find_document(file)
         parent = self._find_section(file, parent_slug)[1] if parent_slug else None
         level = parent.level + 1 if parent else 2
-        start = page.sections.index(parent) + 1 if parent else 1
-        section_end = page.find_end(parent) if parent else len(page.sections)
-        for section in page.sections[start:section_end]:
+        start = document.sections.index(parent) + 1 if parent else 1
+        section_end = document.find_end(parent) if parent else len(document.sections)
+        for section in document.sections[start:section_end]:
             if section.level == level and section.title == title:
-                if section.body or page.find_end(section) > page.sections.index(section) + 1:
+                if section.body or document.find_end(section) > document.sections.index(section) + 1:
                     raise Refusal("a section with this title exists and is not empty")
                 section.body = [content] if content else []
                 return
         name = f"{parent.address}/{make_slug(title)}" if parent else make_slug(title)
-        addresses = {section.address for section in page.sections}
+        addresses = {section.address for section in document.sections}
         address, number = name, 1
         while address in addresses:
             address, number = f"{name}-{number}", number + 1
-        page.sections.insert(section_end, Section(level, title, address, [content] if content else []))
+        document.sections.insert(section_end, Section(level, title, address, [content] if content else []))
 
-    def _find_page(self, file: str) -> Page:
-        if file not in self.pages:
+    def _find_document(self, file: str) -> ModelDocument:
+        if file not in self.documents:
             raise Refusal(f"no document {file}")
-        return self.pages[file]
+        return self.documents[file]
 
-    def _find_section(self, file: str, address_or_title: str) -> tuple[Page, Section]:
-        page = self._find_page(file)
+    def _find_section(self, file: str, address_or_title: str) -> tuple[ModelDocument, Section]:
+        document = self._find_document(file)
         if file in self.base:
             try:
                 base_section = self.base[file].find_section(address_or_title)
             except Refusal:
-                return page, page.find_section(address_or_title)
-            for section in page.sections:
+                return document, document.find_section(address_or_title)
+            for section in document.sections:
                 if section.address == base_section.address:
-                    return page, section
+                    return document, section
             raise Refusal(f"the section {address_or_title} is missing")
-        return page, page.find_section(address_or_title)
+        return document, document.find_section(address_or_title)
 
     def _find_task(self, file: str, address_or_title: str) -> Task:
         match = _ADDRESS.fullmatch(address_or_title)

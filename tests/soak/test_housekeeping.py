@@ -55,8 +55,9 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     for line in results.format_lines(elapsed_s):
         report_line(line)
     assert [call for record in records for call in record.unanswered_calls] == []
-    assert results.call_count > WRITER_COUNT * seconds / 4
+    assert results.call_count > WRITER_COUNT * seconds / 4, "a writer made less than one call in four seconds"
     assert results.problems == {}
     assert results.refusal_counts == {}
+    # Each command must succeed at least once in ten seconds.
     assert all(housekeeping.success_counts[command[0]] > seconds / 10 for command in COMMANDS)
     inspection.assert_valid(repo, is_bare=is_bare)

@@ -23,7 +23,7 @@ SEED = 20_240_302
 class Load:
     """The number of writers, the operations of each, the time between kills, and the time limit.
 
-    With these numbers, each document gets some hundred operations and so a realistic size.
+    In the soak run, each document gets about a hundred operations, so that its size stays realistic.
     """
 
     writer_count: int

@@ -22,7 +22,7 @@ SEED = 20_240_229
 class Load:
     """The number of writers, the operations of each, the time limit, and how they write.
 
-    With these numbers, each document gets some hundred operations and so a realistic size.
+    In the soak runs, each document gets about a hundred operations, so that its size stays realistic.
     """
 
     writer_count: int

@@ -33,6 +33,9 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, StepStatus
 from workspace.writing.write import WriteResult
 
+# The change before which a process is killed. Late changes of a batch are drawn as often as early ones.
+change_numbers = st.one_of(st.integers(1, 24), st.integers(25, 64))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UncommittedChange:
@@ -54,7 +57,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.workspace: Workspace
         self.branch = "main"
         self.branches: dict[str, str] = {}
-        self.pages_by_commit: dict[str, model.Pages] = {}
+        self.documents_by_commit: dict[str, model.ModelDocuments] = {}
         self.parents: dict[str, str] = {}
         self.uncommitted: dict[str, UncommittedChange] = {}
         self.operation_count = 0
@@ -65,14 +68,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.repo.git("config", "gc.auto", "0")
         self.reopen()
         first_commit = self.repo.head()
-        self.pages_by_commit[first_commit] = {
-            path: model.parse_page(FILES[path]) for path in FILES if path.endswith(".md")
+        self.documents_by_commit[first_commit] = {
+            path: model.parse_document(FILES[path]) for path in FILES if path.endswith(".md")
         }
         self.branches["main"] = first_commit
 
     def teardown(self) -> None:
         try:
-            if self.pages_by_commit:
+            if self.documents_by_commit:
                 assert self.repo.fsck() == ""
                 for branch, commit in self.branches.items():
                     assert self.repo.git("rev-parse", branch).strip() == commit
@@ -84,8 +87,8 @@ class WorkspaceMachine(RuleBasedStateMachine):
         return self.branches[self.branch]
 
     @property
-    def pages(self) -> model.Pages:
-        return self.pages_by_commit[self.tip]
+    def documents(self) -> model.ModelDocuments:
+        return self.documents_by_commit[self.tip]
 
     # Actions of a server
 
@@ -96,7 +99,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     @rule(operations=batches, mode=modes, user_edit=st.one_of(st.none(), st.none(), user_edits))
     def write(self, operations: list[Operation], mode: Mode, user_edit: UserEdit | None) -> None:
         self._apply_user_edit(user_edit)
-        operations = retarget_operations(operations, self.pages, self.operation_count)
+        operations = retarget_operations(operations, self.documents, self.operation_count)
         self.operation_count += len(operations)
         outcome, blocking_paths = self._predict_outcome(operations, mode)
         write_result, conflicts = None, set[str]()
@@ -113,18 +116,18 @@ class WorkspaceMachine(RuleBasedStateMachine):
             assert [step.status is StepStatus.DONE for step in write_result.steps] == [*outcome.successes], [
                 (step.operation, step.error) for step in write_result.steps
             ]
-        if outcome.pages != self.pages:
+        if outcome.documents != self.documents:
             assert write_result.is_committed
         if write_result.is_committed:
             assert write_result.commit is not None
             self.event_counts["commits"] += 1
-            self._record_commit(write_result.commit, outcome.pages)
+            self._record_commit(write_result.commit, outcome.documents)
 
     @rule(
         operations=batches,
         mode=modes,
-        at=st.one_of(st.integers(1, 24), st.integers(25, 64)),
-        recovery_kill_at=st.one_of(st.none(), st.integers(1, 40)),
+        change_number=change_numbers,
+        recovery_change_number=st.one_of(st.none(), st.integers(1, 40)),
         in_new_process=st.booleans(),
         user_edit=st.one_of(st.none(), st.none(), user_edits),
     )
@@ -132,19 +135,24 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self,
         operations: list[Operation],
         mode: Mode,
-        at: int,
-        recovery_kill_at: int | None,
+        change_number: int,
+        recovery_change_number: int | None,
         in_new_process: bool,
         user_edit: UserEdit | None,
     ) -> None:
         self._apply_user_edit(user_edit)
-        operations = retarget_operations(operations, self.pages, self.operation_count)
+        operations = retarget_operations(operations, self.documents, self.operation_count)
         self.operation_count += len(operations)
         outcome, blocking_paths = self._predict_outcome(operations, mode)
-        child_outcome = fork_and_kill(lambda: self._write_batch(operations, mode), at=at)
+        child_outcome = fork_and_kill(
+            lambda: self._write_batch(operations, mode), change_number=change_number
+        )
         assert child_outcome is not ChildOutcome.REFUSED or self.uncommitted
-        if recovery_kill_at is not None:
-            assert fork_and_kill(self.workspace.recover, at=recovery_kill_at) is not ChildOutcome.REFUSED
+        if recovery_change_number is not None:
+            assert (
+                fork_and_kill(self.workspace.recover, change_number=recovery_change_number)
+                is not ChildOutcome.REFUSED
+            )
         if in_new_process:
             self.reopen()
         self.workspace.recover()
@@ -153,12 +161,16 @@ class WorkspaceMachine(RuleBasedStateMachine):
             f"forks {child_outcome.value}, then {'the old' if tip == self.tip else 'a new'} commit"
         ] += 1
         if tip == self.tip:
-            assert child_outcome is not ChildOutcome.DONE or blocking_paths or outcome.pages == self.pages
+            assert (
+                child_outcome is not ChildOutcome.DONE
+                or blocking_paths
+                or outcome.documents == self.documents
+            )
             return
         assert child_outcome is not ChildOutcome.REFUSED
         assert not blocking_paths
         assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
-        self._record_commit(tip, outcome.pages)
+        self._record_commit(tip, outcome.documents)
 
     # Actions of a person
 
@@ -172,7 +184,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         path, is_staged, change_kind = user_edit
         self.operation_count += 1
         file = self.repo.path / path
-        is_new = path not in self.pages
+        is_new = path not in self.documents
         if is_new:
             data = f"# {TITLES[path]}\n\nA person wrote {self.operation_count}.\n".encode()
         elif change_kind == "delete":
@@ -196,16 +208,16 @@ class WorkspaceMachine(RuleBasedStateMachine):
     @rule()
     def commit_all(self) -> None:
         self.repo.git("commit", "-q", "-a", "-m", "A person's commit")
-        pages = copy.deepcopy(self.pages)
+        documents = copy.deepcopy(self.documents)
         for path, item in [*self.uncommitted.items()]:
             if item.status == "??":
                 continue
             if item.data is None:
-                del pages[path]
+                del documents[path]
             else:
-                pages[path] = model.parse_page(item.data.decode())
+                documents[path] = model.parse_document(item.data.decode())
             del self.uncommitted[path]
-        self._record_commit(self.repo.head(), pages)
+        self._record_commit(self.repo.head(), documents)
 
     @precondition(lambda self: self.uncommitted)
     @rule()
@@ -213,7 +225,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         path, item = self.uncommitted.popitem()
         if item.status[0] in "MDA":
             self.repo.git("reset", "-q", "--", path)
-        if path in self.pages:
+        if path in self.documents:
             self.repo.git("checkout", "-q", "--", path)
         else:
             (self.repo.path / path).unlink()
@@ -246,7 +258,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
     @invariant()
     def head_index_files_and_model_agree(self) -> None:
-        if not self.pages_by_commit:
+        if not self.documents_by_commit:
             return
         assert self.repo.head() == self.tip
         status = self.repo.git("status", "--porcelain", "-uall", "--no-renames").splitlines()
@@ -262,18 +274,18 @@ class WorkspaceMachine(RuleBasedStateMachine):
             for path in self.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
             if path.endswith(".md")
         }
-        assert {path: model.parse_page(text) for path, text in committed_texts.items()} == self.pages
+        assert {path: model.parse_document(text) for path, text in committed_texts.items()} == self.documents
 
     @invariant()
     def workspace_reads_equal_the_model(self) -> None:
-        if not self.pages_by_commit:
+        if not self.documents_by_commit:
             return
         snapshot = self.workspace.snapshot()
         assert snapshot.commit == self.tip
-        for path, page in self.pages.items():
+        for path, expected_document in self.documents.items():
             document = snapshot.document(path)
             assert [(section.address, len(document.tasks(section))) for section in document.sections] == [
-                (section.address, len(section.tasks)) for section in page.sections
+                (section.address, len(section.tasks)) for section in expected_document.sections
             ]
 
     def _write_batch(self, operations: list[Operation], mode: Mode) -> WriteResult:
@@ -283,15 +295,17 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
     def _predict_outcome(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
         """Return the expected outcome, and the paths whose uncommitted changes must block the batch."""
-        outcome = model.apply_batch(self.pages, operations, all_or_none=mode is Mode.ALL)
+        outcome = model.apply_batch(self.documents, operations, all_or_none=mode is Mode.ALL)
         changed_paths = {
-            path for path in {*self.pages, *outcome.pages} if self.pages.get(path) != outcome.pages.get(path)
+            path
+            for path in {*self.documents, *outcome.documents}
+            if self.documents.get(path) != outcome.documents.get(path)
         }
         return outcome, changed_paths & self.uncommitted.keys()
 
-    def _record_commit(self, commit: str, pages: model.Pages) -> None:
+    def _record_commit(self, commit: str, documents: model.ModelDocuments) -> None:
         self.parents[commit] = self.tip
-        self.pages_by_commit[commit] = pages
+        self.documents_by_commit[commit] = documents
         self.branches[self.branch] = commit
 
 

@@ -26,6 +26,7 @@ PAGE = (
 ADDRESSES = ("_preamble", "alpha", "alpha/below", "beta", "tasks")
 SECTIONS = ("alpha", "beta")
 BARRIER_TIMEOUT_S = 60.0
+ROUNDS_PER_TASK = 5
 
 ROUND_COUNTS = [
     pytest.param(10, id="10"),
@@ -56,7 +57,7 @@ def run_agent(agent: Agent) -> None:
                 agent.barrier.wait(BARRIER_TIMEOUT_S)
                 mark = f"w{agent.number}n{number}"
                 _, base = client.read(FILE, section)
-                if number % 5 == 0:
+                if number % ROUNDS_PER_TASK == 0:
                     tool, fields = "add_task", {"file": FILE, "slug": "tasks", "title": f"Task «{mark}»"}
                 else:
                     content = f"Text «{mark}»."
@@ -107,7 +108,7 @@ def _run_rounds(
     report_line: Callable[[str], None],
 ) -> None:
     """Run the rounds of both agents, and check the document after each."""
-    barrier = CONTEXT.Barrier(3)
+    barrier = CONTEXT.Barrier(3)  # two agents, and this process
     ledgers = [Ledger(folder / f"ledger-{number}") for number in range(2)]
     agents = [
         Agent(repo.path, ledger.path, number, round_count, barrier, homes[number])
@@ -120,9 +121,9 @@ def _run_rounds(
     with run_processes(run_agent, agents) as processes:
         try:
             for number in range(1, round_count + 1):
-                for _ in range(3):
+                for _ in range(3):  # as often as `run_agent` waits in a round
                     barrier.wait(BARRIER_TIMEOUT_S)
-                if number % 5 == 0:
+                if number % ROUNDS_PER_TASK == 0:
                     task_marks |= {f"w0n{number}", f"w1n{number}"}
                 else:
                     agent_marks = {"w0": f"w0n{number}", "w1": f"w1n{number}"}

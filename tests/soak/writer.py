@@ -55,7 +55,7 @@ class Writer:
         self._count = 0
         # The marks of the sections and documents that only this writer changes.
         self._sections: dict[tuple[str, str], list[str]] = {}
-        self._pages: dict[str, list[str]] = {}
+        self._documents: dict[str, list[str]] = {}
         self._tasks: list[tuple[str, str]] = []
         self._weights_by_choice: dict[Callable[[int], Call | None], int] = {
             self._add_task: 24,
@@ -64,9 +64,9 @@ class Writer:
             self._complete_task: 12,
             self._update_section: 10,
             self._add_tasks: 8,
-            self._create_page: 6,
+            self._create_document: 6,
             self._remove_section: 2,
-            self._remove_page: 2,
+            self._remove_document: 2,
         }
 
     def run(self, ledger: Ledger) -> None:
@@ -169,9 +169,9 @@ class Writer:
         items = [{"file": path, "slug": "tasks", "title": f"Do «{mark}» together"} for mark in marks]
         return Call("add_task", items, added_marks=marks)
 
-    def _create_page(self, _remaining: int) -> Call:
+    def _create_document(self, _remaining: int) -> Call:
         mark, folder = self._make_mark(), f"writer-{self._job.number}"
-        self._pages[f"{folder}/page-{mark}.md"] = [mark]
+        self._documents[f"{folder}/page-{mark}.md"] = [mark]
         fields = {"title": f"Page {mark}", "content": f"Page «{mark}».", "folder": folder}
         return Call("create_document", [fields], added_marks=[mark])
 
@@ -185,11 +185,11 @@ class Writer:
             "remove_section", [{"file": path, "slug": slug}], removed_marks=removed_marks, base=commit
         )
 
-    def _remove_page(self, _remaining: int) -> Call | None:
-        if not self._pages:
+    def _remove_document(self, _remaining: int) -> Call | None:
+        if not self._documents:
             return None
-        path = self._random.choice([*self._pages])
-        removed_marks = self._pages.pop(path)
+        path = self._random.choice([*self._documents])
+        removed_marks = self._documents.pop(path)
         _, commit = self._client.read(path, "_preamble")
         return Call("remove_document", [{"path": path}], removed_marks=removed_marks, base=commit)
 

@@ -23,22 +23,29 @@ FAULTS = {
     "disk full from a call on": (Fault.FULL, errno.ENOSPC),
     "disk full within a write": (Fault.SHORT, errno.ENOSPC),
 }
+MAX_CALL_COUNT_DIFFERENCE = 4
+"""A bound of the difference between the numbers of calls of two equal actions.
+
+The id of a commit decides if its object needs a new folder.
+"""
+
 parametrize_kind = pytest.mark.parametrize("kind", ["checked-out", "bare"])
 
 
-def parametrize_step(sample: int, slow: int = 1) -> pytest.MarkDecorator:
-    """Parametrize `step`: the slow tests use every point, the quick tests one point of each `sample` points.
+def parametrize_step(*, sample_step: int, slow_step: int = 1) -> pytest.MarkDecorator:
+    """Parametrize `step`, the distance from one tested point to the next.
 
-    If `slow` is above 1, the slow tests use one point of each `slow` points, and the soak tests every point.
+    It is `sample_step` in the quick tests and `slow_step` in the slow tests. If `slow_step` is above 1, the
+    soak tests use every point.
     """
-    points = [pytest.param(sample, id="sample")]
-    if slow > 1:
-        points.append(pytest.param(slow, id="some", marks=pytest.mark.slow))
-    points.append(pytest.param(1, id="every", marks=pytest.mark.soak if slow > 1 else pytest.mark.slow))
-    return pytest.mark.parametrize("step", points)
+    steps = [pytest.param(sample_step, id="sample")]
+    if slow_step > 1:
+        steps.append(pytest.param(slow_step, id="some", marks=pytest.mark.slow))
+    steps.append(pytest.param(1, id="every", marks=pytest.mark.soak if slow_step > 1 else pytest.mark.slow))
+    return pytest.mark.parametrize("step", steps)
 
 
-class Matrix:
+class FaultMatrix:
     """A repository and a fault, which is injected at many points of the same batch."""
 
     def __init__(
@@ -66,7 +73,7 @@ class Matrix:
         numbers = [call.number for call in self.calls if can_affect.get(self.fault, lambda call: True)(call)]
         if step == 1 and self.fault not in can_affect:
             # Some commit ids need one more folder for their object, so a batch may make more calls.
-            numbers += range(numbers[-1] + 1, numbers[-1] + 4)
+            numbers += range(numbers[-1] + 1, numbers[-1] + MAX_CALL_COUNT_DIFFERENCE)
         return sorted({*numbers[::step], numbers[-1]})
 
     def locked_points(self) -> list[int]:
@@ -85,7 +92,7 @@ class Matrix:
         self.failed_call = next((call for call in child_result.calls if call.number == point), None)
         if self.failed_call is None:
             # A commit id may need a new folder for its object, so the last points may be past the end.
-            assert point > len(self.calls) - 4
+            assert point > len(self.calls) - MAX_CALL_COUNT_DIFFERENCE
             assert child_result.is_committed
         else:
             # For the same reason, fewer of the last calls may need space on a full disk.

@@ -40,12 +40,12 @@ class RepoTemplate:
         """Return the path of the Git directory below the repository's folder."""
         return "." if self.bare else ".git"
 
-    def copy(self, to: Path) -> Repo:
-        """Replace the repository at `to` with a fresh copy."""
-        if to.exists():
-            shutil.rmtree(to)
-        shutil.copytree(self.folder, to)
-        return Repo(to)
+    def copy(self, path: Path) -> Repo:
+        """Replace the repository at `path` with a fresh copy."""
+        if path.exists():
+            shutil.rmtree(path)
+        shutil.copytree(self.folder, path)
+        return Repo(path)
 
     def check(self, repo: Repo, *, expect_reflog: bool = True, expect_no_empty_folders: bool = True) -> bool:
         """Return True if the batch is committed. Raises WrongState if the batch is only partly written.

@@ -190,19 +190,19 @@ ssize_t write(int fd, const void *data, size_t size)
     return (ssize_t)record_result(&call, is_failed ? -1 : (long)real(fd, data, size));
 }
 
-WRAP(ssize_t, pwrite, "write", 1, fd, NULL, (int fd, const void *data, size_t size, off_t at),
-     (fd, data, size, at), ARGS(int, const void *, size_t, off_t))
-WRAP(ssize_t, pwrite64, "write", 1, fd, NULL, (int fd, const void *data, size_t size, off64_t at),
-     (fd, data, size, at), ARGS(int, const void *, size_t, off64_t))
+WRAP(ssize_t, pwrite, "write", 1, fd, NULL, (int fd, const void *data, size_t size, off_t offset),
+     (fd, data, size, offset), ARGS(int, const void *, size_t, off_t))
+WRAP(ssize_t, pwrite64, "write", 1, fd, NULL, (int fd, const void *data, size_t size, off64_t offset),
+     (fd, data, size, offset), ARGS(int, const void *, size_t, off64_t))
 WRAP(ssize_t, writev, "write", 1, fd, NULL, (int fd, const struct iovec *parts, int count), (fd, parts, count),
      ARGS(int, const struct iovec *, int))
-WRAP(ssize_t, sendfile, "write", 1, fd, NULL, (int fd, int from, off_t *at, size_t size), (fd, from, at, size),
+WRAP(ssize_t, sendfile, "write", 1, fd, NULL, (int fd, int from, off_t *offset, size_t size), (fd, from, offset, size),
      ARGS(int, int, off_t *, size_t))
-WRAP(ssize_t, sendfile64, "write", 1, fd, NULL, (int fd, int from, off64_t *at, size_t size),
-     (fd, from, at, size), ARGS(int, int, off64_t *, size_t))
+WRAP(ssize_t, sendfile64, "write", 1, fd, NULL, (int fd, int from, off64_t *offset, size_t size),
+     (fd, from, offset, size), ARGS(int, int, off64_t *, size_t))
 WRAP(ssize_t, copy_file_range, "write", 1, fd, NULL,
-     (int from, off64_t *from_at, int fd, off64_t *at, size_t size, unsigned flags),
-     (from, from_at, fd, at, size, flags), ARGS(int, off64_t *, int, off64_t *, size_t, unsigned))
+     (int from, off64_t *from_offset, int fd, off64_t *offset, size_t size, unsigned flags),
+     (from, from_offset, fd, offset, size, flags), ARGS(int, off64_t *, int, off64_t *, size_t, unsigned))
 WRAP(int, ftruncate, "truncate", 0, fd, NULL, (int fd, off_t size), (fd, size), ARGS(int, off_t))
 WRAP(int, ftruncate64, "truncate", 0, fd, NULL, (int fd, off64_t size), (fd, size), ARGS(int, off64_t))
 WRAP(int, truncate, "truncate", 0, AT_FDCWD, path, (const char *path, off_t size), (path, size),

@@ -26,6 +26,9 @@ from workspace.workspace import Workspace
 
 OpenIndex = Callable[[], SearchIndex]
 
+SPACE_LEFT_EXIT_CODE = 3
+"""The exit code of a child that ended before the simulated disk was full."""
+
 STEPS = frozenset({"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.link"})
 
 pytestmark = [pytest.mark.fault, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
@@ -153,10 +156,10 @@ def test_results_are_correct_with_disk_full_at_any_step(
                 (private_folder / "probe").write_bytes(b"")
             except OSError:
                 sys.exit(0)
-            sys.exit(3)
+            sys.exit(SPACE_LEFT_EXIT_CODE)
 
         exit_code = run_in_fork(run_child) or 0
-        assert exit_code in (0, 3)
+        assert exit_code in (0, SPACE_LEFT_EXIT_CODE)
         (private_folder / "probe").unlink(missing_ok=True)
         assert is_reopened_index_correct(open_index, repo)
         step_count += 1
