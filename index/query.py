@@ -80,7 +80,8 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
 
     `absent_terms` are the terms of the query that no section contains. A word occurs if its stem does. A name
     such as `RateLimitError` occurs if it or each of its parts does, and a run of a script without spaces if
-    two adjacent characters of it do. Stop words and excluded words are never missing.
+    two adjacent characters of it do. Excluded words are never missing, and
+    stop words are missing only if the query has no other words.
     """
     if not absent_terms:
         return ()

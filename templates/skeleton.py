@@ -88,9 +88,9 @@ def _check_heading(line_index: int, level: int, title: str, previous_headings: l
     if not title:
         _raise_invalid(line_index, "a heading must have a title")
     if len(title) > MAX_HEADING_CHARACTERS:
-        _raise_invalid(line_index, f"a heading has at most {MAX_HEADING_CHARACTERS} characters")
+        _raise_invalid(line_index, f"a heading must have at most {MAX_HEADING_CHARACTERS} characters")
     if len(previous_headings) == MAX_HEADINGS:
-        _raise_invalid(line_index, f"a type has at most {MAX_HEADINGS} headings")
+        _raise_invalid(line_index, f"a type must have at most {MAX_HEADINGS} headings")
     if _ANCHOR.search(title):
         _raise_invalid(
             line_index, "a heading must have no anchor; Docyard writes anchors when a document is created"

@@ -46,10 +46,14 @@ def run_as_other_user(action: Callable[[], Any], home: Path) -> Iterator[Any]:
 
 
 def _run_child(
-    action: Callable[[], Any], home: Path, result_writer: int, end_reader: int, unused: tuple[int, int]
+    action: Callable[[], Any],
+    home: Path,
+    result_writer: int,
+    end_reader: int,
+    unused_descriptors: tuple[int, int],
 ) -> None:
     try:
-        for descriptor in unused:
+        for descriptor in unused_descriptors:
             os.close(descriptor)
         os.setgroups([])
         os.setgid(UNPRIVILEGED_UID)

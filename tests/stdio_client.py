@@ -130,14 +130,14 @@ class RawClient:
         self.write(encode_line(message))
         return self.receive()
 
-    def request(self, identity: int, method: str, **params: object) -> Message:
+    def request(self, request_id: int, method: str, **params: object) -> Message:
         """Send a request and return the next message."""
-        return self.exchange({"id": identity, "method": method, "params": params})
+        return self.exchange({"id": request_id, "method": method, "params": params})
 
-    def call(self, identity: int, tool: str, arguments: object) -> Message:
+    def call(self, request_id: int, tool: str, arguments: object) -> Message:
         """Call a tool and return the response; discard earlier messages."""
-        self.write(encode_call(identity, tool, arguments))
-        while (message := self.receive()).get("id") != identity:
+        self.write(encode_call(request_id, tool, arguments))
+        while (message := self.receive()).get("id") != request_id:
             pass
         return message
 

@@ -24,6 +24,7 @@ DOCUMENTS_FOLDER = Path(__file__).with_name("workspace")
 RULES = '[[protect]]\npaths = ["api/**"]\napprovers = ["ana", "ben"]\n'
 _PEOPLE = {"Mira": "Mira Holt <mira@harbor.example>", "Jonas": "Jonas Berg <jonas@harbor.example>"}
 _FIRST_DAY_S = 1_788_250_000  # seconds since 1970: the first day of the history, in September 2026
+_DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def read_documents() -> dict[str, str | bytes]:
     monthly_percentages = (88, 89, 91, 90, 92, 92, 94, 95)
     return {
         **files,
-        "product/within-the-hour.png": draw_chart(monthly_percentages, 80, 97),
+        "product/within-the-hour.png": draw_chart(monthly_percentages, lowest=80, highest=97),
         "docyard.toml": RULES,
     }
 
@@ -91,7 +92,8 @@ def create_repository(folder: Path) -> Repo:
 def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, author: str, day: int) -> None:
     repo.write(files)
     repo.git("add", "-A")
-    date = f"{_FIRST_DAY_S + 86_400 * day + 3_701 * (day % 5)} +0200"
+    seconds_into_day = 3_701 * (day % 5)  # so that the commits of the days have different times
+    date = f"{_FIRST_DAY_S + _DAY_S * day + seconds_into_day} +0200"
     name, _, email = _PEOPLE[author].rstrip(">").partition(" <")
     identity = {
         f"GIT_{role}_{field}": value

@@ -34,6 +34,11 @@ LINK_SCHEMES_SCRIPT = """() => [
   ...document.querySelectorAll('main a[href], main area[href], main form[action]')]
   .map(link => new URL(link.getAttribute('href') ?? link.getAttribute('action'), location.href).protocol)"""
 
+_SAMPLED_PATH_COUNT = 12
+"""The approximate number of documents whose other pages are opened."""
+_WAIT_MS = 10
+"""The time that the scripts of a page get to run."""
+
 
 @pytest.fixture(scope="module")
 def server_and_token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
@@ -70,7 +75,7 @@ def test_hostile_document_runs_no_script(browser: Browser, server_and_token: tup
     recorder = ForbiddenEventRecorder(page, server.url)
     documents = make_hostile_documents()
     urls = ["/", *(f"/doc/{quote(path)}" for path in documents)]
-    sampled_paths = list(documents)[:: max(1, len(documents) // 12)]
+    sampled_paths = list(documents)[:: max(1, len(documents) // _SAMPLED_PATH_COUNT)]
     for page_kind in ("history", "blame", "edit", "raw"):
         urls += [f"/{page_kind}/{quote(path)}" for path in sampled_paths]
     urls += ["/search?q=script", "/search?q=onerror", f"/commit/{server.repo.head()}"]
@@ -80,7 +85,7 @@ def test_hostile_document_runs_no_script(browser: Browser, server_and_token: tup
         assert response is not None
         assert response.status in (200, 404), url
         page.evaluate(SEND_EVENTS_SCRIPT)
-        page.wait_for_timeout(10)
+        page.wait_for_timeout(_WAIT_MS)
         problems = [*recorder.events]
         recorder.events.clear()
         if page.evaluate(HAS_RUN_SCRIPT):

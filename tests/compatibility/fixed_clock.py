@@ -1,9 +1,9 @@
 """Run `docyard` with a fixed clock and seeded random numbers.
 
-    python tests/compatibility/fixed_clock.py SECONDS [--die BEFORE|AFTER] serve -C …
+    python tests/compatibility/fixed_clock.py SECONDS [--kill before|after] serve -C …
 
-With `--die` the process kills itself immediately before or after the rename of the file of a branch, which is
-the commit point. An audit hook, which Python calls for each rename, detects the rename.
+With `--kill` the process kills itself immediately before or after the rename of the file of a branch, which
+is the commit point. An audit hook, which Python calls for each rename, detects the rename.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 
 def main() -> None:
+    """Fix the clock and the random numbers, then run `docyard` with the remaining arguments."""
     timestamp, *arguments = sys.argv[1:]
     rng = random.Random(int(timestamp))
     time.time = lambda: float(timestamp)
@@ -35,16 +36,16 @@ def main() -> None:
     secrets.choice = rng.choice  # type: ignore[assignment]
     secrets.randbelow = rng.randrange
     sys.path.remove(str(Path(__file__).parent))
-    if arguments[0] == "--die":
+    if arguments[0] == "--kill":
         _, when, *arguments = arguments
-        die_at_commit_point(when)
+        kill_at_commit_point(when)
     sys.argv = ["docyard", *arguments]
     from docyard.__main__ import main as docyard
 
     docyard()
 
 
-def die_at_commit_point(when: str) -> None:
+def kill_at_commit_point(when: str) -> None:
     """Kill this process before the rename of a branch's file, or at the next event after it."""
     has_committed = False
 

@@ -32,6 +32,7 @@ from tests.compatibility.versions import VERSION_0_1_0, Client, Version, extract
 ARCHIVE = Path(__file__).with_name("version-0.1.0.tar.xz")
 TOOLSETS = "documents,tasks,search,reading,history,proposals"
 START_TIME = 1_750_000_000
+_WEEK_S = 7 * 86_400
 
 # Each section has a unique word, so that a test can identify the section of an address.
 START_GUIDE = """---
@@ -159,7 +160,7 @@ def write_repository(repo: repositories.Repo, agent: Version, out_folder: Path) 
         )
         secrets[name] = re.findall(rf"docyard_{name}_[0-9a-f]+", output)[0]
     people = {
-        name: Version(agent.code, agent.home, START_TIME + 7 * 86_400 * number, {"DOCYARD_TOKEN": secret})
+        name: Version(agent.code, agent.home, START_TIME + _WEEK_S * number, {"DOCYARD_TOKEN": secret})
         for number, (name, secret) in enumerate(secrets.items(), 1)
     }
     with agent.serve("-C", repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
@@ -357,7 +358,7 @@ def create_repository_of_killed_writer(agent: Version, folder: Path, when: str) 
     repo = repositories.create_repository(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
     command = agent.command("serve", "-C", repo.path, "--no-sync")
     process = subprocess.Popen(
-        [*command[:3], "--die", when, *command[3:]],
+        [*command[:3], "--kill", when, *command[3:]],
         cwd=agent.code,
         env=agent.environment(),
         stdin=subprocess.PIPE,

@@ -130,7 +130,7 @@ def test_invalid_type_toml_raises_error_with_field(toml: bytes, field: str, mess
         (b"Impact\n===\n", "line 2: a heading must be written with `#`"),
         (b"Impact\n---\n", "line 2: a heading must be written with `#`"),
         (b"## " + b"x" * 201, "at most 200"),
-        (b"".join(b"## %d\n" % number for number in range(61)), "line 61: a type has at most 60"),
+        (b"".join(b"## %d\n" % number for number in range(61)), "line 61: a type must have at most 60"),
         (b"x" * 64_001, "64001 bytes"),
         (b"\xff", "byte 0 is not UTF-8"),
         (b"# {title}\x00\n", "U+0000"),
