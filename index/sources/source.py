@@ -215,7 +215,7 @@ class Source:
             artifacts = self._artifacts
         assert artifacts is not None
         try:
-            return artifacts.current()
+            return artifacts.get_open_index()
         except WorkspaceError as error:
             raise self._fail(artifacts, error) from error
 

@@ -58,7 +58,7 @@ class RelatedSteps:
         for link in resolve_outgoing(OverlayFileTree(position.snapshot), document):
             linking_step = step_by_key.get(link.section or "")
             if linking_step is not None and link.path is not None and not link.is_broken:
-                address = link.path if link.to is None else f"{link.path}#{link.to}"
+                address = link.path if link.target_key is None else f"{link.path}#{link.target_key}"
                 steps_by_address.setdefault(address, []).append(linking_step)
         return steps_by_address
 
@@ -120,7 +120,7 @@ def _list_neighbours(snapshot: Snapshot, document: Document, address: str) -> li
     titles = [item.title for item in document.sections[section.position + 1 : section.position + 2]]
     for link in resolve_outgoing(OverlayFileTree(snapshot), document):
         if link.section == section.key and link.path is not None and not link.is_broken:
-            titles += _read_title(snapshot, link.path, link.to)
+            titles += _read_title(snapshot, link.path, link.target_key)
         if len(titles) >= _MAX_FOLLOW_UPS - 1:
             break
     return titles

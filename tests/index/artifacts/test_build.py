@@ -411,7 +411,7 @@ def test_failed_build_removes_its_files(repo: Repo, artifact_folder: Path) -> No
         shutil.copytree(artifact_folder, trial_folder)
 
         def work(step: int = step, trial_folder: Path = trial_folder) -> None:
-            stop_at(step, trial_folder, raise_disk_full, only=True)
+            stop_at(step, trial_folder, raise_disk_full, once=True)
             build_from_commit(repo, trial_folder)
 
         run_in_fork(work)

@@ -198,7 +198,8 @@ def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
 
 def test_comment_on_whole_proposal_has_no_location(repo: Repo) -> None:
     assert (
-        find_comment_location(Comment("0" * 16, GIT_AUTHOR, NOON, "Why?", None, None), take_snapshot(repo)) is None
+        find_comment_location(Comment("0" * 16, GIT_AUTHOR, NOON, "Why?", None, None), take_snapshot(repo))
+        is None
     )
 
 

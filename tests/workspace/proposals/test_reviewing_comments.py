@@ -46,7 +46,8 @@ def test_comments_have_locations_in_proposal_and_merge(
 
     def list_locations() -> list[CommentLocation | None]:
         return [
-            thread.location for thread in setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID)).threads
+            thread.location
+            for thread in setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID)).threads
         ]
 
     assert list_locations() == [
@@ -77,11 +78,13 @@ def test_deleted_branch_and_invalid_settings_have_no_locations(tmp_path: Path) -
     add_comment(setup, "Of the setup.", "setup")
     setup.commit(f"proposals/{PROPOSAL_ID}", {"docyard.toml": "root = 7\n"})
     assert [
-        thread.location for thread in setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID)).threads
+        thread.location
+        for thread in setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID)).threads
     ] == [None]
     setup.move_branch(f"proposals/{PROPOSAL_ID}", None)
     assert [
-        thread.location for thread in setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID)).threads
+        thread.location
+        for thread in setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID)).threads
     ] == [None]
 
 
@@ -136,7 +139,9 @@ def test_page_of_document_tracks_only_possible_comments(
     monkeypatch.setattr(review_module, "find_comment_location_safely", count_and_find)
 
     def count_threads(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
-        page = setup.proposal_reviews.comments(setup.find_proposal(PROPOSAL_ID), after=after, location=(path, slug))
+        page = setup.proposal_reviews.comments(
+            setup.find_proposal(PROPOSAL_ID), after=after, location=(path, slug)
+        )
         return len(page.threads), page.next
 
     setup.commit(f"proposals/{PROPOSAL_ID}", {"guide.md": GUIDE.replace("once", "twice")})
