@@ -15,6 +15,7 @@ mcp_server/        the MCP server: the only package that imports `mcp` and `mcp_
 open_workspace.py  the functions that find the folder, and open the workspace, of a command's options
 proposals/         the data of proposals that both commands and pages show
 service.py         the content that a server offers, over stdio or HTTP
+sources/           a server of many documentation sources
 startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages
 sync.py            synchronisation of a served repository with its remote
 terminal/          the terminal: its user, its output, and the exit codes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,6 @@ from docyard import environment
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
-
     from docyard.forges.forge_checker import ForgeChecker
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
@@ -40,7 +38,7 @@ class Service:
     the index for a new request; it is None for many sources, which have no pages. `get_tokens` returns the
     tokens of people, or None if an artifact is served. `notify_write` is called after a possible write.
     `forge_checker` imports changes of pull requests; None if the server does not synchronise with a remote.
-    `routes` are further routes of an HTTP server.
+    `describe_sources` returns the state of each source of a server of many.
     """
 
     dispatcher: Dispatcher
@@ -52,7 +50,7 @@ class Service:
     get_tokens: Callable[[], Tokens | None]
     notify_write: Callable[[], object]
     forge_checker: ForgeChecker | None = None
-    routes: tuple[BaseRoute, ...] = ()
+    describe_sources: Callable[[], Sequence[dict[str, Any]]] | None = None
 
 
 def build_repository_service(

@@ -20,6 +20,7 @@ Each module defines a click command named `command`.
     read.py        `docyard read`
     search.py      `docyard search`
     serve.py       `docyard serve`
+    sources/       `docyard sources`
     sync.py        `docyard sync`
     tokens.py      `docyard tokens`
     validate.py    `docyard validate`

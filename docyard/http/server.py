@@ -30,6 +30,7 @@ from docyard import __version__, environment
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
+from docyard.http.readiness import build_readiness_route
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
@@ -346,7 +347,9 @@ def start_server(
     )
     sockets, port = open_sockets(settings.address)
     try:
-        routes = [*_build_webhooks(service), *service.routes]
+        routes = _build_webhooks(service)
+        if service.describe_sources is not None:
+            routes.append(build_readiness_route(service.describe_sources))
         app = build_app(AppComponents(site, tokens, endpoint, routes), settings, port)
         run_app(app, sockets, partial(_print_url, settings.build_url(port)))
     finally:

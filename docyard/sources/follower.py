@@ -43,7 +43,7 @@ class Follower:
         self._file = file
         self._access = access
         self._on_change = on_change
-        self._wake_event = threading.Event()
+        self._work_event = threading.Event()
         self._reload_requested = threading.Event()
         self._close_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sources", daemon=True)
@@ -59,19 +59,19 @@ class Follower:
     def close(self) -> None:
         """Stop the thread. A running fetch ends with the process."""
         self._close_requested.set()
-        self._wake_event.set()
+        self._work_event.set()
         if self._thread.is_alive():
             self._thread.join(_CLOSE_TIMEOUT_S)
 
     def request_reload(self) -> None:
         """Read the file again soon. May be called from a signal handler."""
         self._reload_requested.set()
-        self._wake_event.set()
+        self._work_event.set()
 
     def request_fetch(self, name: str) -> None:
         """Fetch a source soon, because it was pushed to."""
         self._requested_names.add(name)
-        self._wake_event.set()
+        self._work_event.set()
 
     def listen_to_hangup(self) -> None:
         """Read the file again at each SIGHUP. Must be called in the main thread."""
@@ -81,7 +81,7 @@ class Follower:
     def _run(self) -> None:
         record_applied(self._file, self._sources.file)
         while not self._close_requested.is_set():
-            self._wake_event.clear()
+            self._work_event.clear()
             try:
                 if self._reload_requested.is_set():
                     self._reload_requested.clear()
@@ -93,7 +93,7 @@ class Follower:
             except Exception:
                 log.exception("the sources could not be followed")
                 self._close_requested.wait(_MAX_WAIT_S)
-            self._wake_event.wait(self._compute_wait_s())
+            self._work_event.wait(self._compute_wait_s())
 
     def _compute_wait_s(self) -> float:
         """Return the seconds until the next fetch."""

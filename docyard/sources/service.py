@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from docyard import environment
 from docyard.service import Service
 from docyard.sources.follower import Follower
+from docyard.sources.report import describe_sources
 from index.sources.settings import SourcesFile, read_sources_file
 from index.sources.sources import SourceFolders, Sources
 from tools.retrieval.dispatcher import SourcesDispatcher
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute
-
-READY_PATH = "/readyz"
 
 
 def open_sources(file: Path, content: SourcesFile | None = None) -> Sources:
@@ -60,21 +54,5 @@ def build_sources_service(
         get_index=None,
         get_tokens=lambda: None,
         notify_write=lambda: None,
-        routes=build_routes(sources),
+        describe_sources=partial(describe_sources, sources),
     )
-
-
-def build_routes(sources: Sources) -> tuple[BaseRoute, ...]:
-    """Return the route /readyz: 200 if a source can be read, else 503; the body has each source's state."""
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse
-    from starlette.routing import Route
-
-    from docyard.sources.report import describe_sources
-
-    async def respond_ready(request: Request) -> Response:
-        entries = await run_in_threadpool(describe_sources, sources)
-        is_ready = not entries or any(entry["available"] for entry in entries)
-        return JSONResponse({"ready": is_ready, "sources": entries}, 200 if is_ready else 503)
-
-    return (Route(READY_PATH, respond_ready),)

@@ -30,7 +30,7 @@ def list_all_commands() -> Iterator[tuple[str, click.Command]]:
 
 
 ALL_COMMANDS = dict(list_all_commands())
-COMMANDS_WITHOUT_REPOSITORY_OPTION = ("demo", "completion", "index", "tokens", "proposals")
+COMMANDS_WITHOUT_REPOSITORY_OPTION = ("demo", "completion", "index", "tokens", "proposals", "sources")
 """Commands without a repository option, and groups: only their subcommands have the option."""
 
 

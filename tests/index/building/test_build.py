@@ -23,7 +23,7 @@ from index.segments.generation import SegmentReader
 from index.segments.merge import merge
 from tests.index.documents import make_document, make_segment
 from tests.index.segments.test_merge import are_equal
-from tests.index.sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
+from tests.index.document_sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.loops import loop_over
 
 SOURCE = NumberedSource(300)
@@ -145,7 +145,7 @@ def endless_build(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         # Without this line, the process could ignore Ctrl-C, like a background job of a shell.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
-        "from tests.index.sources import EndlessSource\n"
+        "from tests.index.document_sources import EndlessSource\n"
         "from index.building.build import build_in_processes\n"
         f"folder = Path({str(tmp_path)!r})\n"
         "build_in_processes(EndlessSource(300, folder=folder), folder / 'index', processes=2)"

@@ -152,7 +152,7 @@ def test_removed_source_fails_alone_and_returns_by_itself(
     assert all(source.failure is None for source in sources)
 
 
-def test_rewritten_source_is_searched_anew(sources: Sources, repositories: tuple[Repo, Repo]) -> None:
+def test_rewritten_source_is_searched_again(sources: Sources, repositories: tuple[Repo, Repo]) -> None:
     assert len(list_addresses(sources, "shell")) == 1
     path = repositories[1].path
     shutil.rmtree(path)

@@ -1,5 +1,6 @@
 """Exchanges with remote repositories, in a process of their own.
 
+clone.py        a bare clone of a URL: one branch or tag of the remote
 credentials.py  credentials for a remote
 exchange.py     one exchange with a remote: the callbacks for libgit2, and the errors of an exchange
 local_push.py   a push to a repository in a folder
