@@ -23,7 +23,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def render_tools_page() -> str:
     """Return the reference page of the tools, with the description, input and example call of each tool."""
-    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, load_toolset
+    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, SOURCES_TOOLSET, TOOLSETS, load_toolset
 
     lines = [
         "# Tools",
@@ -38,8 +38,16 @@ def render_tools_page() -> str:
         "([remotes.md](remotes.md)).",
         "An error has `error`, `code`, `fix`, `usage` and a working `example`.",
     ]
-    for toolset in TOOLSETS:
+    for toolset in (*TOOLSETS, SOURCES_TOOLSET):
         lines += ["", f"## {toolset}"]
+        if toolset == SOURCES_TOOLSET:
+            lines += [
+                "",
+                "Only a server of many sources offers these tools, and `get_doc` with `namespace` "
+                "([sources.md](sources.md)). `search_documentation_contextual` needs "
+                "`contextual_search = true` in its file; without sources, only the tools for walkthroughs "
+                "are offered.",
+            ]
         for tool in load_toolset(toolset):
             lines += ["", *_render_tool(tool)]
     return "\n".join(lines) + "\n"

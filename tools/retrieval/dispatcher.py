@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from index.sources.sources import NamespaceNotFound, NamespaceRequired
 from tools.arguments import InvalidArguments, build_input_schema
 from tools.dispatcher import ToolDispatcher, UnknownTool
 from tools.errors import error_response
@@ -127,8 +128,10 @@ class SourcesDispatcher:
             answer: Answer = tool.run(context, fields)
         except WorkspaceError as error:
             data = error_response(error, tool, fields, None, offered_tools=context.tools)
-            if namespaces := error.details.get("nearest" if "nearest" in error.details else "namespaces"):
-                data["example"] = {**data["example"], _get_namespace_field(tool): namespaces[0]}
+            if isinstance(error, NamespaceRequired | NamespaceNotFound):
+                field = _get_namespace_field(tool) if tool.name in self._reading_tools else "namespace"
+                namespace = (error.details.get("nearest") or error.details["namespaces"])[0]
+                data["example"] = {**data["example"], field: namespace}
             return Answer(data, is_error=True)
         return _convert_next_step(answer, context.call_form)
 

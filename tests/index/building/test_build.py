@@ -21,9 +21,9 @@ from index.building.builder import Builder, BuiltSegments, build_segments
 from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
+from tests.index.document_sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.index.documents import make_document, make_segment
 from tests.index.segments.test_merge import are_equal
-from tests.index.document_sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.loops import loop_over
 
 SOURCE = NumberedSource(300)

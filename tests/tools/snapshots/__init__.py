@@ -8,9 +8,10 @@ from typing import Any
 
 from tools.arguments import build_input_schema
 from tools.tool import Tool
-from tools.toolsets import all_tools
+from tools.toolsets import SOURCES_TOOLSET, all_tools, load_toolset
 
 FOLDER = Path(__file__).parent
+SNAPSHOT_TOOLS = (*all_tools(), *load_toolset(SOURCES_TOOLSET))
 
 
 def build_definition(tool: Tool) -> dict[str, Any]:
@@ -31,9 +32,9 @@ def format_snapshot(tool: Tool) -> str:
 
 def write_snapshots() -> None:
     """Write every snapshot, and remove those of removed tools."""
-    names = {f"{tool.name}.json" for tool in all_tools()}
+    names = {f"{tool.name}.json" for tool in SNAPSHOT_TOOLS}
     for file in FOLDER.glob("*.json"):
         if file.name not in names:
             file.unlink()
-    for tool in all_tools():
+    for tool in SNAPSHOT_TOOLS:
         (FOLDER / f"{tool.name}.json").write_text(format_snapshot(tool), encoding="utf-8")
