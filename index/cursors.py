@@ -1,8 +1,9 @@
 """Cursors: opaque tokens that continue one search, and no other search.
 
 A cursor contains the kind "search", the generation of the index, a digest of query and filters, and the
-offset of the next hit. A MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that this user's Docyard
-issued the cursor, and that the cursor is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
+offset of the next hit. Hexadecimal digits are packed, because a model pays for each character of a cursor. A
+MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that this user's Docyard issued the cursor, and
+that the cursor is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from workspace.errors import WorkspaceError
 
 _SEARCH_KIND = "search"
 _MAC_BYTES = 16
+_DIGEST_CHARACTERS = 16  # cursors of earlier versions have longer digests
 # A token with the longest path in a document tree has about 19,000 characters.
 _TOKEN_PATTERN = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,6000}(?:[A-Za-z0-9_-]{2,3})?")
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
@@ -40,7 +42,7 @@ class StaleCursor(WorkspaceError):
 def compute_search_digest(query: str, filters: Mapping[str, str], path: str | None) -> str:
     """Return a digest of the values that decide the hits of a search."""
     search_data = json.dumps([query, sorted(filters.items()), path])
-    return hashlib.sha256(search_data.encode()).hexdigest()[:32]
+    return hashlib.sha256(search_data.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def write_cursor(key: bytes, *, generation: str, search_digest: str, offset: int) -> str:
@@ -53,7 +55,7 @@ def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, in
     kind, generation, cursor_digest, offset = verify_token(key, cursor, 4)
     if kind != _SEARCH_KIND:
         raise _foreign_cursor_error()
-    if cursor_digest != search_digest:
+    if cursor_digest[:_DIGEST_CHARACTERS] != search_digest:
         raise InvalidCursor(
             "the cursor belongs to a search with another query or other filters", fix=_FIX_RESTART
         )
@@ -80,7 +82,7 @@ def stale_cursor_error(
 
 def sign_token(key: bytes, values: Sequence[object]) -> str:
     """Return JSON values as a signed token, which cannot be created or changed without the key."""
-    body = _encode_json(list(values)).encode()
+    body = _pack_hexadecimal(_encode_json(list(values)).encode())
     return urlsafe_b64encode(_compute_mac(key, body) + body).decode().rstrip("=")
 
 
@@ -94,10 +96,34 @@ def verify_token(key: bytes, token: str, count: int) -> list[Any]:
     is_canonical = urlsafe_b64encode(data).decode().rstrip("=") == token
     if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):
         raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX_RESTART)
-    values = json.loads(body)
+    values = json.loads(_unpack_hexadecimal(body))
     if len(values) != count:
         raise _foreign_cursor_error()
     return list(values)
+
+
+# JSON is ASCII, so a larger byte can state how many packed bytes follow.
+_PACKED_MARK = 0x80
+_HEXADECIMAL = re.compile(rb"(?:[0-9a-f]{2}){4,127}")
+_PACKED = re.compile(rb"[\x80-\xff]")
+
+
+def _pack_hexadecimal(body: bytes) -> bytes:
+    """Return JSON with each run of hexadecimal digits as bytes."""
+    return _HEXADECIMAL.sub(
+        lambda run: bytes((_PACKED_MARK | len(run[0]) // 2,)) + bytes.fromhex(run[0].decode()), body
+    )
+
+
+def _unpack_hexadecimal(body: bytes) -> bytes:
+    """Return the JSON that `_pack_hexadecimal` packed; other JSON is unchanged."""
+    parts: list[bytes] = []
+    position = 0
+    while mark := _PACKED.search(body, position):
+        end = mark.end() + (mark[0][0] & ~_PACKED_MARK)
+        parts += (body[position : mark.start()], body[mark.end() : end].hex().encode())
+        position = end
+    return b"".join((*parts, body[position:]))
 
 
 def _foreign_cursor_error() -> InvalidCursor:

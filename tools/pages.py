@@ -23,6 +23,7 @@ _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 _MAX_MEASUREMENTS = 12
 _MIN_FILLED_SHARE = 0.98
 _MAX_TITLE_CHARACTERS = 300
+_TREE_CHARACTERS = 16  # of a tree's id in a cursor
 
 
 def shorten_title(title: str) -> str:
@@ -84,7 +85,10 @@ def write_list_cursor(position: str, tree: str | None, criteria: Sequence[object
     from index.cursors import sign_token
     from index.storage.keys import load_user_key
 
-    return sign_token(load_user_key(), ["list", tree, list(criteria), position])
+    return sign_token(
+        load_user_key(),
+        ["list", tree and tree[:_TREE_CHARACTERS], _compute_criteria_digest(criteria), position],
+    )
 
 
 def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) -> str:
@@ -93,14 +97,27 @@ def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) 
     from index.storage.keys import load_user_key
 
     kind, cursor_tree, cursor_criteria, position = verify_token(load_user_key(), cursor, 4)
-    if kind != "list" or cursor_criteria != json.loads(json.dumps(list(criteria))):
+    # The criteria themselves are in a cursor of an earlier version.
+    is_same_list = (
+        cursor_criteria == _compute_criteria_digest(criteria)
+        if isinstance(cursor_criteria, str)
+        else cursor_criteria == json.loads(json.dumps(list(criteria)))
+    )
+    if kind != "list" or not is_same_list:
         raise InvalidCursor("the cursor belongs to another list", fix="Repeat the call without a cursor.")
-    if cursor_tree != tree:
+    if cursor_tree not in (tree, tree and tree[:_TREE_CHARACTERS]):
         raise StaleCursor(
             "the documents have changed since the cursor was issued",
             fix="Repeat the call without a cursor.",
         )
     return str(position)
+
+
+def _compute_criteria_digest(criteria: Sequence[object]) -> str:
+    """Return a digest of the criteria of a list."""
+    import hashlib  # Imported late, because most calls need no cursor.
+
+    return hashlib.sha256(json.dumps(list(criteria)).encode()).hexdigest()[:16]
 
 
 class Text(Protocol):
