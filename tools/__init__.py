@@ -3,6 +3,7 @@
 after_commit.py   the answer of a call that has committed and then failed
 arguments.py      parsing of arguments, with errors that name the field
 authors.py        the name of an author in answers
+budgets/          budgets of answers: the limit of a call, and the answer that fits it
 caveats.py        warnings of an answer about the index and the remote
 completion.py     completion of arguments, as a user types them
 dispatcher.py     the dispatcher: the tools that a server offers, and the answer to a call
@@ -12,7 +13,7 @@ examples.py       examples after an error
 history/          tools that show the history and restore from it
 next_steps.py     calls that a next step names
 outline.py        outlines of documents in answers
-pages.py          bounded texts, cursors of lists, and parts of long texts
+pages.py          sizes of answers, cursors of lists, and parts of long texts
 prompts/          MCP prompts that a user selects in a host
 proposals/        tools that propose changes and review them
 read_context.py   the commit at which a tool reads

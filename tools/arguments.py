@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from workspace.document.addresses import split_address
@@ -75,6 +75,15 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
+class ReadingArguments(Arguments):
+    """Arguments of a tool that only reads. The dispatcher keeps the answer within `max_tokens`.
+
+    The type is wide, because the dispatcher itself parses the value.
+    """
+
+    max_tokens: Any = Field(None, json_schema_extra={"type": "integer"})
+
+
 def _parse_array(value: object) -> object:
     """Return an array, parsed if a host has sent it as a JSON string. Raises ValueError."""
     if not isinstance(value, str):
@@ -112,7 +121,9 @@ def _parse_boolean(value: object) -> object:
 
 
 Integer = Annotated[int, BeforeValidator(_parse_integer)]
-Natural = Annotated[int, Field(ge=0), BeforeValidator(_parse_integer)]
+# A definition is short: it leaves out the keywords of a schema that are None here.
+WITHOUT_DEFAULT: dict[str, JsonValue] = {"default": None}
+Natural = Annotated[int, Field(ge=0, json_schema_extra={"minimum": None}), BeforeValidator(_parse_integer)]
 
 # Bounds after the validator would be lost in the schema of a field that may be null.
 MIN_BUDGET_TOKENS, MAX_BUDGET_TOKENS = 100, 20_000
@@ -300,7 +311,9 @@ def _simplify(field: dict[str, Any]) -> dict[str, Any]:
         [variant] = [option for option in field["anyOf"] if option.get("type") != "null"]
         field = {**{key: value for key, value in field.items() if key != "anyOf"}, **variant}
     default = field.get("default")
-    schema = {key: value for key, value in field.items() if key not in _OMITTED_SCHEMA_KEYS}
+    schema = {
+        key: value for key, value in field.items() if key not in _OMITTED_SCHEMA_KEYS and value is not None
+    }
     if "items" in schema:
         schema["items"] = {
             key: value for key, value in schema["items"].items() if key not in _OMITTED_SCHEMA_KEYS

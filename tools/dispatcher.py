@@ -9,7 +9,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tools.after_commit import add_caveats, build_committed_answer
-from tools.arguments import OPERATIONS, InvalidArguments, build_input_schema
+from tools.arguments import OPERATIONS, InvalidArguments, ReadingArguments, build_input_schema
+from tools.budgets.fit import run_within_budget, shorten_answer
+from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.caveats import add_sync_status
 from tools.errors import error_response, escape_invisible
 from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
@@ -178,11 +180,12 @@ class ToolDispatcher:
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        max_tokens: int | None = None,
     ) -> Answer:
         """Return the answer to a call, also for an expected error. Raises UnknownTool; other errors are bugs.
 
         `seen_texts` contains the texts that the client has read; the texts of this answer are added. `person`
-        is the owner of the call's token.
+        is the owner of the call's token. `max_tokens` is the limit that the request's URL names.
         """
         if name not in self._tools:
             self._offer_review_tools(self._select_described_index())
@@ -190,15 +193,23 @@ class ToolDispatcher:
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
-        served_index = None
+        served_index, budget, has_status = None, None, False
         with record_commits() as record:
             try:
                 served_index = self._get_current_index()
-                context = self._build_context(served_index, client, progress, seen_texts, person)
+                context = self._build_context(served_index, client, progress, seen_texts, person, max_tokens)
+                add_status = partial(_add_status, served_index.workspace)
+                if issubclass(tool.arguments, ReadingArguments):
+                    budget = context.text_tokens  # of the error for an invalid limit
+                    budget = _read_budget(tool, context, fields)
                 if arguments is not None and not isinstance(arguments, Mapping):
                     raise _build_arguments_error(tool, arguments)
-                run = partial(_run, tool, context, fields)
-                answer = _run_again_if_restored(run, context, record)
+                if budget is None:
+                    answer = _run(tool, fields, record, context)
+                else:
+                    run = partial(_run, tool, fields, record)
+                    answer = run_within_budget(lambda context: add_status(run(context)), context, budget)
+                    has_status = True
             except Exception as error:
                 if record.commit is not None:
                     answer = build_committed_answer(record, error, self.offers)
@@ -206,9 +217,10 @@ class ToolDispatcher:
                     answer = self._build_failure(tool, error, fields, served_index)
                 else:
                     raise
-            if served_index is not None:
-                add_status = partial(add_sync_status, answer, served_index.workspace)
-                answer = run_with_caveat(add_status, answer, "the sync status of the branch is unknown")
+            if served_index is not None and not has_status:
+                answer = _add_status(served_index.workspace, answer)
+            if budget is not None:
+                answer = shorten_answer(answer, budget)
             if tool.writes:
                 run_with_caveat(self.on_write, None, "the commit is not pushed yet")
             return add_caveats(answer, record)
@@ -285,8 +297,9 @@ class ToolDispatcher:
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        max_tokens: int | None = None,
     ) -> Context:
-        return Context(
+        context = Context(
             served_index.workspace,
             served_index.index,
             client,
@@ -297,21 +310,50 @@ class ToolDispatcher:
             self._text_tokens,
             self._call_form,
         )
+        return (
+            context
+            if max_tokens is None
+            else replace(context, max_text_tokens=min(context.text_tokens, max_tokens))
+        )
 
 
-def _run(tool: Tool, context: Context, arguments: Mapping[str, object]) -> Answer:
-    """Run a tool and return its answer with the next step as text, for the proposal of the call if any."""
-    answer = tool.run(context, arguments)
+def _add_status(workspace: Workspace, answer: Answer) -> Answer:
+    """Return an answer with the sync status of the branch."""
+    add_status = partial(add_sync_status, answer, workspace)
+    return run_with_caveat(add_status, answer, "the sync status of the branch is unknown")
+
+
+def _read_budget(tool: Tool, context: Context, arguments: Mapping[str, object]) -> int:
+    """Return the limit of the tokens of an answer. Raises InvalidArguments for an invalid `max_tokens`."""
+    limit = context.text_tokens
+    value = arguments.get(MAX_TOKENS)
+    return limit if value is None else parse_max_tokens(value, limit)
+
+
+def _run(tool: Tool, arguments: Mapping[str, object], record: CommitRecord, context: Context) -> Answer:
+    """Run a tool, and again if pruned objects are restored. Return its answer with the next step as text.
+
+    The calls of the step have the proposal and the `max_tokens` of this call, if any.
+    """
+    answer = _run_again_if_restored(partial(tool.run, context, arguments), context, record)
     next_step: NextStep | None = answer.data.get("next_step")
     if next_step is None:
         return answer
     next_step = next_step.in_form(context.call_form)
+    if arguments.get(MAX_TOKENS) is not None:
+        next_step = next_step.add_argument(arguments[MAX_TOKENS], _list_limited_tools())
     proposal = arguments.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
         next_step = next_step.for_proposal(proposal)
     # The names of the fields import every tool, and most answers do not need them.
     text = next_step.text() if next_step.proposal is None else next_step.text(_list_proposal_fields())
     return replace(answer, data={**answer.data, "next_step": text})
+
+
+@cache
+def _list_limited_tools() -> dict[str, str]:
+    """Return the field of each reading tool for the limit of its answer."""
+    return {tool.name: MAX_TOKENS for tool in all_tools() if issubclass(tool.arguments, ReadingArguments)}
 
 
 @cache

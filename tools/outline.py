@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.errors import escape_invisible
+from tools.pages import EntryBudget, exceeds, measure_tokens
 from workspace.document.addresses import format_task_address
 from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
@@ -52,26 +53,64 @@ def summarize_sections(document: Document) -> dict[str, Any]:
 
 
 _MAX_TITLED_TASKS = 20
+_MIN_ENTRY_TOKENS = 30
 
 
-def build_outline(document: Document) -> dict[str, Any]:
-    """Return top sections and sections with subsections or tasks, by address, up to a maximum."""
-    outline: dict[str, Any] = {}
-    for section in document.sections[: MAX_ENTRIES_SHOWN + 1]:
+class Outline(NamedTuple):
+    """A part of an outline. `end` is the number of the section with which the next part begins."""
+
+    entries: dict[str, Any]
+    end: int
+
+
+def build_outline(document: Document, first_index: int, tokens: int) -> Outline:
+    """Return top sections and sections with subsections or tasks, by address, up to a maximum.
+
+    A section that no entry of the part names has an entry too: its parent is in the part before, or does not
+    name all of its subsections. The part has about `tokens` tokens at most, and at least one entry.
+    """
+    budget = EntryBudget(tokens)
+    entries: dict[str, Any] = {}
+    named_keys: set[str] = set()
+    sections = document.sections[first_index : first_index + MAX_ENTRIES_SHOWN + 1]
+    for section in sections:
         children = document.children(section) if not section.is_preamble else ()
         tasks = document.tasks(section)
         if section.is_preamble and not tasks:
             continue
-        if section.parent is None or children or tasks:
-            outline[section.key] = _describe_section(section, children, tasks)
-    return outline
+        if section.parent is None or children or tasks or section.key not in named_keys:
+            entry = _shorten_entry(_describe_section(section, children, tasks), tokens)
+            if not budget.take({section.key: entry}) and entries:
+                return Outline(entries, section.position)
+            entries[section.key] = entry
+            named_keys.update(entry.get("slugs", ()))
+    return Outline(entries, first_index + len(sections))
 
 
-def list_extra_titles(document: Document) -> dict[str, str]:
+def _shorten_entry(entry: dict[str, Any], tokens: int) -> dict[str, Any]:
+    """Return an entry whose lists are cut so that it has about a number of tokens at most."""
+    tokens = max(tokens, _MIN_ENTRY_TOKENS)
+    while exceeds(entry, tokens):
+        size = measure_tokens(entry)
+        longest_name = max(entry, key=lambda name: measure_tokens(entry[name]))
+        values = entry[longest_name]
+        if not isinstance(values, list | dict) or not values:
+            break
+        count = min(len(values) * tokens // size, len(values) - 1)
+        entry = {
+            **entry,
+            longest_name: dict([*values.items()][:count]) if isinstance(values, dict) else values[:count],
+        }
+    return entry
+
+
+def list_extra_titles(
+    document: Document, first_index: int = 0, end: int = MAX_ENTRIES_SHOWN + 1
+) -> dict[str, str]:
     """Return the titles of the sections whose addresses do not contain their titles, by address."""
     return {
         section.key: section.title
-        for section in document.sections[: MAX_ENTRIES_SHOWN + 1]
+        for section in document.sections[first_index:end]
         if not section.is_preamble and section.key.rpartition("/")[2] != section.slug
     }
 

@@ -1,4 +1,4 @@
-"""Bounded texts, cursors of lists, and parts of long texts.
+"""Sizes of answers, cursors of lists, and parts of long texts.
 
 A cursor is bound to its list and documents, and cannot be forged. A text that is too long for one answer is
 cut between sections, else between blocks.
@@ -7,12 +7,13 @@ cut between sections, else between blocks.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 CHARACTERS_PER_TOKEN = 4
 """The average for English, which limits lists and diffs, because their tokens are not counted."""
@@ -23,6 +24,7 @@ _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 _MAX_MEASUREMENTS = 12
 _MIN_FILLED_SHARE = 0.98
 _MAX_TITLE_CHARACTERS = 300
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TREE_CHARACTERS = 16  # of a tree's id in a cursor
 
 
@@ -56,6 +58,68 @@ def count_fitting_characters(text: str, offset: int, tokens: int) -> int:
             min(maximum, estimated_size if count <= tokens else int(estimated_size * _MIN_FILLED_SHARE)),
         )
     return max(fitting_size, 1)
+
+
+def measure_text(text: str) -> int:
+    """Return an upper bound of the tokens of a text."""
+    from workspace.texts.token_bound import count_tokens_at_most
+
+    return count_tokens_at_most(text)
+
+
+def measure_tokens(data: object) -> int:
+    """Return an upper bound of the tokens of data as compact JSON, the form in which answers are sent."""
+    return measure_text(_encode_json(data))
+
+
+def exceeds(data: object, tokens: int) -> bool:
+    """Return True if data as compact JSON may have more than `tokens` tokens."""
+    text = _encode_json(data)
+    # A token has at least one byte, so that most data need no count.
+    return len(text.encode()) > tokens and measure_text(text) > tokens
+
+
+def _encode_json(data: object) -> str:
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+    # A lone surrogate is sent as an escape.
+    return _SURROGATE.sub(r"\\\\udfff", text)
+
+
+class EntryBudget:
+    """The tokens that the entries of a list may have together, counted only if there are more bytes."""
+
+    def __init__(self, tokens: int) -> None:
+        self._tokens = tokens
+        self._uncounted_texts: list[str] = []
+        self._byte_count = self._token_count = 0
+
+    def take(self, entry: object) -> bool:
+        """Take the tokens of the next entry; return True if it and all earlier ones fit."""
+        self._uncounted_texts.append(_encode_json(entry))
+        self._byte_count += len(self._uncounted_texts[-1].encode()) + 1
+        if self._byte_count <= self._tokens:
+            return True
+        self._token_count += sum(measure_text(text) + 1 for text in self._uncounted_texts)
+        self._uncounted_texts.clear()
+        return self._token_count <= self._tokens
+
+
+def count_fitting_entries(entries: Iterable[object], tokens: int) -> int:
+    """Return how many of the first entries of a list have at most `tokens` tokens, but at least one."""
+    budget = EntryBudget(tokens)
+    count = 0
+    for count, entry in enumerate(entries, 1):
+        if not budget.take(entry) and count > 1:
+            return count - 1
+    return count
+
+
+def count_characters_at_most(text: str, tokens: int) -> int:
+    """Return how many of the first characters of a text surely have at most `tokens` tokens."""
+    size = min(len(text), tokens * _MAX_CHARACTERS_PER_TOKEN)
+    while size and (count := measure_text(text[:size])) > tokens:
+        size = min(size * tokens // count, size - 1)
+    return size
 
 
 def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:

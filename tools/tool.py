@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 CallArguments = Mapping[str, object]
 
+# Their names say enough, and each byte of a definition is sent in every conversation.
+_TOOLS_WITHOUT_TITLE = ("get_doc", "search_docs")
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -60,7 +63,7 @@ class Tool:
         """Return the title of the definition; empty if the title only repeats the name, as hosts show it."""
         title_words = [word.rstrip("s") for word in self.title.lower().split() if word not in ("a", "the")]
         name_words = [word.rstrip("s") for word in self.name.split("_")]
-        return {} if title_words == name_words else {"title": self.title}
+        return {} if self.name in _TOOLS_WITHOUT_TITLE or title_words == name_words else {"title": self.title}
 
     def annotations(self) -> dict[str, bool]:
         """Return the hints of the protocol.
@@ -197,6 +200,16 @@ class NextStep:
     def in_form(self, form: CallForm) -> NextStep:
         """Return the step with its calls in a form."""
         parts = (form.convert(part) if isinstance(part, Call) else part for part in self.parts)
+        return NextStep(*parts, proposal=self.proposal)
+
+    def add_argument(self, value: object, fields: Mapping[str, str]) -> NextStep:
+        """Return the step with one more argument of its calls; `fields` maps a tool's name to its field."""
+        parts = (
+            Call(part.tool, {**part.arguments, fields[part.tool]: value})
+            if isinstance(part, Call) and part.tool in fields
+            else part
+            for part in self.parts
+        )
         return NextStep(*parts, proposal=self.proposal)
 
     def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:

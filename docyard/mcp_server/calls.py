@@ -183,19 +183,21 @@ class ToolCalls:
         client: str,
         reporter: Reporter | None,
         person: Person | None = None,
+        max_tokens: int | None = None,
     ) -> dict[str, Any]:
         """Return the result of one call. The call finishes even if the client disconnects.
 
-        `person` is the owner of the request's token. Raises UnknownTool, WorkRejected. Any other exception is
-        a bug: the result is then an internal error with a reference to the log.
+        `person` is the owner of the request's token, `max_tokens` the limit that its URL names. Raises
+        UnknownTool, WorkRejected. Any other exception is a bug: the result is then an internal error with a
+        reference to the log.
         """
         if reporter is None:
             result = await self._run_in_worker(
-                partial(self._call_tool, name, arguments, client, None, person)
+                partial(self._call_tool, name, arguments, client, None, person, max_tokens)
             )
         else:
             async with _forward_progress(reporter) as progress:
-                run = partial(self._call_tool, name, arguments, client, progress, person)
+                run = partial(self._call_tool, name, arguments, client, progress, person, max_tokens)
                 result = await self._run_in_worker(run)
         # Raised here, because a task group would wrap the error in an exception group.
         if isinstance(result, UnknownTool | WorkRejected):
@@ -237,6 +239,7 @@ class ToolCalls:
         client: str,
         progress: Progress | None,
         person: Person | None,
+        max_tokens: int | None,
     ) -> dict[str, Any] | UnknownTool:
         try:
             with record_commits() as record:
@@ -247,6 +250,7 @@ class ToolCalls:
                     progress=progress,
                     seen_texts=self._seen_texts,
                     person=person,
+                    max_tokens=max_tokens,
                 )
                 try:
                     return build_result(answer)

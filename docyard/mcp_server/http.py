@@ -2,20 +2,21 @@
 
 Each response is JSON or a stream of events, as its client accepts. The server does not record the texts that
 a client has read, and sends notifications only to streams (`subscriptions/listen`). A request is
-authenticated before it arrives here; its state contains the caller.
+authenticated before it arrives here; its state contains the caller. `?max_tokens=N` limits the answers to a
+request.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import INVALID_REQUEST
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,7 +24,8 @@ from docyard.mcp_server.arrays import wrap_array
 from docyard.mcp_server.calls import Progress, ToolCalls, Workers
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
-from docyard.mcp_server.server import build_server
+from docyard.mcp_server.server import build_server, read_max_tokens
+from tools.arguments import InvalidArguments
 from tools.dispatcher import Dispatcher
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -43,6 +45,13 @@ class Endpoint:
         self._subscriptions = subscriptions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            read_max_tokens(QueryParams(scope["query_string"]))
+        except InvalidArguments as error:
+            await _build_error_response(400, f"{error.message}. {error.fix}", dict(error.details))(
+                scope, receive, send
+            )
+            return
         accept_header = ",".join(Headers(scope=scope).getlist("accept"))
         app = self._event_app if _EVENT_STREAM in accept_header.lower() else self._json_app
         await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
@@ -87,13 +96,17 @@ class _TooLargeSend:
 
 
 def _build_too_large_response() -> Response:
-    error = {
-        "code": INVALID_REQUEST,
-        "message": (f"the message is larger than {MAX_BODY_BYTES:,} bytes. Split it into several calls."),
-        "data": {"code": "MESSAGE_TOO_LARGE", "limit": MAX_BODY_BYTES},
-    }
+    return _build_error_response(
+        _TOO_LARGE_STATUS,
+        f"the message is larger than {MAX_BODY_BYTES:,} bytes. Split it into several calls.",
+        {"code": "MESSAGE_TOO_LARGE", "limit": MAX_BODY_BYTES},
+    )
+
+
+def _build_error_response(status: int, message: str, data: Mapping[str, object]) -> Response:
+    error = {"code": INVALID_REQUEST, "message": message, "data": data}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-    return Response(body, _TOO_LARGE_STATUS, media_type="application/json")
+    return Response(body, status, media_type="application/json")
 
 
 @asynccontextmanager

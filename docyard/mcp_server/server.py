@@ -36,7 +36,9 @@ from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
+from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.dispatcher import Dispatcher, UnknownTool
+from workspace.config.config import MAX_TEXT_TOKENS
 from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
@@ -102,7 +104,12 @@ def build_server(
         arguments = unwrap_array(params.arguments or {})
         try:
             result = await calls.call(
-                params.name, arguments, read_client_name(context), reporter, get_person(context)
+                params.name,
+                arguments,
+                read_client_name(context),
+                reporter,
+                get_person(context),
+                read_max_tokens(getattr(context.request, "query_params", {})),
             )
             return CallToolResult.model_validate(result)
         except UnknownTool as error:
@@ -187,6 +194,15 @@ def get_person(context: Context) -> Person | None:
     state = getattr(context.request, "state", None)
     caller: Caller | None = getattr(state, "caller", None)
     return None if caller is None else caller.person
+
+
+def read_max_tokens(parameters: Mapping[str, str]) -> int | None:
+    """Return the limit of an answer in the parameters of a request's URL; None without one.
+
+    Raises InvalidArguments.
+    """
+    value = parameters.get(MAX_TOKENS)
+    return None if value is None else parse_max_tokens(value, MAX_TEXT_TOKENS)
 
 
 async def serve_stdio(

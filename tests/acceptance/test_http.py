@@ -30,6 +30,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from workspace.policy.tokens import Tokens
 from workspace.publishing.locks import docyard_lock
+from workspace.texts.token_bound import count_tokens_at_most
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
@@ -90,10 +91,12 @@ def read_available(connection: socket.socket) -> bytes:
     return received_bytes
 
 
-def post(server: HttpServer, message: object, **headers: str) -> tuple[int, Any]:
+def post(server: HttpServer, message: object, query: str = "", **headers: str) -> tuple[int, Any]:
     """Send one message; return the status and the data of the response."""
     all_headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json", **headers}
-    response = httpx2.post(f"{server.base_url}/mcp", json=message, headers=all_headers, timeout=TIMEOUT_S)
+    response = httpx2.post(
+        f"{server.base_url}/mcp{query}", json=message, headers=all_headers, timeout=TIMEOUT_S
+    )
     return response.status_code, response.json() if response.content else None
 
 
@@ -342,6 +345,21 @@ def test_array_of_arguments_returns_usage(server: HttpServer) -> None:
     result = data["result"]
     assert (status, result["isError"]) == (200, True)
     assert '{"operations": [...]}' in result["structuredContent"]["fix"]
+
+
+def test_budget_in_address_limits_answers(server: HttpServer, repo: Repo) -> None:
+    repo.commit({"long.md": "# Long\n\n" + "Some words of a long text.\n" * 3_000})
+    fields = {"file": "long.md", "slug": "_preamble", "max_tokens": 3_000}
+    message = {**PING, "method": "tools/call", "params": {"name": "view_document", "arguments": fields}}
+    for query, limit in (("?max_tokens=400", 400), ("?max_tokens=9000", 3_000), ("", 3_000)):
+        status, data = post(server, message, query)
+        text = data["result"]["content"][0]["text"]
+        assert (status, data["result"]["isError"]) == (200, False)
+        assert limit // 2 < count_tokens_at_most(text) <= limit
+    for query in ("?max_tokens=199", "?max_tokens=many", "?max_tokens="):
+        status, data = post(server, message, query)
+        assert (status, data["error"]["data"]["ge"]) == (400, 200)
+        assert "must be a whole number of at least 200" in data["error"]["message"]
 
 
 @pytest.mark.slow  # connections over the backlog are retried after a second

@@ -133,4 +133,5 @@ def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
         "description": "A [2J b",
         "enum": ["ok"],
     }
-    assert list(search_definition["inputSchema"]["properties"])[5:] == ["type", "tags", "scope"]
+    properties = list(search_definition["inputSchema"]["properties"])
+    assert properties[5:] == ["type", "tags", "max_tokens", "scope"]

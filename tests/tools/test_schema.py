@@ -36,7 +36,11 @@ FORBIDDEN_KEYWORDS = {
     "patternProperties",
 }
 FIELDS_WITHOUT_DESCRIPTION = {
+    "has_open_tasks",
+    "max_tokens",
     "paths_only",
+    "remove",
+    "replace",
     "after",
     "before",
     "cursor",

@@ -179,6 +179,7 @@ def test_invalid_settings_leave_default_search_fields(
         "path",
         "type",
         "tags",
+        "max_tokens",
     ]
     answer = call_tool("search_docs", query="quagga", language="c")
     assert (answer.data["code"], answer.data["field"]) == ("INVALID_CONFIG", "taxonomy.limit")

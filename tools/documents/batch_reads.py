@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools.arguments import OPERATIONS, InvalidArguments, read_operations
+from tools.budgets.fit import SeenTextsRecorder
+from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.errors import error_response
+from tools.pages import measure_tokens
 from tools.read_context import ReadContext
-from tools.tool import Answer, Data
+from tools.tool import Answer, Data, NextStep
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools.tool import CallArguments, Tool
+    from tools.tool import CallArguments, Context, Tool
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_READS = 50
+_RESERVED_TOKENS = 500  # for each later result of a batch
 
 
 def check_batch_fields(arguments: CallArguments, *common_fields: str) -> None:
@@ -31,11 +36,16 @@ def check_batch_fields(arguments: CallArguments, *common_fields: str) -> None:
 
 
 def answer_batch(
-    read_context: ReadContext, tool: Tool, operations: object, read: Callable[[CallArguments], Data]
+    read_context: ReadContext,
+    tool: Tool,
+    operations: object,
+    read: Callable[[CallArguments, Context], Data],
 ) -> Answer:
     """Return the result of each read of a batch, in order; a failed read does not affect the others.
 
-    The answer is an error if each read failed. Raises InvalidArguments for a malformed batch.
+    `read` gets a context whose limit is what the other results leave. `next_operation` is the number of the
+    first operation that does not fit into the answer. The answer is an error if each read failed. Raises
+    InvalidArguments for a malformed batch.
     """
     items = read_operations(operations)
     if len(items) > MAX_READS:
@@ -46,21 +56,38 @@ def answer_batch(
         )
     commit = read_context.snapshot.commit
     results: list[Data] = []
-    for item in items:
+    context = read_context.context
+    reserved_tokens = min(context.text_tokens // len(items), _RESERVED_TOKENS)
+    remaining_tokens = context.text_tokens
+    for index, item in enumerate(items):
+        tokens = max(remaining_tokens - (len(items) - index - 1) * reserved_tokens, 1)
+        recorder = None if context.seen_texts is None else SeenTextsRecorder()
         try:
-            data = read(item)
+            if item.get(MAX_TOKENS) is not None:
+                tokens = min(tokens, parse_max_tokens(item[MAX_TOKENS], context.text_tokens))
+            data = read(item, replace(context, max_text_tokens=tokens, seen_texts=recorder))
         except WorkspaceError as error:
             snapshot = _find_snapshot(read_context, item)
             offered_tools = read_context.context.tools
             response = error_response(error, tool, item, snapshot, offered_tools=offered_tools)
             results.append({"success": False, **response})
-            continue
-        data.pop("next_step", None)  # only the whole answer has a next step
-        if data.get("commit") == commit:
-            del data["commit"]
-        results.append({"success": True, **data})
+        else:
+            data.pop("next_step", None)  # only the whole answer has a next step
+            if data.get("commit") == commit:
+                del data["commit"]
+            results.append({"success": True, **data})
+        remaining_tokens -= measure_tokens(results[-1]) + 1
+        if index and remaining_tokens < 0:
+            results.pop()
+            break
+        if recorder is not None and context.seen_texts is not None:
+            context.seen_texts.add(recorder.digests)
     has_failed = not any(result["success"] for result in results)
-    return Answer({"batch_results": results, "commit": commit}, is_error=has_failed)
+    answer_data: Data = {"batch_results": results, "commit": commit}
+    if (count := len(results)) < len(items):
+        step = NextStep(f"Repeat the call with {OPERATIONS}[{count}] and the later ones only")
+        answer_data |= {"next_operation": count, "next_step": step}
+    return Answer(answer_data, is_error=has_failed)
 
 
 def _find_snapshot(read_context: ReadContext, item: CallArguments) -> Snapshot:

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Strings, read_arguments
+from tools.arguments import (
+    WITHOUT_DEFAULT,
+    Boolean,
+    Integer,
+    InvalidArguments,
+    ReadingArguments,
+    Strings,
+    read_arguments,
+)
 from tools.documents.alike_documents import AlikeGroups
 from tools.examples import list_suggested_names
 from tools.outline import build_truncation_hint, summarize_sections
-from tools.pages import read_list_cursor, select_paths_after, write_list_cursor
+from tools.pages import EntryBudget, read_list_cursor, select_paths_after, write_list_cursor
 from tools.read_context import ReadContext
 from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -42,17 +50,17 @@ FIELDS = ("type", "title", "tags", "sections", "tasks", "open_tasks")
 _DEFAULT_FIELDS = frozenset(FIELDS) - {"open_tasks"}
 
 
-class ListDocumentsArguments(Arguments):
+class ListDocumentsArguments(ReadingArguments):
     """The input of list_documents."""
 
-    path: str = "."
+    path: str = Field(".", json_schema_extra=WITHOUT_DEFAULT)
     type: str | None = None
     tag: str | None = None
-    has_open_tasks: Boolean | None = Field(None, description="false: none open")
+    has_open_tasks: Boolean | None = None
     fields: Strings | None = Field(None, description=f"Of {', '.join(FIELDS)}")
     paths_only: Boolean = False
     expand: str | None = Field(None, description="Folder of a row")
-    limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, json_schema_extra=WITHOUT_DEFAULT)
     cursor: str | None = None
     ref: str | None = None
 
@@ -112,6 +120,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         groups = AlikeGroups(snapshot, paths, expanded_folders)
     entries: list[Data] = []
     next_cursor = None
+    budget = EntryBudget(context.text_tokens)
     for path in select_paths_after(paths, last_path):
         group = groups.find(path) if groups_alike_documents else None
         if group is not None and group.paths[0] != path:
@@ -121,7 +130,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         )
         if entry is None:
             continue
-        if len(entries) == request.limit:
+        is_full = not budget.take(entry) and bool(entries)
+        if is_full or len(entries) == request.limit:
             next_cursor = write_list_cursor(_get_last_path(entries[-1]), snapshot.tree, criteria)
             break
         entries.append(entry)

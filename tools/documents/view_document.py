@@ -9,15 +9,16 @@ from pydantic import Field
 from tools.arguments import (
     OPERATIONS,
     REF_DESCRIPTION,
-    Arguments,
     Boolean,
     InvalidArguments,
     Natural,
     Objects,
+    ReadingArguments,
     read_arguments,
     remove_nulls,
     resolve_target,
 )
+from tools.budgets.limits import MAX_TOKENS
 from tools.documents.batch_reads import answer_batch, check_batch_fields
 from tools.examples import correct_sections, correct_task
 from tools.outline import (
@@ -45,13 +46,13 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 
-class ViewDocumentArguments(Arguments):
+class ViewDocumentArguments(ReadingArguments):
     """The input of view_document."""
 
     file: str | None = None
     slug: str | None = Field(None, description="Section or task address; else the outline")
     include_subsections: Boolean = Field(False, description="With _preamble: all")
-    offset: Natural | None = Field(None, description="Character to start at")
+    offset: Natural | None = None
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
     ref: str | None = Field(None, description=REF_DESCRIPTION)
 
@@ -77,15 +78,15 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = remove_nulls(arguments)
     read_context = ReadContext.at(context, _read_ref(request))
-    if not set(request) - {"ref"}:
+    if not set(request) - {"ref", MAX_TOKENS}:
         return read_context.build_usage_answer(_usage(arguments))
     if OPERATIONS not in request:
         return Answer(_view_item(read_context, request))
-    check_batch_fields(request, "ref")
+    check_batch_fields(request, "ref", MAX_TOKENS)
 
-    def view(item: CallArguments) -> Data:
-        has_ref = "ref" in item
-        return _view_item(ReadContext.at(context, _read_ref(item)) if has_ref else read_context, item)
+    def view(item: CallArguments, item_context: Context) -> Data:
+        item_read_context = ReadContext.at(item_context, _read_ref(item)) if "ref" in item else read_context
+        return _view_item(item_read_context._replace(context=item_context), item)
 
     return answer_batch(read_context, TOOL, request[OPERATIONS], view)
 
@@ -111,7 +112,7 @@ def _view_item(read_context: ReadContext, item: CallArguments) -> Data:
 def _view_at(read_context: ReadContext, file: str, slug: str | None, request: ViewDocumentArguments) -> Data:
     document = read_context.snapshot.document(file)
     if slug is None:
-        return _view_outline(read_context, document)
+        return _view_outline(read_context, document, request.offset or 0)
     if read_fragment(slug).task is not None:
         return _view_task(read_context, document, slug)
     offset = request.offset or 0
@@ -140,25 +141,37 @@ def _add_links(
     return data
 
 
-def _view_outline(read_context: ReadContext, document: Document) -> Data:
+def _view_outline(read_context: ReadContext, document: Document, offset: int) -> Data:
+    """Return the outline from the section with the number `offset` on, as far as the limit of an answer."""
+    if offset and offset >= len(document.sections):
+        raise InvalidArguments(
+            f"'offset' is after the last section; the document has {len(document.sections):,} sections",
+            fix="Omit 'offset' to view the outline from its beginning.",
+            field="offset",
+        )
+    outline = build_outline(document, offset, read_context.context.text_tokens)
     data: Data = {"file": document.path, "title": document.title, "type": document.type}
     if document.tags:
         data["tags"] = list(document.tags)
     if document.preamble:
         data["preamble"] = document.preamble.address
-    data["sections"] = build_outline(document)
-    if titles := list_extra_titles(document):
+    data["sections"] = outline.entries
+    if titles := list_extra_titles(document, offset, outline.end):
         data["titles"] = titles
-    links, link_hints = describe_links(read_context, document)
+    links, link_hints = ({}, []) if offset else describe_links(read_context, document)
     if links:
         data["links"] = links
     hints = [
-        build_truncation_hint(document),
+        build_truncation_hint(document) if not offset else None,
         document.front_matter_error and document.front_matter_error.message,
         *link_hints,
     ]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
+    if outline.end < len(document.sections):
+        view = read_context.build_rest_call("view_document", file=document.path, offset=outline.end)
+        step = NextStep("See more sections with ", view)
+        return {**data, "truncated": True, "offset": outline.end, "next_step": step}
     return data
 
 

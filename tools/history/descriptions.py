@@ -93,6 +93,7 @@ def _diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, s
 
 
 _MAX_RUNS = 500  # on a page, which also bounds the commits
+_RUN_CHARACTERS, _COMMIT_CHARACTERS = 100, 200  # the approximate size of their fields, in addition to texts
 
 
 def describe_blame(
@@ -106,6 +107,7 @@ def describe_blame(
     """
     runs: list[Data] = []
     position, size = first_index, 0
+    ids: dict[str, None] = {}
     while position < len(lines) and len(runs) < _MAX_RUNS and size < max_characters:
         run = _take_run(lines, position, max_characters - size)
         text = "".join(line.text.decode("utf-8", "replace") for line in run)
@@ -113,8 +115,9 @@ def describe_blame(
         if len(text) > max_characters:
             data |= {"text": text[:max_characters], "truncated": True}
         runs.append(data | ({"boundary": True} if run[0].is_boundary else {}))
-        position, size = position + len(run), size + len(text)
-    ids = dict.fromkeys(data["commit"] for data in runs)
+        commit_size = 0 if run[0].commit in ids else _COMMIT_CHARACTERS
+        position, size = position + len(run), size + len(text) + _RUN_CHARACTERS + commit_size
+        ids[run[0].commit] = None
     commits = {id: describe_commit(history.commit(id)) for id in ids}
     return {"lines": runs, "commits": commits}, str(position) if position < len(lines) else None
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
 from tools.arguments import (
-    Arguments,
     Boolean,
     Integer,
     InvalidArguments,
+    ReadingArguments,
     read_arguments,
     remove_nulls,
     resolve_target,
 )
 from tools.examples import correct_sections
-from tools.pages import read_list_cursor, write_list_cursor
+from tools.pages import count_fitting_entries, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, Tool
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
+_MIN_BLAME_CHARACTERS = 40
 
 
 class _Page(NamedTuple):
@@ -42,7 +44,7 @@ class _Page(NamedTuple):
     next_position: str | None
 
 
-class ViewHistoryArguments(Arguments):
+class ViewHistoryArguments(ReadingArguments):
     """The input of view_history."""
 
     file: str | None = Field(None, description="Document path")
@@ -130,15 +132,22 @@ def _view_changes(
     read_context: ReadContext, location: Location, request: ViewHistoryArguments, position: str | None
 ) -> _Page:
     """Return a page of changes, newest first."""
-    page = read_context.context.workspace.history().changes(
+    context = read_context.context
+    find_changes = partial(
+        context.workspace.history().changes,
         read_context.snapshot,
         location.file,
         location.slug,
         after=position,
-        limit=request.limit,
-        progress=read_context.context.progress,
+        progress=context.progress,
     )
     includes_diffs = request.diff if request.diff is not None else location.slug is not None
+    page = find_changes(limit=request.limit)
+    entries = _describe_changes(context, page.entries, includes_diffs=includes_diffs)
+    count = count_fitting_entries(entries, context.text_tokens)
+    if count < len(entries):
+        page, entries = find_changes(limit=count), entries[:count]
+    _record_shown_changes(context, page.entries, entries)
     hints = [*page.notes]
     if page.next is not None and not page.is_complete:
         hints.append(
@@ -146,7 +155,7 @@ def _view_changes(
         )
     data: Data = {
         **_describe_target(location),
-        "history": _describe_changes(read_context.context, page.entries, includes_diffs=includes_diffs),
+        "history": entries,
         **({"hints": hints} if hints else {}),
     }
     return _Page(data, page.next)
@@ -156,7 +165,6 @@ def _describe_changes(
     context: Context, changes: Sequence[CommitChange], *, includes_diffs: bool
 ) -> list[Data]:
     from tools.history.descriptions import DiffBudget, describe_change
-    from tools.history.shown_sections import record_shown_sections
 
     budget = DiffBudget(context.text_characters)
     entries: list[Data] = []
@@ -164,9 +172,18 @@ def _describe_changes(
         data = describe_change(change, budget if includes_diffs else None)
         unknown_origins = [name for name in ("client", "tool", "proposal") if data[name] is None]
         entries.append({name: value for name, value in data.items() if name not in unknown_origins})
-        if context.seen_texts is not None and "diff" in data:
-            record_shown_sections(context, change, data["diff"])
     return entries
+
+
+def _record_shown_changes(context: Context, changes: Sequence[CommitChange], entries: Sequence[Data]) -> None:
+    """Record the sections that the diffs of an answer show in full."""
+    from tools.history.shown_sections import record_shown_sections
+
+    if context.seen_texts is None:
+        return
+    for change, entry in zip(changes, entries, strict=False):
+        if "diff" in entry:
+            record_shown_sections(context, change, entry["diff"])
 
 
 def _view_blame(read_context: ReadContext, location: Location, position: str | None) -> _Page:
@@ -177,9 +194,8 @@ def _view_blame(read_context: ReadContext, location: Location, position: str | N
     lines = history.blame(
         read_context.snapshot, location.file, location.slug, progress=read_context.context.progress
     )
-    data, next_position = describe_blame(
-        history, lines, int(position or 0), read_context.context.text_characters // 2
-    )
+    max_characters = max(read_context.context.text_characters // 2, _MIN_BLAME_CHARACTERS)
+    data, next_position = describe_blame(history, lines, int(position or 0), max_characters)
     return _Page({**_describe_target(location), **data}, next_position)
 
 

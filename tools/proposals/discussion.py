@@ -42,7 +42,8 @@ def view_comments(
 ) -> Answer:
     """Return a page of the threads; only those of a document or section if `location` names one."""
     first_index = read_comments_cursor(proposal, location, cursor)
-    page = read_comments_page(context, proposal, first_index, limit, location)
+    max_bytes = min(MAX_COMMENTS_BYTES, context.text_characters)
+    page = read_comments_page(context, proposal, first_index, limit, location, max_bytes)
     next_cursor = write_comments_cursor(proposal, location, page.next_index)
     if next_cursor is not None:
         step = NextStep("See more with ", build_comments_call(proposal, location, next_cursor, limit=limit))
@@ -70,7 +71,7 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
     page = proposal.reviews[first_index : first_index + limit]
     entries = select_fitting(
         (describe_review(review_status, void_reasons, proposal.id) for review_status in page),
-        MAX_COMMENTS_BYTES,
+        min(MAX_COMMENTS_BYTES, context.text_characters),
     )
     next_index = first_index + len(entries)
     next_cursor = (
@@ -95,7 +96,7 @@ def view_comment(
     for review in proposal.reviews:
         if review.review.id == id:
             review_fields = describe_review(review, find_void_approvals(context, proposal), proposal.id)
-            text, next_offset = _cut_comment(review.review.text, offset)
+            text, next_offset = _cut_comment(context, review.review.text, offset)
             step = (
                 _build_view_step(proposal)
                 if next_offset is None
@@ -123,7 +124,8 @@ def view_comment(
 
 def view_description(context: Context, proposal: Proposal, offset: int) -> Answer:
     """Return the description from a character."""
-    text, next_offset = cut_text(escape_invisible(proposal.content.description), offset, _MAX_TEXT_CHARACTERS)
+    max_characters = _compute_max_characters(context)
+    text, next_offset = cut_text(escape_invisible(proposal.content.description), offset, max_characters)
     rest_call = call("view_proposal", proposal=proposal.id, offset=next_offset)
     step = (
         NextStep("Read the rest with ", rest_call) if next_offset is not None else _build_view_step(proposal)
@@ -148,10 +150,10 @@ def _view_thread(
     )
     comment_fields, next_offset = describe_comment(comment, proposal.id), None
     if cursor is None or offset is not None:
-        text, next_offset = _cut_comment(comment.text, offset)
+        text, next_offset = _cut_comment(context, comment.text, offset)
         comment_fields = {**_without_rest(comment_fields), "text": text}
     page = (describe_comment(reply, proposal.id) for reply in replies[first_index : first_index + limit])
-    reply_entries = select_fitting(page, _MAX_REPLIES_BYTES)
+    reply_entries = select_fitting(page, min(_MAX_REPLIES_BYTES, context.text_characters))
     next_index = first_index + len(reply_entries)
     next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
     thread = {
@@ -174,7 +176,7 @@ def _view_thread(
 def _view_reply(
     context: Context, proposal: Proposal, thread: Thread, reply: Comment, offset: int | None
 ) -> Answer:
-    text, next_offset = _cut_comment(reply.text, offset)
+    text, next_offset = _cut_comment(context, reply.text, offset)
     comment_fields = {
         **_without_rest(describe_comment(reply, proposal.id)),
         "text": text,
@@ -189,8 +191,12 @@ def _view_reply(
     return _build_answer(context, proposal, data, step)
 
 
-def _cut_comment(text: str, offset: int | None) -> tuple[str, int | None]:
-    return cut_text(escape_invisible(text), offset or 0, _MAX_TEXT_CHARACTERS)
+def _cut_comment(context: Context, text: str, offset: int | None) -> tuple[str, int | None]:
+    return cut_text(escape_invisible(text), offset or 0, _compute_max_characters(context))
+
+
+def _compute_max_characters(context: Context) -> int:
+    return min(_MAX_TEXT_CHARACTERS, context.text_characters)
 
 
 def _without_rest(fields: Data) -> Data:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import (
-    Arguments,
     Boolean,
     Integer,
     InvalidArguments,
     Natural,
+    ReadingArguments,
     read_arguments,
     resolve_target,
 )
 from tools.errors import escape_invisible
-from tools.pages import cut_text, read_list_cursor, write_list_cursor
+from tools.pages import count_fitting_entries, cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import describe_proposal, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import list_overlaps, suggest_first_write
@@ -57,10 +57,13 @@ def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapp
         last_key = read_list_cursor(request.cursor, None, criteria)
         first_index = sum(_sort_key(entry) >= last_key for entry in matching_proposals)
     page = matching_proposals[first_index : first_index + request.limit]
+    entries = [summarize_proposal(entry) for entry in page]
+    count = count_fitting_entries(entries, context.text_tokens)
+    page, entries = page[:count], entries[:count]
     is_last_page = first_index + len(page) >= len(matching_proposals)
     cursor = None if is_last_page else write_list_cursor(_sort_key(page[-1]), None, criteria)
     data: Data = {
-        "proposals": [summarize_proposal(entry) for entry in page],
+        "proposals": entries,
         "total": len(matching_proposals),
         "states": {
             name: sum(entry.state.value == name for entry in proposals) for name in STATES if name != "any"
@@ -107,9 +110,10 @@ _MAX_COMMENTS = 5
 _MAX_DESCRIPTION_CHARACTERS = 5_000
 _MAX_COMMENTS_BYTES = 12_000
 _MIN_CHANGES_CHARACTERS = 5_000
+_MIN_PAGE_TOKENS = 2_000  # with fewer, an answer has its changes once: as data, or as Markdown
 
 
-class ViewProposalArguments(Arguments):
+class ViewProposalArguments(ReadingArguments):
     """The input of view_proposal."""
 
     proposal: str | None = Field(None, description="Id; else all are listed")
@@ -220,7 +224,7 @@ def _compute_remaining_characters(context: Context, data: Data) -> int:
     from tools.proposals.comments import measure_json_size
 
     return max(
-        _MIN_CHANGES_CHARACTERS,
+        min(_MIN_CHANGES_CHARACTERS, context.text_characters // 2),
         min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - measure_json_size(data)),
     )
 
@@ -237,8 +241,11 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
     first_index = int(read_list_cursor(request.cursor, None, criteria)) if request.cursor is not None else 0
     data = describe_proposal(proposal)
     if first_index == 0:
-        data["description"], next_offset = cut_text(
-            escape_invisible(proposal.content.description), 0, _MAX_DESCRIPTION_CHARACTERS
+        description = escape_invisible(proposal.content.description)
+        data["description"], next_offset = (
+            cut_text(description, 0, min(_MAX_DESCRIPTION_CHARACTERS, context.text_characters // 4))
+            if context.text_tokens >= _MIN_PAGE_TOKENS
+            else ("", 0)
         )
         if next_offset is not None:
             data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=next_offset))
@@ -248,7 +255,12 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
         data |= describe_commits(context, proposal)
         any_location = (None, None)
         threads_page = read_comments_page(
-            context, proposal, 0, _MAX_COMMENTS, any_location, _MAX_COMMENTS_BYTES
+            context,
+            proposal,
+            0,
+            _MAX_COMMENTS,
+            any_location,
+            min(_MAX_COMMENTS_BYTES, context.text_characters // 4),
         )
         data |= {"comments": threads_page.threads, "comments_total": threads_page.total}
         if threads_page.next_index is not None:
@@ -272,7 +284,10 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
     else:
         step = _suggest_after_view(context, proposal, data)
     data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
-    return Answer({**_drop_empty_fields(data), "rendered": render_page(data, page.markdown)})
+    data_with_values = _drop_empty_fields(data)
+    if context.text_tokens < _MIN_PAGE_TOKENS:
+        return Answer(data_with_values)
+    return Answer({**data_with_values, "rendered": render_page(data, page.markdown)})
 
 
 def _view_part(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
@@ -286,7 +301,8 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     if changes.tip is not None:
         file, slug = resolve_target(context.workspace.snapshot(changes.tip), file, slug)
     location = (file, slug or None)
-    threads_page = read_comments_page(context, proposal, 0, request.limit, location, _MAX_COMMENTS_BYTES)
+    max_bytes = min(_MAX_COMMENTS_BYTES, context.text_characters // 4)
+    threads_page = read_comments_page(context, proposal, 0, request.limit, location, max_bytes)
     data = {**describe_proposal(proposal), "file": file, "slug": slug, "comments": threads_page.threads}
     if threads_page.next_index is not None:
         next_cursor = write_comments_cursor(proposal, location, threads_page.next_index)
@@ -307,6 +323,10 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
         step = NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
     data |= {"changes": page.data, "next_offset": page.next_position, "commit": commit, "next_step": step}
+    if context.text_tokens < _MIN_PAGE_TOKENS:
+        # The offset continues the text of the page, so the data are left out.
+        position_fields = {name: data[name] for name in ("next_offset", "commit", "next_step")}
+        return Answer({**target_fields, **position_fields, "rendered": page.markdown})
     return Answer({**data, "rendered": render_page(data, page.markdown)})
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, read_arguments
-from tools.pages import shorten_title
+from tools.arguments import Integer, ReadingArguments, read_arguments
+from tools.pages import count_fitting_entries, shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import build_error_marker, correct_text_names, get_section_name
 from tools.tool import Answer, Data, Tool
 from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from tools.tool import CallArguments, Context
     from workspace.texts.headings import OutlineEntry
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 MAX_SECTIONS_LISTED = 500
 
 
-class ListSectionsArguments(Arguments):
+class ListSectionsArguments(ReadingArguments):
     """The input of list_sections."""
 
     file_path: str = Field(description="Path to file")
@@ -56,7 +55,13 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
     criteria = ["sections", text.path, entry.address if entry else None]
     first_index = int(read_list_cursor(request.cursor, text.blob, criteria)) if request.cursor else 0
-    page = _select_fitting(entries[first_index : first_index + request.limit], context.text_characters)
+    page = entries[first_index : first_index + request.limit]
+    described_entries = [_describe_entry(text, item) for item in page]
+    # The address of an entry is in the answer twice.
+    count = count_fitting_entries(
+        ([item, item["address"]] for item in described_entries), context.text_tokens
+    )
+    page, described_entries = page[:count], described_entries[:count]
     next_index = first_index + len(page)
     data: Data = {
         "sections": [get_section_name(item) for item in page],
@@ -64,20 +69,12 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "type": "toc",
         "path": text.path,
         "note": _format_note(len(entries), first_index, next_index),
-        "outline": [_describe_entry(text, item) for item in page],
+        "outline": described_entries,
         "tokenizer": get_tokenizer(),
     }
     if next_index < len(entries):
         data["cursor"] = write_list_cursor(str(next_index), text.blob, criteria)
     return opened_text.build_answer(read_context, data)
-
-
-def _select_fitting(entries: Sequence[OutlineEntry], max_characters: int) -> Sequence[OutlineEntry]:
-    """Return the first entries that fit into a number of characters, at least one."""
-    sizes = accumulate(
-        2 * len(get_section_name(entry)) + len(shorten_title(entry.title)) for entry in entries
-    )
-    return entries[: max(sum(size <= max_characters for size in sizes), 1)]
 
 
 def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:

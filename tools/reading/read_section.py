@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, InvalidArguments, Natural, read_arguments
+from tools.arguments import InvalidArguments, Natural, ReadingArguments, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import build_missing_section_fields, correct_text_names, get_section_name
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_HEADING_LEVEL = 6
 
 
-class ReadSectionArguments(Arguments):
+class ReadSectionArguments(ReadingArguments):
     """The input of read_section."""
 
     file_path: str = Field(description="Path to file")

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, Natural, read_arguments, resolve_target
+from tools.arguments import (
+    WITHOUT_DEFAULT,
+    Integer,
+    Natural,
+    ReadingArguments,
+    read_arguments,
+    resolve_target,
+)
 from tools.examples import correct_sections
 from tools.pages import CHARACTERS_PER_TOKEN
 from tools.read_context import ReadContext
@@ -43,13 +50,13 @@ class TableNotFound(WorkspaceError):
     code: ClassVar[str] = "TABLE_NOT_FOUND"
 
 
-class SearchTableArguments(Arguments):
+class SearchTableArguments(ReadingArguments):
     """The input of search_table."""
 
     address: str = Field(description="Document or section, with its subsections")
     query: str | None = Field(None, description="Words of the rows; else the first rows")
     max_rows: Integer = Field(DEFAULT_ROWS, description="Most rows to return", ge=1, le=MAX_ROWS)
-    offset: Natural = Field(0, description="Rows to skip")
+    offset: Natural = Field(0, description="Rows to skip", json_schema_extra=WITHOUT_DEFAULT)
     ref: str | None = None
 
 

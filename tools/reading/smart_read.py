@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,14 +11,14 @@ from pydantic import Field
 from tools.arguments import (
     MAX_BUDGET_TOKENS,
     MIN_BUDGET_TOKENS,
-    Arguments,
     Budget,
     Integer,
     InvalidArguments,
     Natural,
+    ReadingArguments,
     read_arguments,
 )
-from tools.pages import shorten_title
+from tools.pages import count_fitting_entries, shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import (
     build_error_marker,
@@ -40,7 +41,7 @@ DEFAULT_THRESHOLD_TOKENS = 10_000
 MAX_ADDRESSES_LISTED = 500
 
 
-class SmartReadArguments(Arguments):
+class SmartReadArguments(ReadingArguments):
     """The input of smart_read."""
 
     file_path: str = Field(description="Path to file to read")
@@ -114,7 +115,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if is_full or (request.mode == "auto" and tokens < request.threshold):
         data = _read_full(read_context, opened_text, request.offset or 0, tokens)
     else:
-        data = _read_summary(opened_text, request)
+        data = _read_summary(opened_text, request, context.text_tokens)
     # For a moved section the complete file was read, so the answer names no section.
     return opened_text._replace(entry=None).build_answer(read_context, data | {"tokenizer": get_tokenizer()})
 
@@ -152,13 +153,16 @@ def _read_full(read_context: ReadContext, opened_text: OpenedText, offset: int, 
     return data
 
 
-def _read_summary(opened_text: OpenedText, request: SmartReadArguments) -> Data:
+def _read_summary(opened_text: OpenedText, request: SmartReadArguments, max_tokens: int) -> Data:
     from workspace.texts.summaries import wording
     from workspace.texts.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened_text
-    summary = summarize(text, outline, style=request.summary_style, budget=request.budget, count=count_tokens)
+    make_summary = partial(summarize, text, outline, style=request.summary_style, count=count_tokens)
+    summary = make_summary(budget=request.budget)
+    if summary.tokens > max_tokens:
+        summary = make_summary(budget=max_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
     included_counts, excluded_counts = wording.measure_coverage(summary)
     return {
@@ -169,7 +173,7 @@ def _read_summary(opened_text: OpenedText, request: SmartReadArguments) -> Data:
         "original_tokens": summary.original_tokens,
         "summary_tokens": summary.tokens,
         "reduction_factor": round(summary.original_tokens / max(summary.tokens, 1), 2),
-        "sections": _describe_named_sections(summary),
+        "sections": _describe_named_sections(summary, max_tokens),
         "coverage": {
             "included": included_counts,
             "excluded": excluded_counts,
@@ -190,9 +194,10 @@ def _read_summary(opened_text: OpenedText, request: SmartReadArguments) -> Data:
     }
 
 
-def _describe_named_sections(summary: Summary) -> Data:
+def _describe_named_sections(summary: Summary, max_tokens: int) -> Data:
     """Return the addresses of the sections that the summary names, up to a maximum."""
     headers = [get_section_name(entry) for entry in summary.named_entries[:MAX_ADDRESSES_LISTED]]
+    headers = headers[: count_fitting_entries(headers, max_tokens // 2)]
     named_count = len(summary.named_entries)
     if named_count == summary.section_count:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, InvalidArguments, Natural, read_arguments
+from tools.arguments import Integer, InvalidArguments, Natural, ReadingArguments, read_arguments
 from tools.examples import correct_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, count_fitting_characters
 from tools.read_context import ReadContext
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
 MAX_CONTEXT_CHUNKS = 5
 _NOTE_CHARACTERS = 300
 _MIN_CHUNK_CHARACTERS = 100  # the minimum for each chunk, even with a small limit
+_MIN_CHUNK_TOKENS = 100  # a neighbour that would get fewer is left out
+_MIN_TOKENS_FOR_CALLS = 400  # with fewer, the call that reads the rest is only in the data
 _MAX_ATTEMPTS = 5
 
 
-class GetDocArguments(Arguments):
+class GetDocArguments(ReadingArguments):
     """The input of get_doc."""
 
     chunk_id: str = Field(
@@ -64,14 +67,24 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(GetDocArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
     passage = context.index.get(request.chunk_id, request.context, ref=request.ref)
+    requested_count = len(passage.chunks)
     if request.offset:
         passage = _cut_target(passage, request.offset, request.context)
-    passage = _shorten_to_tokens(passage, context.text_tokens)
-    text = passage.text(lambda chunk: _build_rest_step(read_context, chunk).text())
+    passage = _shorten_to_tokens(_drop_neighbours(passage, context.text_tokens), context.text_tokens)
+    has_short_notes = context.text_tokens < _MIN_TOKENS_FOR_CALLS
+    text = passage.text(
+        lambda chunk: (
+            f"Read the rest with offset {chunk.end}"
+            if has_short_notes
+            else _build_rest_step(read_context, chunk).text()
+        )
+    )
     data: Data = {
         "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
     }
+    if left_out_count := requested_count - len(passage.chunks):
+        data["hints"] = [f"{left_out_count} adjacent chunks are left out, because the answer is full"]
     steps: list[NextStep] = []
     if passage.move is not None:
         data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.move.commit}
@@ -105,6 +118,17 @@ def _cut_target(passage: Passage, offset: int, context: int) -> Passage:
     return passage.continue_from(offset)
 
 
+def _drop_neighbours(passage: Passage, tokens: int) -> Passage:
+    """Return a passage with as many of the nearest chunks as each get a minimum of tokens."""
+    distances = sorted(abs(chunk.relative_position) for chunk in passage.chunks)
+    count = max(tokens // _MIN_CHUNK_TOKENS, 1)
+    if count >= len(distances):
+        return passage
+    max_distance = distances[count] - 1
+    chunks = (chunk for chunk in passage.chunks if abs(chunk.relative_position) <= max_distance)
+    return replace(passage, chunks=tuple(chunks))
+
+
 def _shorten_to_tokens(passage: Passage, tokens: int) -> Passage:
     """Return a passage shortened to a number of tokens, delimiters and notes included."""
     text = passage.text()
@@ -114,7 +138,7 @@ def _shorten_to_tokens(passage: Passage, tokens: int) -> Passage:
     from workspace.texts.tokens import count_tokens
 
     overhead = sum(_estimate_overhead(chunk) for chunk in passage.chunks)
-    minimum = len(passage.chunks) * _MIN_CHUNK_CHARACTERS
+    minimum = len(passage.chunks) * min(_MIN_CHUNK_CHARACTERS, tokens)
     for _ in range(_MAX_ATTEMPTS):
         short_passage = passage.shorten(max(limit - overhead, minimum))
         count = count_tokens(short_passage.text()) + overhead // CHARACTERS_PER_TOKEN

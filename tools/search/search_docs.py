@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, InvalidArguments, read_arguments
+from tools.arguments import Integer, InvalidArguments, ReadingArguments, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
+from tools.search.fitting_hits import find_fitting_hits
 from tools.search.found_tasks import describe_found_tasks
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
@@ -26,7 +28,7 @@ MAX_LIMIT = 50
 _OMITTED_VALUES_NOTE = "Not all values are listed; the error for a wrong value names the nearest."
 
 
-class SearchDocsArguments(Arguments):
+class SearchDocsArguments(ReadingArguments):
     """The input of search_docs; a workspace adds the keys and values of its taxonomy."""
 
     query: str = Field(description="The search query (e.g., 'how to paginate', 'RateLimitError').")
@@ -60,18 +62,17 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    from index.matches import Matcher
-
     request, filters = _parse_arguments(context, arguments)
-    page = context.index.search(
+    search = partial(
+        context.index.search,
         request.query,
-        limit=request.limit,
         cursor=request.cursor,
         filters=filters,
         path=request.path,
         progress=context.progress,
         ref=request.ref,
     )
+    page, hits = find_fitting_hits(search, _describe_hit, request.limit, context.text_tokens)
     hint = (
         {
             "message": page.hint.message,
@@ -81,9 +82,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         if page.hint
         else None
     )
-    matcher = Matcher(page.terms)
     data: Data = {
-        "hits": [_describe_hit(hit, matcher) for hit in page.hits],
+        "hits": hits,
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,

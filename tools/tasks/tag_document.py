@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from tools.arguments import (
     Boolean,
     InvalidArguments,
@@ -33,8 +31,8 @@ class TagDocumentArguments(WriteFields):
 
     file: str | None = None
     tags: Strings | None = None
-    remove: Boolean | None = Field(None, description="Remove these")
-    replace: Boolean | None = Field(None, description="Keep only these")
+    remove: Boolean | None = None
+    replace: Boolean | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

@@ -148,7 +148,7 @@ def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, dispatcher
         answer = call_next_step(dispatcher, answer.data)
     assert "next_step" not in answer.data
     assert "".join([*parts, answer.data["content"]]) == HUGE_TEXT
-    assert parts[0].count("## Part") == 4  # the first part ends before a section
+    assert parts[0].count("## Part") == 3  # the first part ends before a section
 
 
 @loop_over(

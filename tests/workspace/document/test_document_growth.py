@@ -148,7 +148,7 @@ DOCUMENT_CALLS: dict[str, Callable[[Document], object]] = {
     ),
     "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
     "show hits": lambda d: [cut_snippet(decode_text(d)[:100_000], Matcher({"word"}))],
-    "outline": lambda d: (build_outline(d), summarize_sections(d), list_extra_titles(d)),
+    "outline": lambda d: (build_outline(d, 0, 10**9), summarize_sections(d), list_extra_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }
 
