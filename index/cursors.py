@@ -39,9 +39,12 @@ class StaleCursor(WorkspaceError):
     code: ClassVar[str] = "CURSOR_STALE"
 
 
-def compute_search_digest(query: str, filters: Mapping[str, str], path: str | None) -> str:
-    """Return a digest of the values that decide the hits of a search."""
-    search_data = json.dumps([query, sorted(filters.items()), path])
+def compute_search_digest(
+    query: str, filters: Mapping[str, str], path: str | None, base: str | None = None
+) -> str:
+    """Return a digest of the values that decide the hits of a search; `base` is the commit of `since`."""
+    base_field = [] if base is None else [base]
+    search_data = json.dumps([query, sorted(filters.items()), path, *base_field])
     return hashlib.sha256(search_data.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 

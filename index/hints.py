@@ -82,7 +82,9 @@ def _explain_single_filters(query: Query, search: Search) -> Hint | None:
 def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
     """Explain filters that exclude everything only together; each suggested value alone has hits."""
     filters = list(_drop_each_filter(query))
-    if len(filters) < 2 or not (records := search(replace(query, filters={}, path=None), SAMPLE_SIZE)):
+    if len(filters) < 2 or not (
+        records := search(replace(query, filters={}, path=None, sections=None), SAMPLE_SIZE)
+    ):
         return None
     suggested_filters: dict[str, tuple[str, ...]] = {}
     for key, value, _ in filters:
@@ -104,6 +106,8 @@ def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
         yield key, value, replace(query, filters=remaining_filters)
     if query.path and query.path.strip("/"):
         yield "path", query.path, replace(query, path=None)
+    if query.sections is not None:
+        yield query.sections.name, query.sections.value, replace(query, sections=None)
 
 
 def _find_common_values(records: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
@@ -270,7 +274,10 @@ def suggest_queries(
     useful_texts = (
         corrected_text
         for corrected_text in corrected_texts
-        if search(parse_query(corrected_text, query.filters, query.path, fields), 1)
+        if search(
+            replace(parse_query(corrected_text, query.filters, query.path, fields), sections=query.sections),
+            1,
+        )
     )
     return tuple(islice(useful_texts, 1 if has_phrases else MAX_SUGGESTIONS))
 
@@ -295,7 +302,7 @@ def _find_spellings(
     for term in terms:
         matcher = Matcher([term])
         counts: Counter[str] = Counter()
-        term_query = Query({term: 1}, query.excluded, (), query.filters, query.path)
+        term_query = Query({term: 1}, query.excluded, (), query.filters, query.path, sections=query.sections)
         for record in search(term_query, _MAX_SECTIONS_READ):
             for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
                 tokens = (TOKEN.match(text, start) for start, _ in matcher.find_matches(text))

@@ -71,6 +71,18 @@ class State:
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SectionSelection:
+    """The sections that a search is restricted to: keys by the path of their document.
+
+    `name` and `value` are the parameter of the search that selects them.
+    """
+
+    keys_by_path: Mapping[str, frozenset[str]]
+    name: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
@@ -81,6 +93,8 @@ class Query:
     `filters` has taxonomy keys, each with a value: only documents that have this value, among others, match.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
     With `includes_unscored`, every selected section is a result, even if it contains none of the terms.
+
+    `sections` are the only sections that match, if it is given.
 
     `name_parts` are the terms that occur only as parts of names, such as `api` of `--api-group`.
 
@@ -100,6 +114,7 @@ class Query:
     includes_unscored: bool = False
     notes: tuple[str, ...] = ()
     name_parts: frozenset[str] = frozenset()
+    sections: SectionSelection | None = None
 
 
 class ScoredSection(NamedTuple):

@@ -6,7 +6,7 @@ The modules that read and write indexes are imported at the first search, so tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, ScoredSection
+    from index.port import Progress, ScoredSection, SectionSelection
     from index.status import Status
     from index.storage.metadata import Metadata
+    from workspace.diff.changed_sections import KeysByPath
+    from workspace.lru_cache import LRUCache
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
+
+
+_MAX_COMPARISONS = 8
+"""The number of pairs of commits whose changed sections are cached."""
 
 
 class Hit(NamedTuple):
@@ -109,13 +115,15 @@ class SearchIndex:
         filters: Mapping[str, str] | None = None,
         path: str | None = None,
         ref: str | None = None,
+        since: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
         """Find the sections that match a query, best first.
 
         `index.query` defines the query grammar. `filters` has one value for each key to filter by, and `path`
         is a document, a folder or a glob. `ref` names the commit to search, as `Workspace.at` resolves it;
-        None is the tip of the branch. A cursor is valid only for the commit of its search.
+        None is the tip of the branch. `since` is a ref or a date: only sections whose text changed after that
+        commit are found. A cursor is valid only for the commit of its search.
 
         Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, and
         the errors of `Workspace.at`. If there is no usable index, raises IndexBusy, IndexUnwritable or
@@ -127,7 +135,9 @@ class SearchIndex:
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
-        snapshot = self._workspace.at(ref) if ref and not ref.isspace() else None
+        has_since = since is not None and not since.isspace() and since != ""
+        # The changes are those up to one commit, which is therefore fixed before the search.
+        snapshot = self._workspace.at(ref) if has_since or (ref and not ref.isspace()) else None
         if snapshot is None:
             fields = Fields(self.keys, lambda key: self._has_dates(key, progress))
         else:
@@ -136,7 +146,11 @@ class SearchIndex:
                 lambda key: self._overlays.get_or_create(snapshot, progress).searcher.has_dates(key),
             )
         parsed_query = parse_query(query, filters or {}, path, fields)
-        search_digest = compute_search_digest(query, parsed_query.filters, parsed_query.path)
+        base = None
+        if has_since and since is not None and snapshot is not None:
+            base, selection = self._select_changed_sections(since, snapshot, progress)
+            parsed_query = replace(parsed_query, sections=selection)
+        search_digest = compute_search_digest(query, parsed_query.filters, parsed_query.path, base)
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
@@ -163,6 +177,33 @@ class SearchIndex:
             terms=terms,
             missing_words=() if offset else find_missing_words(query, parsed_query, results.absent_terms),
         )
+
+    def _select_changed_sections(
+        self, since: str, snapshot: Snapshot, progress: Progress | None
+    ) -> tuple[str, SectionSelection]:
+        """Return the id of the commit of `since`, and the sections that changed after it.
+
+        The id of the state before the first commit is empty. Raises the errors of `resolve_since`.
+        """
+        from index.port import SectionSelection
+        from workspace.diff.changed_sections import find_changed_sections
+        from workspace.revisions import resolve_since
+        from workspace.snapshot.snapshot import Snapshot
+
+        base = resolve_since(self._workspace, since)
+        if base == snapshot.commit:
+            return base or "", SectionSelection({}, "since", since)
+        old = self._workspace.at(base) if base is not None else Snapshot(snapshot.git, None)
+        keys_by_path = self._changed_sections.get(
+            (base, snapshot.commit), find_changed_sections, old, snapshot, progress
+        )
+        return base or "", SectionSelection(keys_by_path, "since", since)
+
+    @cached_property
+    def _changed_sections(self) -> LRUCache[tuple[str | None, str | None], KeysByPath]:
+        from workspace.lru_cache import LRUCache
+
+        return LRUCache(_MAX_COMPARISONS)
 
     def _has_dates(self, key: str, progress: Progress | None) -> bool:
         """Return True if a document of the branch has a date for a key in its front matter."""

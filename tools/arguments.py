@@ -29,6 +29,9 @@ OPERATIONS = "operations"
 REF_DESCRIPTION = "Branch, tag, commit, proposal, @{date}"
 """The description of the field `ref` of view_document; other reading tools have the same field."""
 
+SINCE_DESCRIPTION = "Changed after this ref or date"
+"""The description of the field `since` of searches."""
+
 # Wrong names of fields that language models send, and the fields that they mean.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "path": ("file",),

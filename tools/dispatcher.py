@@ -16,6 +16,7 @@ from tools.caveats import add_sync_status
 from tools.errors import error_response, escape_invisible
 from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
+from workspace.config.taxonomy import PARAMETER_PREFIX
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.nearest import find_nearest
@@ -325,9 +326,22 @@ def _add_status(workspace: Workspace, answer: Answer) -> Answer:
 
 def _read_budget(tool: Tool, context: Context, arguments: Mapping[str, object]) -> int:
     """Return the limit of the tokens of an answer. Raises InvalidArguments for an invalid `max_tokens`."""
-    limit = context.text_tokens
-    value = arguments.get(MAX_TOKENS)
-    return limit if value is None else parse_max_tokens(value, limit)
+    limit, name = context.text_tokens, _get_limit_name(tool, context, arguments)
+    value = arguments.get(name)
+    return limit if value is None else parse_max_tokens(value, limit, name)
+
+
+def _get_limit_name(tool: Tool, context: Context, arguments: Mapping[str, object] | None = None) -> str:
+    """Return the name of a tool's parameter `max_tokens`, which differs if a key of the taxonomy has it.
+
+    With arguments, the keys are read only if the arguments need it.
+    """
+    may_be_renamed = arguments is None or not arguments.keys().isdisjoint(
+        (MAX_TOKENS, PARAMETER_PREFIX + MAX_TOKENS)
+    )
+    if tool.rename_parameters is None or not may_be_renamed:
+        return MAX_TOKENS
+    return tool.rename_parameters(context).get(MAX_TOKENS, MAX_TOKENS)
 
 
 def _run(tool: Tool, arguments: Mapping[str, object], record: CommitRecord, context: Context) -> Answer:
@@ -339,9 +353,11 @@ def _run(tool: Tool, arguments: Mapping[str, object], record: CommitRecord, cont
     next_step: NextStep | None = answer.data.get("next_step")
     if next_step is None:
         return answer
+    limit = arguments.get(_get_limit_name(tool, context, arguments))
+    if limit is not None and issubclass(tool.arguments, ReadingArguments):
+        names = {name: _get_limit_name(other, context) for name, other in _list_limited_tools().items()}
+        next_step = next_step.add_argument(limit, names)
     next_step = next_step.in_form(context.call_form)
-    if arguments.get(MAX_TOKENS) is not None:
-        next_step = next_step.add_argument(arguments[MAX_TOKENS], _list_limited_tools())
     proposal = arguments.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
         next_step = next_step.for_proposal(proposal)
@@ -351,9 +367,9 @@ def _run(tool: Tool, arguments: Mapping[str, object], record: CommitRecord, cont
 
 
 @cache
-def _list_limited_tools() -> dict[str, str]:
-    """Return the field of each reading tool for the limit of its answer."""
-    return {tool.name: MAX_TOKENS for tool in all_tools() if issubclass(tool.arguments, ReadingArguments)}
+def _list_limited_tools() -> dict[str, Tool]:
+    """Return the tools whose answers a call can limit, by name."""
+    return {tool.name: tool for tool in all_tools() if issubclass(tool.arguments, ReadingArguments)}
 
 
 @cache

@@ -38,6 +38,7 @@ class Tool:
     dispatcher translates an error with `usage` (forms of a call) and `example` (a call that works, with the
     caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
     `schema` completes the input schema from the workspace; `lists_taxonomy` is True if it needs the index.
+    `rename_parameters` returns the names of parameters whose own names are keys of the taxonomy.
     `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
     """
 
@@ -54,6 +55,7 @@ class Tool:
     idempotent: bool = True
     schema: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None
     lists_taxonomy: bool = False
+    rename_parameters: Callable[[Context], Mapping[str, str]] | None = None
     describe: Callable[[Any], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
     shape_error: Callable[[CallArguments], Mapping[str, object]] | None = None

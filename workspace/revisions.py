@@ -78,6 +78,28 @@ def resolve_branch_ref(workspace: Branch, ref: str) -> str:
     return resolve_ref(workspace.git, ref, workspace.tip(), workspace.commits_by_date)
 
 
+def resolve_since(workspace: Branch, since: str) -> str | None:
+    """Return the id of the commit after which changes count, by a ref, or by a date also without `@{}`.
+
+    None, for a date before the first commit, means that everything has changed. Raises the errors of
+    `resolve_branch_ref`.
+    """
+    since = since.strip()
+    try:
+        try:
+            return resolve_branch_ref(workspace, since)
+        except (RefNotFound, NotACommit):
+            # A time has a colon, like the path of a file in a commit.
+            if not _DATE_PATTERN.fullmatch(since):
+                raise
+        return resolve_branch_ref(workspace, f"@{{{since}}}")
+    except BeforeHistory:
+        # A shallow clone does not have the commits that would be compared.
+        if workspace.git.is_shallow:
+            raise
+        return None
+
+
 def resolve_ref(
     git: GitReader, ref: str, tip: str | None, commits_by_date: LRUCache[tuple[str, int], str] | None = None
 ) -> str:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     help="Search only documents with this value of a key that docyard.toml declares. Can be repeated.",
 )
 @click.option("--path", metavar="GLOB", help="Search only this folder, document or glob.")
+@click.option(
+    "--since",
+    metavar="REF",
+    help="Search only sections whose text changed after this ref or date, such as v1.2 or 2026-01-31.",
+)
 @options.ref("Search a branch, a tag, a commit or @{2026-01-31}. [default: the branch's tip]")
 @options.as_json
 def command(
@@ -58,6 +63,7 @@ def command(
     tag: str | None,
     other_filters: tuple[str, ...],
     path: str | None,
+    since: str | None,
     ref: str | None,
     as_json: bool,
 ) -> int:
@@ -72,6 +78,7 @@ def command(
         docyard search 'title:retry AND (auth* OR tag:security) NOT legacy'
         docyard search 'timeout updated:>=2026-01'
         docyard search retries --ref v1.2
+        docyard search retries --since 2026-01-31
         docyard search retries --index site-index
     """
     filters = _parse_filters((("type", doc_type), ("tags", tag)), other_filters)
@@ -79,7 +86,13 @@ def command(
     try:
         with console.show_progress("Indexing") as progress:
             page = index.search(
-                " ".join(terms), limit=limit, filters=filters, path=path, ref=ref, progress=progress
+                " ".join(terms),
+                limit=limit,
+                filters=filters,
+                path=path,
+                ref=ref,
+                since=since,
+                progress=progress,
             )
     finally:
         index.close()

@@ -24,6 +24,7 @@ from index.service import SearchIndex, SearchPage
 from index.storage.files import remove_entries
 from index.storage.metadata import Metadata, make_facet, sanitize_line
 from workspace.archive import Archive
+from workspace.revisions import RefNotFound
 
 if TYPE_CHECKING:
     from index.port import Progress
@@ -74,14 +75,19 @@ class FrozenIndex(SearchIndex):
         filters: Mapping[str, str] | None = None,
         path: str | None = None,
         ref: str | None = None,
+        since: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
         """Search the artifact; the page has the commit of the documents, if there is one.
 
-        A ref can only name that commit. Raises RefNotFound for another one, and the errors of
-        `SearchIndex.search`.
+        A ref can only name that commit. Raises RefNotFound for another one and for `since`, because there are
+        no earlier documents to compare with, and the errors of `SearchIndex.search`.
         """
         self._archive.at(ref)
+        if since is not None and since.strip():
+            raise RefNotFound(
+                "an artifact has one commit, and no changes since another one", fix="Leave out 'since'."
+            )
         report = self._combine_progress(progress)
         try:
             page = super().search(

@@ -36,7 +36,7 @@ from workspace.globs import Glob
 
 if TYPE_CHECKING:
     from index.documents import SectionRecord
-    from index.port import Query
+    from index.port import Query, SectionSelection
     from index.segments.generation import SegmentReader
     from index.segments.segment import PostingArrays, Segment
 
@@ -412,7 +412,7 @@ _GLOB_CHARACTERS = frozenset("*?[")
 def flag_allowed_sections(statistics: Statistics, group: SegmentGroup, query: Query) -> Mask | None:
     """Return a flag for each section of a group: True if it may be a result. None if all may be results."""
     path = query.path.strip("/") if query.path else ""
-    if not (query.excluded or query.filters or path):
+    if not (query.excluded or query.filters or path or query.sections):
         return group.live_flags
     masks = [_filter_sections(statistics, reader.segment, query, path) for reader in group.segment_readers]
     mask = np.concatenate(masks) if len(masks) > 1 else masks[0]
@@ -423,11 +423,23 @@ def _filter_sections(statistics: Statistics, segment: Segment, query: Query, pat
     """Return a flag for each section that the query's filters allow, dead ones included."""
     postings = statistics.section_reader.postings
     mask = flag_sections_under(segment, path, statistics.cache) if path else np.ones(segment.size, np.bool_)
+    if query.sections is not None:
+        mask &= flag_selected_sections(segment, query.sections)
     for field, value in query.filters.items():
         mask &= _flag_ids(segment.size, postings(segment, field, value)[0])
     for term in query.excluded:
         mask[postings(segment, TEXT, term)[0]] = False
     return mask
+
+
+def flag_selected_sections(segment: Segment, selection: SectionSelection) -> Mask:
+    """Return a flag for each section: True if it is selected."""
+    flags = np.zeros(segment.size, np.bool_)
+    for path, keys in selection.keys_by_path.items():
+        if (document := segment.find(path)) is not None:
+            for number in segment.sections_of(document):
+                flags[number] = segment.address(number)[1] in keys
+    return flags
 
 
 def _flag_ids(size: int, ids: NDArray[np.uint32]) -> Mask:

@@ -15,14 +15,14 @@ from whoosh.matching import ListMatcher, Matcher
 
 from index.documents import SectionRecord
 from index.phrases import find_required_terms, make_phrase_filter
-from index.ranking.segment_groups import flag_sections_under
+from index.ranking.segment_groups import flag_sections_under, flag_selected_sections
 from index.whoosh_engine.codec import RECORD_FIELD, TEXT_FIELD, make_field_name
 
 if TYPE_CHECKING:
     from whoosh.reading import IndexReader
     from whoosh.searching import Searcher
 
-    from index.port import Query
+    from index.port import Query, SectionSelection
 
 ReadSection = Callable[[SectionRecord], bytes]
 """Returns the Markdown of a section without its heading."""
@@ -48,6 +48,8 @@ class SectionQuery(query.Query):  # type: ignore[misc]
         conditions += [query.Not(query.Term(TEXT_FIELD, term)) for term in parsed_query.excluded]
         if parsed_query.path and (path := parsed_query.path.strip("/")):
             conditions.append(PathQuery(path))
+        if parsed_query.sections is not None:
+            conditions.append(SelectionQuery(parsed_query.sections))
         return query.And([self._scored_nodes, *conditions])
 
     @property
@@ -88,6 +90,22 @@ class PathQuery(query.Query):  # type: ignore[misc]
     def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
         segment_reader = searcher.reader().segment().segment_reader
         flags = flag_sections_under(segment_reader.segment, self.path)
+        flags[segment_reader.dead_sections] = False
+        return ListMatcher(flags.nonzero()[0].tolist())
+
+    def estimate_size(self, reader: IndexReader) -> int:
+        return int(reader.doc_count())
+
+
+class SelectionQuery(query.Query):  # type: ignore[misc]
+    """The sections of a selection."""
+
+    def __init__(self, selection: SectionSelection) -> None:
+        self.selection = selection
+
+    def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
+        segment_reader = searcher.reader().segment().segment_reader
+        flags = flag_selected_sections(segment_reader.segment, self.selection)
         flags[segment_reader.dead_sections] = False
         return ListMatcher(flags.nonzero()[0].tolist())
 

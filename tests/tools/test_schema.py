@@ -41,6 +41,7 @@ FIELDS_WITHOUT_DESCRIPTION = {
     "paths_only",
     "remove",
     "replace",
+    "since",
     "after",
     "before",
     "cursor",

@@ -177,6 +177,7 @@ def test_invalid_settings_leave_default_search_fields(
         "cursor",
         "ref",
         "path",
+        "since",
         "type",
         "tags",
         "max_tokens",

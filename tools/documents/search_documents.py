@@ -45,6 +45,7 @@ class SearchDocumentsArguments(ReadingArguments):
     query: str | None = Field(None, description='Words, "phrases", -word')
     limit: Integer = Field(5, ge=1, le=MAX_LIMIT, json_schema_extra=WITHOUT_DEFAULT)
     cursor: str | None = None
+    since: str | None = None
     operations: Objects | None = Field(None, description="[{query}, ...]")
     ref: str | None = None
 
@@ -56,6 +57,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         f"their limit is {DEFAULT_BATCH_LIMIT} by default",
         "query": 'Words, "phrases", -word, auth*, title:x, tag:x, AND, OR, NOT, ( )',
         "pages": "Add cursor: the next_cursor of the page before, with the same query",
+        "since": "Add since, a ref or a date such as 2026-01-31, for sections that changed after it",
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
     }
 
@@ -93,6 +95,7 @@ def _search(context: Context, arguments: CallArguments) -> Data:
         cursor=request.cursor,
         progress=context.progress,
         ref=request.ref,
+        since=request.since,
     )
     page, matches = find_fitting_hits(search, _describe_match, request.limit, context.text_tokens)
     best_score = _find_best_score(context, request, page)
@@ -123,7 +126,7 @@ def _find_best_score(context: Context, request: SearchDocumentsArguments, page: 
     hits = page.hits
     if request.cursor is not None and request.query is not None:
         search = context.index.search
-        hits = search(request.query, limit=1, ref=request.ref).hits
+        hits = search(request.query, limit=1, ref=request.ref, since=request.since).hits
     return max((hit.score for hit in hits), default=1.0) or 1.0
 
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Integer, InvalidArguments, ReadingArguments, read_arguments
+from tools.arguments import SINCE_DESCRIPTION, Integer, InvalidArguments, ReadingArguments, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
 from tools.search.fitting_hits import find_fitting_hits
 from tools.search.found_tasks import describe_found_tasks
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
-from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN
+from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN, LATER_PARAMETERS, PARAMETER_PREFIX
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from index.matches import Matcher
     from index.service import Hit, SearchPage
@@ -42,6 +42,7 @@ class SearchDocsArguments(ReadingArguments):
     )
     ref: str | None = None
     path: str | None = Field(None, description="Folder, document or glob.")
+    since: str | None = Field(None, description=SINCE_DESCRIPTION)
     type: str | None = Field(None, description="Filter results by type.")
     tags: str | None = Field(None, description="Filter results by tags.")
 
@@ -52,6 +53,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "query": 'Words are joined by OR; "exact phrase" must occur or ranks high; -word must not',
         "operators": "auth*, retry~1, title:x, heading:x, tag:x, KEY:x, KEY:>=2026-01, AND, OR, NOT, ( )",
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
+        "since": "Add since, a ref or a date such as 2026-01-31, for sections that changed after it",
         "filters": "Add type, tags, path, or another key of the schema, with a value that it lists",
         "pages": "Add cursor: the next_cursor of the page before, with the same query and filters",
     }
@@ -71,6 +73,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         path=request.path,
         progress=context.progress,
         ref=request.ref,
+        since=request.since,
     )
     page, hits = find_fitting_hits(search, _describe_hit, request.limit, context.text_tokens)
     hint = (
@@ -101,11 +104,14 @@ def _parse_arguments(
 ) -> tuple[SearchDocsArguments, dict[str, str]]:
     """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
-    keys = context.index.keys() if arguments.keys() - fields.keys() else BUILT_IN_KEYS
-    taxonomy_keys = [key for key in keys if key not in fields]
+    needs_keys = arguments.keys() - (fields.keys() - {*LATER_PARAMETERS})
+    keys = context.index.keys() if needs_keys else BUILT_IN_KEYS
+    renamed_parameters = _rename_parameters(keys)
+    taxonomy_keys = [key for key in keys if key not in fields or key in renamed_parameters]
+    parameters = {new_name: name for name, new_name in renamed_parameters.items()}
     request = read_arguments(
         SearchDocsArguments,
-        {key: arguments[key] for key in arguments if key not in taxonomy_keys},
+        {parameters.get(key, key): arguments[key] for key in arguments if key not in taxonomy_keys},
         taxonomy_keys,
     )
     filters = {key: value for key in BUILT_IN_KEYS if (value := getattr(request, key)) is not None}
@@ -116,6 +122,19 @@ def _parse_arguments(
         elif value is not None:
             raise InvalidArguments(f"'{key}' must be a string", fix=f"Give '{key}' as text.", field=key)
     return request, filters
+
+
+def _rename_parameters(keys: Iterable[str]) -> dict[str, str]:
+    """Return the new names of the parameters whose names are keys."""
+    return {key: PARAMETER_PREFIX + key for key in keys if key in LATER_PARAMETERS}
+
+
+def _find_renamed_parameters(context: Context) -> Mapping[str, str]:
+    """Return the new names of parameters; the call itself reports invalid settings."""
+    try:
+        return _rename_parameters(context.index.keys())
+    except WorkspaceError:
+        return {}
 
 
 def _describe_hit(hit: Hit, matcher: Matcher) -> Data:
@@ -135,6 +154,8 @@ def _describe_hit(hit: Hit, matcher: Matcher) -> Data:
 def _suggest_search(page: SearchPage, request: SearchDocsArguments) -> NextStep:
     """Return a next step with another search, for a search without hits."""
     ref_fields = build_ref_argument(request.ref)
+    if request.since:
+        ref_fields["since"] = request.since
     if page.hint and page.hint.suggested_queries:
         return NextStep(
             "Search again: ", call("search_docs", query=page.hint.suggested_queries[0], **ref_fields)
@@ -163,7 +184,9 @@ def _add_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
             properties = {key: _build_property(key, text, None) for key, text in context.index.keys().items()}
         except WorkspaceError:  # a search reports the error
             properties = {}
-    return {**schema, "properties": {**schema["properties"], **properties}}
+    new_names = _rename_parameters(properties)
+    parameters = {new_names.get(name, name): field for name, field in schema["properties"].items()}
+    return {**schema, "properties": {**parameters, **properties}}
 
 
 def _build_property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
@@ -194,5 +217,6 @@ TOOL = Tool(
     example=_example,
     schema=_add_taxonomy,
     lists_taxonomy=True,
+    rename_parameters=_find_renamed_parameters,
     describe=_describe,
 )

@@ -46,6 +46,12 @@ KEY_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 RESERVED_NAMES = ("query", "limit", "cursor", "ref", "path")
 """Names that a key cannot have, because they are parameters of a search."""
 
+LATER_PARAMETERS = ("since", "max_tokens")
+"""Parameters of a search that were added later. A key of this name keeps it, and the parameter is renamed."""
+
+PARAMETER_PREFIX = "docyard_"
+"""The beginning of a renamed parameter, such as `docyard_since`."""
+
 MAX_KEYS = 64
 MAX_VALUES = 64
 """The maximum number of values of one key in one document; further values are ignored."""
