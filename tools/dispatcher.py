@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -13,6 +13,7 @@ from tools.arguments import OPERATIONS, InvalidArguments, ReadingArguments, buil
 from tools.budgets.fit import run_within_budget, shorten_answer
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.caveats import add_sync_status
+from tools.compatibility.near_names import resolve_near_names
 from tools.errors import error_response, escape_invisible
 from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
@@ -194,12 +195,14 @@ class ToolDispatcher:
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
-        served_index, budget, has_status = None, None, False
+        served_index, budget, is_complete = None, None, False
+        hints: Sequence[str] = ()
         with record_commits() as record:
             try:
                 served_index = self._get_current_index()
                 context = self._build_context(served_index, client, progress, seen_texts, person, max_tokens)
-                add_status = partial(_add_status, served_index.workspace)
+                fields, hints = resolve_near_names(tool, fields, context.index.keys)
+                complete = partial(_complete, served_index.workspace, hints)
                 if issubclass(tool.arguments, ReadingArguments):
                     budget = context.text_tokens  # of the error for an invalid limit
                     budget = _read_budget(tool, context, fields)
@@ -209,8 +212,8 @@ class ToolDispatcher:
                     answer = _run(tool, fields, record, context)
                 else:
                     run = partial(_run, tool, fields, record)
-                    answer = run_within_budget(lambda context: add_status(run(context)), context, budget)
-                    has_status = True
+                    answer = run_within_budget(lambda context: complete(run(context)), context, budget)
+                    is_complete = True
             except Exception as error:
                 if record.commit is not None:
                     answer = build_committed_answer(record, error, self.offers)
@@ -218,8 +221,8 @@ class ToolDispatcher:
                     answer = self._build_failure(tool, error, fields, served_index)
                 else:
                     raise
-            if served_index is not None and not has_status:
-                answer = _add_status(served_index.workspace, answer)
+            if served_index is not None and not is_complete:
+                answer = _complete(served_index.workspace, hints, answer)
             if budget is not None:
                 answer = shorten_answer(answer, budget)
             if tool.writes:
@@ -318,8 +321,10 @@ class ToolDispatcher:
         )
 
 
-def _add_status(workspace: Workspace, answer: Answer) -> Answer:
-    """Return an answer with the sync status of the branch."""
+def _complete(workspace: Workspace, hints: Sequence[str], answer: Answer) -> Answer:
+    """Return an answer with further hints, and with the sync status of the branch."""
+    if hints:
+        answer = replace(answer, data={**answer.data, "hints": [*hints, *answer.data.get("hints", ())]})
     add_status = partial(add_sync_status, answer, workspace)
     return run_with_caveat(add_status, answer, "the sync status of the branch is unknown")
 

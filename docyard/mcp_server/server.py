@@ -37,6 +37,7 @@ from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnno
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
+from tools.compatibility.schema_versions import META_KEY, SCHEMA_VERSION
 from tools.dispatcher import Dispatcher, UnknownTool
 from workspace.config.config import MAX_TEXT_TOKENS
 from workspace.writing.read_before_write import SeenTexts
@@ -96,7 +97,9 @@ def build_server(
         tool_definitions = await workers.run(list_definitions)
         announcer.record_list(tool_definitions, context.session)
         list_event.set()
-        return ListToolsResult(tools=[Tool.model_validate(tool) for tool in tool_definitions])
+        return ListToolsResult(
+            tools=[Tool.model_validate(tool) for tool in tool_definitions], _meta={META_KEY: SCHEMA_VERSION}
+        )
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         has_progress_token = context.meta is not None and "progress_token" in context.meta

@@ -76,13 +76,10 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool) -> None:
 @pytest.mark.parametrize(
     ("tool", "fields", "fix"),
     [
-        ("view_document", {"path": "api.md"}, "Did you mean 'file'?"),
         ("edit_document", {**TASK, "content": "Done when green"}, "Did you mean 'criteria'?"),
         ("tag_document", {"file": "api.md", "tag": "backend"}, "Did you mean 'tags'?"),
         ("tag_document", {"file": "api.md", "tags": "a, b"}, 'Give \'tags\' as a list, such as ["a", "b"].'),
-        ("create_document", {"type": "api_spec"}, "Did you mean 'doc_type'?"),
-        ("complete_task", {"file": "api.md", "task": "tasks[1]"}, "Did you mean 'slug'?"),
-        ("search_docs", {"q": "things"}, "Did you mean 'query'?"),
+        ("search_docs", {"querry": "things"}, "Did you mean 'query'?"),
         ("view_document", {"file": "api.md", "offset": -1}, "Give 'offset' within the limits of the schema."),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
