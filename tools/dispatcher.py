@@ -80,6 +80,7 @@ class Dispatcher(Protocol):
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        max_tokens: int | None = None,
     ) -> Answer: ...
 
 
@@ -321,11 +322,16 @@ class ToolDispatcher:
         )
 
 
+def add_hints(answer: Answer, hints: Sequence[str]) -> Answer:
+    """Return an answer with further hints, before its own."""
+    if not hints:
+        return answer
+    return replace(answer, data={**answer.data, "hints": [*hints, *answer.data.get("hints", ())]})
+
+
 def _complete(workspace: Workspace, hints: Sequence[str], answer: Answer) -> Answer:
     """Return an answer with further hints, and with the sync status of the branch."""
-    if hints:
-        answer = replace(answer, data={**answer.data, "hints": [*hints, *answer.data.get("hints", ())]})
-    add_status = partial(add_sync_status, answer, workspace)
+    add_status = partial(add_sync_status, add_hints(answer, hints), workspace)
     return run_with_caveat(add_status, answer, "the sync status of the branch is unknown")
 
 

@@ -195,6 +195,9 @@ class NextStep:
         )
         self.proposal = proposal
 
+    def __str__(self) -> str:
+        return self.text()
+
     def for_proposal(self, proposal: str) -> NextStep:
         """Return the step with a proposal."""
         return NextStep(*self.parts, proposal=proposal)

@@ -20,7 +20,7 @@ _FILE = ("file", "path", "file_path", "address", "chunk_id")
 _SECTION = ("slug", "section_heading")
 _TEXT = ("content", "initial_content", "new", "criteria", "text")
 _QUERY = ("query",)
-_LIMIT = ("limit", "max_rows")
+_LIMIT = ("limit", "max_rows", "max_results")
 
 # The fields that a name may mean. Of several fields that a tool has, none is chosen.
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -39,12 +39,13 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 # Names that are read in tools that do not write: in others they might mean a text to change.
 _READING_NAMES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("q", "text", "search", "search_query", "question", "keywords", "terms"), _QUERY),
-    **dict.fromkeys(("top_k", "k", "num_results", "max_results", "page_size", "count"), _LIMIT),
+    **dict.fromkeys(("top_k", "k", "num_results", "max_results", "limit", "page_size", "count"), _LIMIT),
     **dict.fromkeys(("revision", "branch", "commit", "version"), ("ref",)),
     **dict.fromkeys(("next_cursor", "page_token"), ("cursor",)),
     **dict.fromkeys(("next_offset", "start"), ("offset",)),
     **dict.fromkeys(("token_limit", "max_output_tokens", "text_tokens"), ("max_tokens",)),
     **dict.fromkeys(("id", "chunk", "chunkId", "doc_id"), ("chunk_id", "proposal", "comment")),
+    **dict.fromkeys(("source", "corpus", "index"), ("namespace",)),
     "folder": ("path",),
     "directory": ("path",),
     "changed_since": ("since",),

@@ -1,43 +1,16 @@
-"""Budgets of tokens for the answers of the tools of many sources."""
+"""Lists and texts of answers within a number of tokens."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from index.sources.settings import MIN_ANSWER_TOKENS
-from tools.arguments import InvalidArguments
-from tools.tool import NextStep
-from workspace.texts.tokens import count_tokens
+from tools.pages import exceeds, read_list_cursor, write_list_cursor
+
+if TYPE_CHECKING:
+    from tools.tool import Data
 
 _PRECISION = 50  # a size is at most 1/50 below the largest possible one
-
-
-def read_max_tokens(requested: int | None, limit: int) -> int:
-    """Return the limit of an answer: what the call asks for, at most the operator's `limit`.
-
-    Raises InvalidArguments for less than 200 tokens.
-    """
-    if requested is None:
-        return limit
-    if requested < MIN_ANSWER_TOKENS:
-        raise InvalidArguments(
-            f"'max_tokens' must be at least {MIN_ANSWER_TOKENS} ({requested} was given)",
-            fix=f"Give 'max_tokens' from {MIN_ANSWER_TOKENS} to {limit:,}, or leave it out.",
-            field="max_tokens",
-            ge=MIN_ANSWER_TOKENS,
-            le=limit,
-        )
-    return min(requested, limit)
-
-
-def count_answer_tokens(data: object) -> int:
-    """Return the number of tokens of data as compact JSON, with a next step as its text."""
-    return count_tokens(json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_format_step))
-
-
-def _format_step(step: NextStep) -> str:
-    return step.text()
 
 
 def find_largest(maximum: int, fits: Callable[[int], bool]) -> int:
@@ -52,3 +25,25 @@ def find_largest(maximum: int, fits: Callable[[int], bool]) -> int:
         else:
             exceeding = middle
     return fitting
+
+
+def list_entries(
+    field: str, entries: Sequence[tuple[str, Data]], cursor: str | None, max_tokens: int, other_fields: Data
+) -> Data:
+    """Return an answer with the named entries after a cursor that fit a number of tokens, at least one.
+
+    `entries` are in a fixed order, and `field` is their field. If some are left, the answer has
+    `next_cursor`. Raises InvalidCursor.
+    """
+    last_name = read_list_cursor(cursor, None, [field]) if cursor is not None else None
+    names = [name for name, _ in entries]
+    start = names.index(last_name) + 1 if last_name in names else 0
+
+    def build(count: int) -> Data:
+        data: Data = {field: [entry for _, entry in entries[start : start + count]], **other_fields}
+        if start + count < len(entries):
+            data["next_cursor"] = write_list_cursor(names[start + count - 1], None, [field])
+        return data
+
+    count = find_largest(len(entries) - start, lambda count: not exceeds(build(count), max_tokens))
+    return build(max(count, min(1, len(entries) - start)))

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from index.sources.sources import NamespaceNotFound, NamespaceRequired
 from tools.arguments import InvalidArguments, build_input_schema
-from tools.dispatcher import ToolDispatcher, UnknownTool
+from tools.budgets.fit import shorten_answer
+from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
+from tools.compatibility.near_names import resolve_near_names
+from tools.dispatcher import ToolDispatcher, UnknownTool, add_hints
 from tools.errors import error_response
 from tools.retrieval import TOOLS, WALKTHROUGH_TOOLS
 from tools.retrieval.context import RetrievalContext
+from tools.retrieval.search_documentation import TOOL as SEARCH_TOOL
 from tools.retrieval.search_documentation_contextual import TOOL as CONTEXTUAL_TOOL
 from tools.tool import Answer, CallForm, Context
 from tools.toolsets import SOURCES_TOOLSET, load_toolset, select_tools
+from workspace.config.config import Limits
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 
@@ -67,7 +72,7 @@ class SourcesDispatcher:
 
     def definitions(self) -> list[dict[str, Any]]:
         """Return the tool definitions for a client, in a fixed order; the same object until one changes."""
-        context = self._build_context("")
+        context = self._build_context("", self._sources.max_tokens)
         definitions = [
             {
                 "name": self._prefix + tool.name,
@@ -107,36 +112,56 @@ class SourcesDispatcher:
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        max_tokens: int | None = None,
     ) -> Answer:
         """Return the answer to a call, also for an expected error. Raises UnknownTool.
 
         Other exceptions are bugs.
         """
-        tools = self._select_tools()
-        tool = tools.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
+        tool = self._select_tools().get(name.removeprefix(self._prefix)) if self.offers(name) else None
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self.names()))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
-        context = self._build_context(client, progress)
+        limit = self._get_limit(tool) if max_tokens is None else min(self._get_limit(tool), max_tokens)
         try:
             if arguments is not None and not isinstance(arguments, Mapping):
                 raise InvalidArguments(
                     "arguments must be an object", fix="Send an object of the tool's fields."
                 )
             if tool.name in self._reading_tools:
-                return self._call_reading_tool(tool, fields, client, progress)
+                return self._call_reading_tool(tool, fields, client, progress, max_tokens)
+            fields, hints = resolve_near_names(tool, fields)
+            if (requested := fields.get(MAX_TOKENS)) is not None:
+                limit = parse_max_tokens(requested, limit)
+            context = self._build_context(client, limit, progress)
             answer: Answer = tool.run(context, fields)
         except WorkspaceError as error:
-            data = error_response(error, tool, fields, None, offered_tools=context.tools)
-            if isinstance(error, NamespaceRequired | NamespaceNotFound):
-                field = _get_namespace_field(tool) if tool.name in self._reading_tools else "namespace"
-                namespace = (error.details.get("nearest") or error.details["namespaces"])[0]
-                data["example"] = {**data["example"], field: namespace}
-            return Answer(data, is_error=True)
-        return _convert_next_step(answer, context.call_form)
+            return shorten_answer(self._build_failure(tool, error, fields), limit)
+        answer = add_hints(_convert_next_step(answer, context.call_form), hints)
+        return shorten_answer(answer, limit)
+
+    def _get_limit(self, tool: Tool) -> int:
+        """Return the operator's limit for the answers of a tool."""
+        if tool in (SEARCH_TOOL, CONTEXTUAL_TOOL):
+            return self._sources.max_tokens
+        return self._max_text_tokens if self._max_text_tokens is not None else Limits().text_tokens
+
+    def _build_failure(self, tool: Tool, error: WorkspaceError, arguments: Mapping[str, object]) -> Answer:
+        offered_tools = frozenset(self._select_tools())
+        data = error_response(error, tool, arguments, None, offered_tools=offered_tools)
+        if isinstance(error, NamespaceRequired | NamespaceNotFound):
+            field = _get_namespace_field(tool) if tool.name in self._reading_tools else "namespace"
+            namespace = (error.details.get("nearest") or error.details["namespaces"])[0]
+            data["example"] = {**data["example"], field: namespace}
+        return Answer(data, is_error=True)
 
     def _call_reading_tool(
-        self, tool: Tool, arguments: Mapping[str, object], client: str, progress: Progress | None
+        self,
+        tool: Tool,
+        arguments: Mapping[str, object],
+        client: str,
+        progress: Progress | None,
+        max_tokens: int | None,
     ) -> Answer:
         """Return the answer of a tool of one workspace, for the source that the call names."""
         field = _get_namespace_field(tool)
@@ -156,15 +181,19 @@ class SourcesDispatcher:
                 tools=self._reading_tools,
                 call_form=call_form,
             )
-            return dispatcher.call(tool.name, own_arguments, client=client, progress=progress)
+            return dispatcher.call(
+                tool.name, own_arguments, client=client, progress=progress, max_tokens=max_tokens
+            )
 
-    def _build_context(self, client: str, progress: Progress | None = None) -> RetrievalContext:
+    def _build_context(
+        self, client: str, max_tokens: int, progress: Progress | None = None
+    ) -> RetrievalContext:
         return RetrievalContext(
             self._sources,
             client,
             frozenset(self._select_tools()),
+            max_tokens,
             progress,
-            self._max_text_tokens,
             CallForm(self._prefix),
         )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, InvalidArguments, Natural, read_arguments
+from tools.arguments import InvalidArguments, Natural, ReadingArguments, read_arguments
 from tools.retrieval.steps import describe_position, describe_step_rest
 from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, Tool
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments
 
 
-class GetNextStepArguments(Arguments):
+class GetNextStepArguments(ReadingArguments):
     """The input of get_next_step."""
 
     handle: str = Field(description="The handle of the last answer")
     offset: Natural | None = Field(None, description="Rest of that answer's step")
-    max_tokens: Integer | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -42,7 +41,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(GetNextStepArguments, arguments)
     current = find_position(context.sources, request.handle)
     if not request.offset:
-        return Answer(describe_position(context, current, request.max_tokens))
+        return Answer(describe_position(context, current))
     step = current.position.step
     if step is None or request.offset >= len(step.source):
         size = f"{len(step.source):,} characters" if step is not None else "no text"
@@ -51,7 +50,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             fix="Leave out 'offset' for the next step.",
             field="offset",
         )
-    return Answer(describe_step_rest(context, current, step, request.offset, request.max_tokens))
+    return Answer(describe_step_rest(context, current, step, request.offset))
 
 
 TOOL = Tool(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from index.sources.source import SourceUnavailable
-from tools.arguments import Arguments, Boolean, read_arguments
+from tools.arguments import Boolean, ReadingArguments, read_arguments
+from tools.retrieval.budgets import list_entries
 from tools.tool import Answer, Tool
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Data
 
 
-class ListDocumentationSourcesArguments(Arguments):
+class ListDocumentationSourcesArguments(ReadingArguments):
     """The input of list_documentation_sources."""
 
     include_stats: Boolean = Field(False, description="Include document counts and last update info")
+    cursor: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -34,13 +36,11 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(ListDocumentationSourcesArguments, arguments)
-    return Answer(
-        {
-            "namespaces": [
-                _describe_source(source, include_stats=request.include_stats) for source in context.sources
-            ]
-        }
-    )
+    entries = [
+        (source.name, _describe_source(source, include_stats=request.include_stats))
+        for source in context.sources
+    ]
+    return Answer(list_entries("namespaces", entries, request.cursor, context.max_tokens, {}))
 
 
 def _describe_source(source: Source, *, include_stats: bool) -> Data:

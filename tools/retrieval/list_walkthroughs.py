@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from index.sources.settings import ALL_NAMESPACES
 from index.sources.source import SourceUnavailable
-from tools.arguments import Arguments, read_arguments
+from tools.arguments import ReadingArguments, read_arguments
+from tools.retrieval.budgets import list_entries
 from tools.retrieval.walkthroughs import format_id, iterate_walkthroughs
 from tools.tool import Answer, Tool
 from tools.writer import select_example_arguments
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Data
 
 
-class ListWalkthroughsArguments(Arguments):
+class ListWalkthroughsArguments(ReadingArguments):
     """The input of list_walkthroughs."""
 
     namespace: str | None = None
+    cursor: str | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -36,27 +38,25 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(ListWalkthroughsArguments, arguments)
     sources = context.sources
     selected = sources.select(request.namespace or ALL_NAMESPACES) if len(sources) else ()
-    walkthroughs: list[Data] = []
+    entries: list[tuple[str, Data]] = []
     unavailable: dict[str, str] = {}
     for source in selected:
         try:
-            walkthroughs += [
-                {
-                    "id": format_id(sources, source, walkthrough),
+            for walkthrough in iterate_walkthroughs(source):
+                id = format_id(sources, source, walkthrough)
+                entry: Data = {
+                    "id": id,
                     "title": walkthrough.title,
                     "description": walkthrough.description,
                     "technology": walkthrough.technology,
                     "steps": len(walkthrough.steps),
                     "namespace": source.name,
                 }
-                for walkthrough in iterate_walkthroughs(source)
-            ]
+                entries.append((id, entry))
         except SourceUnavailable as error:
             unavailable[source.name] = error.reason
-    data: Data = {"walkthroughs": walkthroughs}
-    if unavailable:
-        data["unavailable"] = unavailable
-    return Answer(data)
+    other_fields: Data = {"unavailable": unavailable} if unavailable else {}
+    return Answer(list_entries("walkthroughs", entries, request.cursor, context.max_tokens, other_fields))
 
 
 TOOL = Tool(

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.sources.permalinks import SectionPosition, format_permalink
-from tools.pages import cut_text
-from tools.retrieval.budgets import count_answer_tokens, find_largest
+from tools.pages import cut_text, exceeds
+from tools.retrieval.budgets import find_largest
 from tools.tool import NextStep, call
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tools.tool import Data
 
 MAX_SUMMARY_CHARACTERS = 200
+_SHORT_SUMMARY_CHARACTERS = 40
 _MIN_CONTENT_CHARACTERS = 200
 
 
@@ -78,32 +79,45 @@ def _build_result(
 
 def shorten_summary(text: str) -> str:
     """Return a text on one line, of at most 200 characters and an ellipsis."""
-    line = " ".join(text.split())
-    if len(line) <= MAX_SUMMARY_CHARACTERS:
+    return _shorten(" ".join(text.split()), MAX_SUMMARY_CHARACTERS)
+
+
+def _shorten(line: str, limit: int) -> str:
+    """Return a line; one of more than `limit` characters is cut after a word, with an ellipsis."""
+    if len(line) <= limit:
         return line
-    cut_line = line[:MAX_SUMMARY_CHARACTERS]
-    words, separator, _ = cut_line.rpartition(" ")
-    return f"{words if separator and len(words) > MAX_SUMMARY_CHARACTERS // 2 else cut_line}…"
+    words, separator, _ = line[:limit].rpartition(" ")
+    return f"{words if separator and len(words) > limit // 2 else line[:limit]}…"
 
 
 def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildAnswer) -> Data:
     """Return the answer with the results that fit a number of tokens; contents are cut if needed.
 
-    A cut content has `truncated` and `offset`, the number of its shown characters. If one result without its
-    content does not fit, the answer has it nevertheless.
+    A cut content has `truncated` and `offset`, the number of its shown characters. With few tokens, the
+    results have very short summaries, and leave out the ids of their blobs.
     """
+    if len(results) > 0 and exceeds(build_answer([_cut_content(results[0], 0)]), max_tokens // 2):
+        results = [_drop_fields(result) for result in results]
 
     def build(count: int, limit: int) -> Data:
         return build_answer([_cut_content(result, limit) for result in results[:count]])
 
     def fits(count: int, limit: int) -> bool:
-        return count_answer_tokens(build(count, limit)) <= max_tokens
+        return not exceeds(build(count, limit), max_tokens)
 
     count = len(results)
     longest = max((len(result.content or "") for result in results), default=0)
     while count > 1 and not fits(count, min(longest, _MIN_CONTENT_CHARACTERS)):
         count -= 1
     return build(count, find_largest(longest, lambda limit: fits(count, limit)))
+
+
+def _drop_fields(result: Result) -> Result:
+    """Return a result without its blob, and with a very short summary."""
+    fields = {name: value for name, value in result.fields.items() if name != "blob"}
+    return Result(
+        {**fields, "summary": _shorten(fields["summary"], _SHORT_SUMMARY_CHARACTERS)}, result.content
+    )
 
 
 def _cut_content(result: Result, limit: int) -> Data:
@@ -118,12 +132,12 @@ def _cut_content(result: Result, limit: int) -> Data:
 
 
 def _insert_content(fields: Data, content: str) -> Data:
-    """Return fields with the content after the summary, as in the contract."""
+    """Return fields with the content before the URL, as in the contract."""
     data: Data = {}
     for name, value in fields.items():
-        data[name] = value
-        if name == "summary":
+        if name == "url":
             data["content"] = content
+        data[name] = value
     return data
 
 

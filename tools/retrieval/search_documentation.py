@@ -17,15 +17,14 @@ from index.sources.sources import (
 )
 from tools.arguments import (
     OPERATIONS,
-    Arguments,
     Boolean,
     Integer,
     InvalidArguments,
     Objects,
+    ReadingArguments,
     read_arguments,
     read_operations,
 )
-from tools.retrieval.budgets import read_max_tokens
 from tools.retrieval.related_steps import RelatedSteps
 from tools.retrieval.results import build_results, fit_results, suggest_rest
 from tools.retrieval.walkthroughs import find_position
@@ -63,7 +62,7 @@ class VectorSearchUnavailable(WorkspaceError):
         )
 
 
-class SearchDocumentationArguments(Arguments):
+class SearchDocumentationArguments(ReadingArguments):
     """The input of search_documentation. `query` may be left out beside `operations`."""
 
     query: str = Field("", description="Search query for documentation")
@@ -75,7 +74,6 @@ class SearchDocumentationArguments(Arguments):
     include_content: Boolean = Field(True, description="Whether to include full content or just summaries")
     handle: str | None = Field(None, description="Walkthrough under way")
     cursor: str | None = None
-    max_tokens: Integer | None = None
     operations: Objects | None = Field(None, description="More questions: [{query, ...}]")
 
 
@@ -100,9 +98,8 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(SearchDocumentationArguments, arguments)
-    max_tokens = read_max_tokens(request.max_tokens, context.sources.max_tokens)
     if request.operations is None:
-        return Answer(_search(context, request, max_tokens))
+        return Answer(_search(context, request, context.max_tokens))
     items = read_operations(request.operations)
     if request.query.strip():
         items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
@@ -112,17 +109,17 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             fix="Split the call into several.",
             field=OPERATIONS,
         )
-    return _answer_questions(context, items, max_tokens)
+    return _answer_questions(context, items)
 
 
-def _answer_questions(context: RetrievalContext, items: list[dict[str, object]], max_tokens: int) -> Answer:
+def _answer_questions(context: RetrievalContext, items: list[dict[str, object]]) -> Answer:
     """Return the answers to several questions; each has its share of the tokens, and fails alone."""
-    share = max(max_tokens // len(items) - _TOKENS_OF_ENTRY, MIN_ANSWER_TOKENS // 2)
+    share = context.max_tokens // len(items) - _TOKENS_OF_ENTRY
     results: list[Data] = []
     for item in items:
         try:
             request = read_arguments(SearchDocumentationArguments, item)
-            data = _search(context, request, min(read_max_tokens(request.max_tokens, share), share))
+            data = _search(context, request, share)
             data.pop("next_step", None)  # each truncated content has its offset
             results.append({"success": True, **data})
         except WorkspaceError as error:

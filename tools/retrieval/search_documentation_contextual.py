@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from index.sources.sources import SourceHit, search_sources
-from tools.arguments import Arguments, Integer, InvalidArguments, Object, make_field_error, read_arguments
-from tools.retrieval.budgets import read_max_tokens
+from tools.arguments import (
+    Integer,
+    InvalidArguments,
+    Object,
+    ReadingArguments,
+    make_field_error,
+    read_arguments,
+)
 from tools.retrieval.lifts import (
     ERROR_FACTOR,
     TECHNOLOGY_FACTOR,
@@ -55,7 +61,7 @@ class SearchContext(BaseModel):
     task_description: str | None = None
 
 
-class SearchDocumentationContextualArguments(Arguments):
+class SearchDocumentationContextualArguments(ReadingArguments):
     """The input of search_documentation_contextual."""
 
     query: str = Field(description="Search query for documentation")
@@ -67,7 +73,6 @@ class SearchDocumentationContextualArguments(Arguments):
     namespace: str | None = None
     max_results: Integer = Field(5, ge=1, le=MAX_RESULTS)
     handle: str | None = None
-    max_tokens: Integer | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -88,7 +93,6 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(SearchDocumentationContextualArguments, arguments)
-    max_tokens = read_max_tokens(request.max_tokens, context.sources.max_tokens)
     search_context = _read_context(request.context)
     sources = context.sources.select(request.namespace)
     related_steps = find_related_steps(context, request.handle)
@@ -118,7 +122,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         next_step = suggest_rest(sources) if sources else suggest_search(page, request.namespace)
         return data if next_step is None else {**data, "next_step": next_step}
 
-    return Answer(fit_results(results, max_tokens, build_answer))
+    return Answer(fit_results(results, context.max_tokens, build_answer))
 
 
 def _read_context(value: dict[str, Any] | None) -> SearchContext:

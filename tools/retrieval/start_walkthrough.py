@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, read_arguments
+from tools.arguments import ReadingArguments, read_arguments
 from tools.retrieval.handles import WalkthroughPosition
 from tools.retrieval.steps import describe_position
 from tools.retrieval.walkthroughs import CurrentPosition, find_walkthrough_by_id
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments
 
 
-class StartWalkthroughArguments(Arguments):
+class StartWalkthroughArguments(ReadingArguments):
     """The input of start_walkthrough."""
 
     walkthrough: str = Field(description="The id of list_walkthroughs")
-    max_tokens: Integer | None = None
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -40,7 +39,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     found = find_walkthrough_by_id(context.sources, request.walkthrough)
     with found.source.open() as index:
         position = WalkthroughPosition(index.workspace.snapshot(found.commit), found.walkthrough, 0, None)
-    data = describe_position(context, CurrentPosition(found.source, position), request.max_tokens)
+    data = describe_position(context, CurrentPosition(found.source, position))
     return Answer({"title": found.walkthrough.title, "steps": len(found.walkthrough.steps), **data})
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.pages import cut_text
-from tools.retrieval.budgets import count_answer_tokens, find_largest, read_max_tokens
+from tools.pages import cut_text, exceeds
+from tools.retrieval.budgets import find_largest
 from tools.retrieval.handles import write_handle
 from tools.tool import NextStep, call
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workspace.document.walkthrough import Step
 
 
-def describe_position(context: RetrievalContext, current: CurrentPosition, max_tokens: int | None) -> Data:
+def describe_position(context: RetrievalContext, current: CurrentPosition) -> Data:
     """Return the step after a position and the handle for the one after it; `done` after the last step."""
     position = current.position
     step = position.next_step
@@ -29,12 +29,10 @@ def describe_position(context: RetrievalContext, current: CurrentPosition, max_t
     )
     if step is None:
         return {"handle": handle, "done": True, "commit": position.snapshot.commit}
-    return _describe_step(context, current, step, handle, 0, max_tokens)
+    return _describe_step(context, current, step, handle, 0)
 
 
-def describe_step_rest(
-    context: RetrievalContext, current: CurrentPosition, step: Step, offset: int, max_tokens: int | None
-) -> Data:
+def describe_step_rest(context: RetrievalContext, current: CurrentPosition, step: Step, offset: int) -> Data:
     """Return the rest of the step that the caller received last, from a character on."""
     position = current.position
     handle = write_handle(
@@ -43,7 +41,7 @@ def describe_step_rest(
         commit=position.snapshot.commit,
         number=step.number,
     )
-    return _describe_step(context, current, step, handle, offset, max_tokens)
+    return _describe_step(context, current, step, handle, offset)
 
 
 def _describe_step(
@@ -52,10 +50,7 @@ def _describe_step(
     step: Step,
     handle: str,
     offset: int,
-    max_tokens: int | None,
 ) -> Data:
-    limit = read_max_tokens(max_tokens, context.max_answer_tokens)
-
     def build(size: int) -> Data:
         text, next_offset = cut_text(step.source, offset, size)
         fields: Data = {"number": step.number, "title": step.title, "content": text, "address": step.address}
@@ -69,5 +64,5 @@ def _describe_step(
         return data
 
     length = len(step.source) - offset
-    size = find_largest(length, lambda size: count_answer_tokens(build(size)) <= limit)
+    size = find_largest(length, lambda size: not exceeds(build(size), context.max_tokens))
     return build(max(size, 1))

@@ -13,7 +13,7 @@ from index.sources.sources import Sources
 from tests.documentation_sources import TWO_SOURCES, write_sources_file
 from tests.repositories import Repo
 from tests.tools.retrieval.conftest import CallSources
-from tools.retrieval.budgets import count_answer_tokens
+from tools.pages import measure_tokens
 from tools.retrieval.dispatcher import SourcesDispatcher
 from tools.retrieval.results import shorten_summary
 
@@ -127,7 +127,7 @@ def test_huge_limit_means_the_limit_of_the_operator(
     answer = call_sources(
         "search_documentation", query="walrus", namespace="tutorials", max_tokens=1_000_000_000
     )
-    assert 4_000 < count_answer_tokens(answer.data) <= 5_000
+    assert 4_000 < measure_tokens(answer.data) <= 5_000
 
 
 @pytest.mark.parametrize("max_tokens", [200, 500, 2_000])
@@ -139,7 +139,7 @@ def test_answer_fits_its_budget_and_the_rest_can_be_read(
     answer = call_sources(
         "search_documentation", query="walrus", namespace="tutorials", max_tokens=max_tokens
     )
-    assert count_answer_tokens(answer.data) <= max_tokens
+    assert measure_tokens(answer.data) <= max_tokens
     result = answer.data["sources"][0]
     assert result["truncated"]
     tool, arguments = read_call(answer.data["next_step"])
@@ -208,7 +208,7 @@ def test_several_questions_are_answered_in_one_call(call_sources: CallSources) -
     assert [result["success"] for result in results] == [True, False, True]
     assert results[1]["code"] == "EMPTY_QUERY"
     assert results[0]["sources"][0]["address"] == "install.md#steps"
-    assert count_answer_tokens(answer.data) <= 1_000
+    assert measure_tokens(answer.data) <= 1_000
     both = call_sources("search_documentation", query="shell", namespace="*", operations=questions[:1])
     assert len(both.data["batch_results"]) == 2
     assert call_sources("search_documentation", operations=questions[1:2]).is_error
