@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import InvalidArguments, Natural, ReadingArguments, read_arguments
-from tools.retrieval.steps import describe_position, describe_step_rest
+from tools.retrieval.steps import describe_next_step, describe_step
 from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, Tool
 from tools.writer import select_example_arguments
@@ -41,7 +41,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(GetNextStepArguments, arguments)
     current = find_position(context.sources, request.handle)
     if not request.offset:
-        return Answer(describe_position(context, current))
+        return Answer(describe_next_step(context, current))
     step = current.position.step
     if step is None or request.offset >= len(step.source):
         size = f"{len(step.source):,} characters" if step is not None else "no text"
@@ -50,7 +50,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             fix="Leave out 'offset' for the next step.",
             field="offset",
         )
-    return Answer(describe_step_rest(context, current, step, request.offset))
+    return Answer(describe_step(context, current, step, request.offset))
 
 
 TOOL = Tool(

@@ -7,6 +7,7 @@ even short contents do not fit, the page ends earlier, with a cursor.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.sources.permalinks import SectionPosition, format_permalink
@@ -22,7 +23,21 @@ if TYPE_CHECKING:
 
 MAX_SUMMARY_CHARACTERS = 200
 _SHORT_SUMMARY_CHARACTERS = 40
-_MIN_CONTENT_CHARACTERS = 200
+_MIN_CONTENT_CHARACTERS = 100
+_DETAIL_FIELDS = (
+    "document",
+    "relevance_score",
+    "summary",
+    "url",
+    "chunk_index",
+    "lines",
+    "blob",
+    "lifted_by",
+    "walkthrough_relevance",
+    "related_walkthrough_steps",
+    "suggested_follow_up",
+)
+"""The fields that a minimal result leaves out."""
 
 
 class Result(NamedTuple):
@@ -32,8 +47,20 @@ class Result(NamedTuple):
     content: str | None
 
 
-BuildAnswer = Callable[[list["Data"]], "Data"]
-"""Returns the whole answer with some results."""
+class Detail(IntEnum):
+    """The detail of an answer: a small budget needs less of it.
+
+    SHORT results have short summaries and no blobs. MINIMAL answers have only the address, the title and the
+    content of each result, and no commits; `detail` is then "minimal".
+    """
+
+    MINIMAL = 0
+    SHORT = 1
+    FULL = 2
+
+
+BuildAnswer = Callable[[list["Data"], Detail], "Data"]
+"""Returns the whole answer with some results, in a detail."""
 
 
 def build_results(page: SourcesPage, *, include_content: bool, names_namespace: bool) -> list[Result]:
@@ -93,31 +120,37 @@ def _shorten(line: str, limit: int) -> str:
 def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildAnswer) -> Data:
     """Return the answer with the results that fit a number of tokens; contents are cut if needed.
 
-    A cut content has `truncated` and `offset`, the number of its shown characters. With few tokens, the
-    results have very short summaries, and leave out the ids of their blobs.
+    A cut content has `truncated` and `offset`, the number of its shown characters.
     """
-    if len(results) > 0 and exceeds(build_answer([_cut_content(results[0], 0)]), max_tokens // 2):
-        results = [_drop_fields(result) for result in results]
 
-    def build(count: int, limit: int) -> Data:
-        return build_answer([_cut_content(result, limit) for result in results[:count]])
+    def build(count: int, limit: int, detail: Detail) -> Data:
+        shown = [_cut_content(_reduce(result, detail), limit) for result in results[:count]]
+        return build_answer(shown, detail)
 
-    def fits(count: int, limit: int) -> bool:
-        return not exceeds(build(count, limit), max_tokens)
+    def fits(count: int, limit: int, detail: Detail) -> bool:
+        return not exceeds(build(count, limit, detail), max_tokens)
 
     count = len(results)
     longest = max((len(result.content or "") for result in results), default=0)
-    while count > 1 and not fits(count, min(longest, _MIN_CONTENT_CHARACTERS)):
+    least = min(longest, _MIN_CONTENT_CHARACTERS)
+    detail = next((item for item in reversed(Detail) if fits(min(count, 1), least, item)), Detail.MINIMAL)
+    while count > 1 and not fits(count, least, detail):
         count -= 1
-    return build(count, find_largest(longest, lambda limit: fits(count, limit)))
+    return build(count, find_largest(longest, lambda limit: fits(count, limit, detail)), detail)
 
 
-def _drop_fields(result: Result) -> Result:
-    """Return a result without its blob, and with a very short summary."""
-    fields = {name: value for name, value in result.fields.items() if name != "blob"}
-    return Result(
-        {**fields, "summary": _shorten(fields["summary"], _SHORT_SUMMARY_CHARACTERS)}, result.content
-    )
+def _reduce(result: Result, detail: Detail) -> Result:
+    """Return a result in a detail."""
+    fields, content = result
+    if detail is Detail.FULL:
+        return result
+    if detail is Detail.SHORT:
+        short_fields = {name: fields[name] for name in fields if name != "blob"}
+        summary = _shorten(fields["summary"], _SHORT_SUMMARY_CHARACTERS)
+        return Result({**short_fields, "summary": summary}, content)
+    minimal_fields = {name: fields[name] for name in fields if name not in _DETAIL_FIELDS}
+    title = _shorten(fields["title"], _SHORT_SUMMARY_CHARACTERS)
+    return Result({**minimal_fields, "title": title}, content)
 
 
 def _cut_content(result: Result, limit: int) -> Data:
@@ -132,20 +165,24 @@ def _cut_content(result: Result, limit: int) -> Data:
 
 
 def _insert_content(fields: Data, content: str) -> Data:
-    """Return fields with the content before the URL, as in the contract."""
-    data: Data = {}
-    for name, value in fields.items():
-        if name == "url":
-            data["content"] = content
-        data[name] = value
-    return data
+    """Return fields with the content after the title and the summary, as in the contract."""
+    names = list(fields)
+    position = 1 + max(names.index(name) for name in ("title", "summary") if name in fields)
+    before, after = names[:position], names[position:]
+    return {
+        **{name: fields[name] for name in before},
+        "content": content,
+        **{name: fields[name] for name in after},
+    }
 
 
-def suggest_rest(sources: Sequence[Data]) -> NextStep | None:
+def suggest_rest(sources: Sequence[Data], detail: Detail = Detail.FULL) -> NextStep | None:
     """Return the next step that reads the rest of the first truncated content."""
     cut = next((source for source in sources if source.get("truncated")), None)
     if cut is None:
         return None
+    if detail is Detail.MINIMAL:
+        return NextStep("Read the rest with get_doc: address as chunk_id, offset")
     namespace = {"namespace": cut["namespace"]} if "namespace" in cut else {}
     offset = {"offset": cut["offset"]} if cut["offset"] else {}
     rest_call = call("get_doc", chunk_id=cut["address"], **offset, **namespace)

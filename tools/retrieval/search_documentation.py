@@ -26,7 +26,7 @@ from tools.arguments import (
     read_operations,
 )
 from tools.retrieval.related_steps import RelatedSteps
-from tools.retrieval.results import build_results, fit_results, suggest_rest
+from tools.retrieval.results import Detail, build_results, fit_results, suggest_rest
 from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import select_example_arguments
@@ -142,18 +142,17 @@ def _search(context: RetrievalContext, request: SearchDocumentationArguments, ma
         check_cursor_commits(commits_digest, page.commits)
     names_namespace = len(context.sources) > 1
 
-    def build_answer(results: list[Data]) -> Data:
+    def build_answer(results: list[Data], detail: Detail) -> Data:
         data: Data = {
             "query_processed": True,
             "result_count": len(results),
-            "search_type": USED_SEARCH_TYPE,
             "sources": results,
-            **describe_page(page),
+            **describe_page(page, detail),
         }
         end = offset + len(results)
         if (page.has_more or len(results) < len(page.hits)) and end < MAX_OFFSET:
             data["next_cursor"] = write_sources_cursor(digest, page.commits, end)
-        next_step = suggest_rest(results) if results else suggest_search(page, request.namespace)
+        next_step = suggest_rest(results, detail) if results else suggest_search(page, request.namespace)
         if next_step is not None:
             data["next_step"] = next_step
         return data
@@ -165,9 +164,11 @@ def _search(context: RetrievalContext, request: SearchDocumentationArguments, ma
     return fit_results(results, max_tokens, build_answer)
 
 
-def describe_page(page: SourcesPage) -> Data:
-    """Return the commits, the sources that could not be searched, and the words that nothing contains."""
-    data: Data = {}
+def describe_page(page: SourcesPage, detail: Detail) -> Data:
+    """Return the algorithm, the commits, the unavailable sources, and the words that nothing contains."""
+    if detail is Detail.MINIMAL:
+        return {"detail": "minimal"}
+    data: Data = {"search_type": USED_SEARCH_TYPE}
     commits = list(page.commits.values())
     if len(commits) == 1:
         data["commit"] = commits[0]

@@ -27,10 +27,9 @@ from tools.retrieval.lifts import (
     list_technologies,
 )
 from tools.retrieval.related_steps import RelatedSteps
-from tools.retrieval.results import build_results, fit_results, suggest_rest
+from tools.retrieval.results import Detail, build_results, fit_results, suggest_rest
 from tools.retrieval.search_documentation import (
     MAX_RESULTS,
-    USED_SEARCH_TYPE,
     add_namespaces,
     describe_page,
     find_related_steps,
@@ -111,15 +110,14 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         if related_steps is not None:
             result.fields.update(related_steps.describe(source_hit))
 
-    def build_answer(sources: list[Data]) -> Data:
+    def build_answer(sources: list[Data], detail: Detail) -> Data:
         data: Data = {
             "query_processed": True,
             "result_count": len(sources),
-            "search_type": USED_SEARCH_TYPE,
             "sources": sources,
-            **describe_page(shown_page),
+            **describe_page(shown_page, detail),
         }
-        next_step = suggest_rest(sources) if sources else suggest_search(page, request.namespace)
+        next_step = suggest_rest(sources, detail) if sources else suggest_search(page, request.namespace)
         return data if next_step is None else {**data, "next_step": next_step}
 
     return Answer(fit_results(results, context.max_tokens, build_answer))

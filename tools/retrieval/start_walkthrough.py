@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools.arguments import ReadingArguments, read_arguments
 from tools.retrieval.handles import WalkthroughPosition
-from tools.retrieval.steps import describe_position
+from tools.retrieval.steps import describe_next_step
 from tools.retrieval.walkthroughs import CurrentPosition, find_walkthrough_by_id
 from tools.tool import Answer, Tool
 from tools.writer import select_example_arguments
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.retrieval.context import RetrievalContext
-    from tools.tool import CallArguments
+    from tools.tool import CallArguments, Data
 
 
 class StartWalkthroughArguments(ReadingArguments):
@@ -39,8 +39,8 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     found = find_walkthrough_by_id(context.sources, request.walkthrough)
     with found.source.open() as index:
         position = WalkthroughPosition(index.workspace.snapshot(found.commit), found.walkthrough, 0, None)
-    data = describe_position(context, CurrentPosition(found.source, position))
-    return Answer({"title": found.walkthrough.title, "steps": len(found.walkthrough.steps), **data})
+    fields: Data = {"title": found.walkthrough.title, "steps": len(found.walkthrough.steps)}
+    return Answer(describe_next_step(context, CurrentPosition(found.source, position), fields))
 
 
 TOOL = Tool(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tools.pages import cut_text, exceeds
 from tools.retrieval.budgets import find_largest
 from tools.retrieval.handles import write_handle
+from tools.retrieval.results import Detail
 from tools.tool import NextStep, call
 
 if TYPE_CHECKING:
@@ -15,54 +16,68 @@ if TYPE_CHECKING:
     from tools.tool import Data
     from workspace.document.walkthrough import Step
 
+_MIN_CONTENT_CHARACTERS = 100
 
-def describe_position(context: RetrievalContext, current: CurrentPosition) -> Data:
+
+def describe_next_step(
+    context: RetrievalContext, current: CurrentPosition, other_fields: Data | None = None
+) -> Data:
     """Return the step after a position and the handle for the one after it; `done` after the last step."""
     position = current.position
     step = position.next_step
-    number = position.number if step is None else step.number
-    handle = write_handle(
+    if step is None:
+        handle = _write_handle(current, position.number)
+        return {"handle": handle, "done": True, "commit": position.snapshot.commit}
+    return describe_step(context, current, step, 0, other_fields)
+
+
+def describe_step(
+    context: RetrievalContext,
+    current: CurrentPosition,
+    step: Step,
+    offset: int,
+    other_fields: Data | None = None,
+) -> Data:
+    """Return the text of a step from a character on, as much as fits, and the handle for the step after it.
+
+    `other_fields` precede the fields of the answer.
+    """
+    handle = _write_handle(current, step.number)
+    remaining_count = len(step.source) - offset
+
+    def build(size: int, detail: Detail) -> Data:
+        text, next_offset = cut_text(step.source, offset, size)
+        fields: Data = {"number": step.number, "title": step.title, "content": text, "address": step.address}
+        data: Data = {**(other_fields or {}), "handle": handle, "step": fields}
+        data["commit"] = current.position.snapshot.commit
+        if detail is Detail.MINIMAL:
+            fields = {"number": step.number, "content": text}
+            data = {"handle": handle, "step": fields}
+        if offset:
+            fields["start"] = offset
+        if next_offset is not None:
+            fields |= {"truncated": True, "offset": next_offset}
+            rest_call = call("get_next_step", handle=handle, offset=next_offset)
+            data["next_step"] = (
+                NextStep("Read the rest of the step with ", rest_call)
+                if detail is Detail.FULL
+                else NextStep("Read the rest: get_next_step with this handle and offset")
+            )
+        return data
+
+    def fits(size: int, detail: Detail) -> bool:
+        return not exceeds(build(size, detail), context.max_tokens)
+
+    least = min(remaining_count, _MIN_CONTENT_CHARACTERS)
+    detail = next((item for item in reversed(Detail) if fits(least, item)), Detail.MINIMAL)
+    return build(max(find_largest(remaining_count, lambda size: fits(size, detail)), 1), detail)
+
+
+def _write_handle(current: CurrentPosition, number: int) -> str:
+    position = current.position
+    return write_handle(
         namespace=current.source.name,
         walkthrough=position.walkthrough,
         commit=position.snapshot.commit,
         number=number,
     )
-    if step is None:
-        return {"handle": handle, "done": True, "commit": position.snapshot.commit}
-    return _describe_step(context, current, step, handle, 0)
-
-
-def describe_step_rest(context: RetrievalContext, current: CurrentPosition, step: Step, offset: int) -> Data:
-    """Return the rest of the step that the caller received last, from a character on."""
-    position = current.position
-    handle = write_handle(
-        namespace=current.source.name,
-        walkthrough=position.walkthrough,
-        commit=position.snapshot.commit,
-        number=step.number,
-    )
-    return _describe_step(context, current, step, handle, offset)
-
-
-def _describe_step(
-    context: RetrievalContext,
-    current: CurrentPosition,
-    step: Step,
-    handle: str,
-    offset: int,
-) -> Data:
-    def build(size: int) -> Data:
-        text, next_offset = cut_text(step.source, offset, size)
-        fields: Data = {"number": step.number, "title": step.title, "content": text, "address": step.address}
-        data: Data = {"handle": handle, "step": fields, "commit": current.position.snapshot.commit}
-        if offset:
-            fields["start"] = offset
-        if next_offset is not None:
-            fields["truncated"] = True
-            rest_call = call("get_next_step", handle=handle, offset=next_offset)
-            data["next_step"] = NextStep("Read the rest of the step with ", rest_call)
-        return data
-
-    length = len(step.source) - offset
-    size = find_largest(length, lambda size: not exceeds(build(size), context.max_tokens))
-    return build(max(size, 1))

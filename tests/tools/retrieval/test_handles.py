@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from pathlib import Path
 
 import pytest
 
-from index.cursors import sign_token, write_cursor
+from index.cursors import sign_token, verify_token, write_cursor
 from index.storage.keys import _load_user_key, load_user_key
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
@@ -95,12 +94,13 @@ def test_handle_of_very_long_path_and_key_is_valid(workspace: Workspace) -> None
 
 
 def change_number(text: str) -> str:
-    data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    values = json.loads(data[16:])
+    """Return a handle with another number of a step and the same MAC."""
+    key = load_user_key()
+    values = verify_token(key, text, 6)
     values[4] = 2
-    return (
-        urlsafe_b64encode(data[:16] + json.dumps(values, separators=(",", ":")).encode()).decode().rstrip("=")
-    )
+    changed = urlsafe_b64decode((other := sign_token(key, values)) + "=" * (-len(other) % 4))
+    mac = urlsafe_b64decode(text + "=" * (-len(text) % 4))[:16]
+    return urlsafe_b64encode(mac + changed[16:]).decode().rstrip("=")
 
 
 def test_malformed_changed_and_foreign_handles_are_refused(workspace: Workspace) -> None:
