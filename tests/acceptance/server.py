@@ -70,6 +70,26 @@ def serve_artifact(
     return _start_server(["--index", str(artifact), "--read-only", *options], home, protocol)
 
 
+def serve_sources(
+    file: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+) -> AbstractContextManager[Server]:
+    """Start a server of a file of sources as a host does, for a user with an empty home."""
+    return _start_server(["--sources", str(file), *options], home, protocol)
+
+
+def run_docyard(arguments: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, for a user with an empty home."""
+    command = [*fork_server.python_command(), "-m", "docyard", *arguments]
+    return subprocess.run(
+        command,
+        env=user_environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @contextmanager
 def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
     command = [*fork_server.python_command(), "-m", "docyard", "serve", *options]
@@ -99,7 +119,8 @@ def user_environment(home: Path) -> Mapping[str, str]:
         name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD_", "GIT_"))
     }
     folders = {
-        name: str(home / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+        name: str(home / name.lower())
+        for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
     }
     overrides = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(ROOT)}
     return {**inherited, **folders, **overrides}

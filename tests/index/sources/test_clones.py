@@ -1,0 +1,150 @@
+"""Sources of a URL: the clone, its refs, a failed fetch, and redirects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from index.sources.source import SourceUnavailable
+from index.sources.sources import search_sources
+from tests.documentation_sources import create_source_repositories, open_test_sources, write_sources_file
+from tests.repositories import Repo
+from tests.workspace.sync.servers import HOST, TOKEN, run_http_server
+from workspace.errors import WorkspaceError
+from workspace.git.remotes.credentials import Access
+
+pytestmark = pytest.mark.process
+
+ACCESS = Access(token=TOKEN)
+
+
+@pytest.fixture
+def guides(tmp_path: Path) -> Repo:
+    repository = create_source_repositories(tmp_path)[1]
+    repository.git("tag", "v1")
+    return repository
+
+
+@pytest.fixture
+def server_url(tmp_path: Path, guides: Repo) -> Iterator[str]:
+    with run_http_server(tmp_path) as url:
+        yield url
+
+
+def write_url_source(folder: Path, url: str, settings: str = "") -> Path:
+    return write_sources_file(folder, f'[sources.guides]\nurl = "{url}"\n{settings}')
+
+
+def search(folder: Path, file: Path, query: str) -> list[str]:
+    sources = open_test_sources(file)
+    [source] = sources
+    source.fetch(ACCESS)
+    page = search_sources(sources.select(None), query, limit=10)
+    sources.close()
+    return [hit.hit.address for hit in page.hits]
+
+
+def test_default_branch_is_cloned_and_followed(tmp_path: Path, guides: Repo, server_url: str) -> None:
+    file = write_url_source(tmp_path, f"{server_url}/guides/.git")
+    assert search(tmp_path, file, "shell") == ["install.md#steps"]
+    guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+    assert search(tmp_path, file, "zebra") == ["zoo.md#_preamble"]
+
+
+@pytest.mark.parametrize("form", ["tag", "commit", "branch"])
+def test_ref_of_a_url_is_a_branch_a_tag_or_a_commit(
+    tmp_path: Path, guides: Repo, server_url: str, form: str
+) -> None:
+    commit = guides.head()
+    guides.git("branch", "old")
+    guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+    ref = {"tag": "v1", "commit": commit, "branch": "old"}[form]
+    file = write_url_source(tmp_path, f"{server_url}/guides/.git", f'ref = "{ref}"\n')
+    assert search(tmp_path, file, "zebra") == []
+    assert search(tmp_path, file, "shell") == ["install.md#steps"]
+
+
+def test_rewritten_branch_is_followed(tmp_path: Path, guides: Repo, server_url: str) -> None:
+    file = write_url_source(tmp_path, f"{server_url}/guides/.git")
+    search(tmp_path, file, "shell")
+    guides.git("checkout", "-q", "--orphan", "new")
+    guides.git("rm", "-rfq", ".")
+    guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+    guides.git("branch", "-M", "new", "main")
+    assert search(tmp_path, file, "zebra") == ["zoo.md#_preamble"]
+    assert search(tmp_path, file, "shell") == []
+
+
+def test_unknown_ref_names_the_nearest(tmp_path: Path, server_url: str, guides: Repo) -> None:
+    sources = open_test_sources(write_url_source(tmp_path, f"{server_url}/guides/.git", 'ref = "v11"\n'))
+    [source] = sources
+    with pytest.raises(WorkspaceError, match="no branch, tag or commit 'v11'") as error_info:
+        source.fetch(ACCESS)
+    assert error_info.value.details["refs"] == ["v1"]
+    with pytest.raises(SourceUnavailable, match="v11"):
+        source.check()
+
+
+def test_failed_fetch_serves_the_last_commit(tmp_path: Path, guides: Repo) -> None:
+    with run_http_server(tmp_path) as url:
+        file = write_url_source(tmp_path, f"{url}/guides/.git")
+        sources = open_test_sources(file)
+        [source] = sources
+        source.fetch(ACCESS)
+        with pytest.raises(WorkspaceError) as error_info:
+            source.fetch(Access(token="wrong-token"))
+        assert "wrong-token" not in str(error_info.value)
+        assert source.fetch_error is not None
+    with pytest.raises(WorkspaceError):
+        source.fetch(ACCESS)
+    assert search_sources(sources.select(None), "shell", limit=1).hits
+
+
+@contextmanager
+def run_answering_server(status: int, headers: dict[str, str], body: bytes = b"") -> Iterator[str]:
+    """Run a server that gives the same response to every request, and yield its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer((HOST, 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{HOST}:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+def test_redirect_is_refused(tmp_path: Path, server_url: str) -> None:
+    target = f"{server_url}/guides/.git/info/refs?service=git-upload-pack"
+    with run_answering_server(302, {"Location": target}) as url:
+        [source] = open_test_sources(write_url_source(tmp_path, f"{url}/guides.git"))
+        with pytest.raises(WorkspaceError):
+            source.fetch(ACCESS)
+    assert source.fetch_error is not None
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"<html>nonsense</html>"), (500, b""), (404, b"x")])
+def test_nonsense_of_a_server_is_an_error(tmp_path: Path, guides: Repo, status: int, body: bytes) -> None:
+    with run_answering_server(status, {"Content-Type": "text/html"}, body) as url:
+        [source] = open_test_sources(write_url_source(tmp_path, f"{url}/guides.git"))
+        with pytest.raises(WorkspaceError):
+            source.fetch(ACCESS)
+        with pytest.raises(SourceUnavailable):
+            source.check()
