@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
@@ -24,6 +25,7 @@ _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 _MAX_MEASUREMENTS = 12
 _MIN_FILLED_SHARE = 0.98
 _MAX_TITLE_CHARACTERS = 300
+_MIN_CACHED_CHARACTERS = 4_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TREE_CHARACTERS = 16  # of a tree's id in a cursor
 
@@ -62,6 +64,14 @@ def count_fitting_characters(text: str, offset: int, tokens: int) -> int:
 
 def measure_text(text: str) -> int:
     """Return an upper bound of the tokens of a text."""
+    from workspace.texts.token_bound import count_tokens_at_most
+
+    return _measure_long_text(text) if len(text) >= _MIN_CACHED_CHARACTERS else count_tokens_at_most(text)
+
+
+@lru_cache(maxsize=8)
+def _measure_long_text(text: str) -> int:
+    """Return the bound of a text, which is cached because an answer is measured several times."""
     from workspace.texts.token_bound import count_tokens_at_most
 
     return count_tokens_at_most(text)

@@ -1,6 +1,6 @@
 """Differences between two versions: documents, sections, tasks, front matter and words.
 
-changed_sections.py find the sections whose text differs from an earlier snapshot
+changed_sections.py  find the sections whose text differs from an earlier snapshot
 changes.py           changes as values, and the changes of front matter
 descriptions.py      descriptions of changes: sentences, and rows of text that differ
 documents.py         compare two versions of a document

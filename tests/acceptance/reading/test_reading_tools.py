@@ -254,10 +254,12 @@ def check_error(server: Server, repo: Repo, tool: str, response: ToolResponse) -
 
 def test_ten_thousand_headings_are_listed_in_pages(server: Server) -> None:
     response = server.call("list_sections", file_path="ten-thousand.md")
-    assert (response.data["count"], len(response.data["sections"])) == (10_001, 500)
+    count = len(response.data["sections"])
+    assert response.data["count"] == 10_001
+    assert 300 < count < 500
     assert "next_step" not in response.data
     page = server.call("list_sections", file_path="ten-thousand.md", cursor=response.data["cursor"])
-    assert page.data["sections"][0] == "heading-499"
+    assert page.data["sections"][0] == f"heading-{count - 1}"
     section = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
     assert section.data["section"] == "heading-9876"
     assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001

@@ -88,7 +88,7 @@ def test_operator_sets_limit_of_texts_in_tokens(
     ) as server:
         chunk = server.call("get_doc", chunk_id="long.md#one")
         assert chunk.data["truncated"] is True
-        assert 150 < count_tokens(chunk.text) <= 300
+        assert 100 < count_tokens(chunk.text) <= 300
         for tool, arguments in (
             ("view_document", {"file": "long.md", "slug": "one"}),
             ("read_section", {"file_path": "long.md", "section_heading": "one"}),
@@ -96,7 +96,7 @@ def test_operator_sets_limit_of_texts_in_tokens(
         ):
             data = server.call(tool, **arguments).data
             assert data["truncated"] is True
-            assert 100 < count_tokens(data["content"]) <= 300
+            assert 70 < count_tokens(data["content"]) <= 300
         response = server.call(
             "edit_document", operation="update_content", file="chinese.md", slug="长", content="New."
         )
