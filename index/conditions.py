@@ -24,7 +24,7 @@ class HasWord:
 
 @dataclass(frozen=True, slots=True)
 class HasPrefix:
-    """The condition that a field has a term that begins with a folded `prefix`, or has its stem."""
+    """The condition that a field has a term that begins with a folded `prefix`, or the stem of the prefix."""
 
     field: WordField
     prefix: str

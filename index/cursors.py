@@ -28,7 +28,7 @@ _FIX_RESTART = "Repeat the search without a cursor to start at its first page."
 
 
 class InvalidCursor(WorkspaceError):
-    """The cursor is malformed, was changed, or belongs to another search."""
+    """The cursor is malformed, was changed, or belongs to another search or tool."""
 
     code: ClassVar[str] = "INVALID_CURSOR"
 
@@ -112,7 +112,7 @@ _PACKED = re.compile(rb"[\x80-\xff]")
 
 
 def _pack_hexadecimal(body: bytes) -> bytes:
-    """Return JSON with each run of hexadecimal digits as bytes."""
+    """Return JSON with each run of eight or more hexadecimal digits as bytes."""
     return _HEXADECIMAL.sub(
         lambda run: bytes((_PACKED_MARK | len(run[0]) // 2,)) + bytes.fromhex(run[0].decode()), body
     )

@@ -86,7 +86,10 @@ _MAX_DATES = 16
 
 
 def find_dates(front_matter: Mapping[str, object]) -> dict[str, str]:
-    """Return the first 16 dates of some front matter by key, each as YYYY-MM-DD."""
+    """Return the first 16 dates of some front matter by key, each as YYYY-MM-DD.
+
+    Keys are skipped unless they are ASCII names of at most 64 characters.
+    """
     dates: dict[str, str] = {}
     for key, value in front_matter.items():
         if len(dates) < _MAX_DATES and _DATE_KEY.fullmatch(key) and (day := _parse_date(value)) is not None:

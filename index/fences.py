@@ -26,7 +26,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _LIST_MARK = re.compile(LIST_MARKER)
 
 _MAX_CONTEXT_LENGTH = 5_000
-"""The number of characters before an offset that are parsed to find its fence in a long text."""
+"""The largest number of characters that are parsed before an offset. A shorter text is parsed in full."""
 
 
 class Fence(NamedTuple):

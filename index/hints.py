@@ -98,7 +98,7 @@ def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
 
 
 def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
-    """Yield the key and value of each filter, the path last, and the query without this filter."""
+    """Yield the key and value of each filter, and the query without it; the path and `since` come last."""
     for key, value in query.filters.items():
         remaining_filters = {
             other_key: other_value for other_key, other_value in query.filters.items() if other_key != key
@@ -111,7 +111,7 @@ def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
 
 
 def _find_common_values(records: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
-    """Return the most common values of a key."""
+    """Return the ten most common values of a key that are short enough to list."""
     counts = Counter(
         value for record in records for value in record.facets.get(key, ()) if is_listable(value)
     )
@@ -135,7 +135,7 @@ _MAX_PARTS_CHECKED = 8
 
 
 def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]]) -> Hint | None:
-    """Explain a condition that excludes everything: a misspelt word, or parts that no section satisfies."""
+    """Explain a condition without hits: a misspelt word, parts without hits, or the condition as a whole."""
     if query.condition is None:
         return None
     if hint := _explain_spelling(query, suggest):
@@ -283,7 +283,7 @@ def suggest_queries(
 
 
 def _find_unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
-    """Yield the words of the query that no section contains, as they are spelled in the query."""
+    """Yield the words of at least four letters that no section contains, as the query spells them."""
     for word in dict.fromkeys(WORD.findall(text)):
         if len(word) < _MIN_WORD_LENGTH or not is_word(fold(word)):
             continue

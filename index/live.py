@@ -1,6 +1,6 @@
 """The index of a branch, which is opened, updated to the tip, or rebuilt.
 
-    missing, damaged, of another schema, at a lost commit   ->  rebuild next to the old one, then swap
+    missing, damaged, of another schema, at a pruned commit ->  rebuild next to the old one, then swap
     behind the tip                                          ->  index the difference
     at the tip                                              ->  one ref lookup
     its folder cannot be written                            ->  use the user's cache, else memory
@@ -176,11 +176,11 @@ class LiveIndex:
             self.engine.search(parse_query("anything"))
 
     def _is_fresh(self, state: State) -> bool:
-        """Return True if a state is at the tip and all its unreadable documents are still unreadable."""
+        """Return True if a state is at the tip and `has_recovered_document` is False."""
         return not self.is_behind(state) and not self.has_recovered_document(state)
 
     def has_recovered_document(self, state: State) -> bool:
-        """Return True if a document that Git could not read can be read now."""
+        """Return True if one of the first 16 documents that Git could not read can be read now."""
         for blob in islice(state.unreadable.values(), _MAX_RETRIED_DOCUMENTS):
             with suppress(DamagedRepository):
                 self._workspace.git.blob(blob)

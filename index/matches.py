@@ -126,7 +126,7 @@ class Matcher:
 
 
 def _make_needle(term: str) -> str:
-    """Return a text that every ASCII word of a term contains."""
+    """Return a text that almost every ASCII word of a term contains."""
     return term[:-1] if len(term) > 2 and term[-1] in _CHANGED_ENDINGS else term
 
 

@@ -48,7 +48,10 @@ TAG = "tag"
 
 MAX_EDITS = 2
 MAX_PARTS = 64
-"""The largest number of operators, brackets, fields, prefixes and similar words in a query."""
+"""The largest number of operators, pairs of brackets, fields, prefixes and similar words in a query.
+
+A repeated field, prefix or similar word counts once.
+"""
 
 MAX_DEPTH = 20
 """The largest depth of nested brackets."""
@@ -93,7 +96,7 @@ class Operators:
 
 
 def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
-    """Parse the operators of a query; None if it has none. Raises QueryTooBroad if it has too many."""
+    """Parse the operators of a query; None if it has none. Raises QueryTooBroad if it is over a limit."""
     if not _TRIGGER.search(text):
         return None
     lexer = _Lexer(text, fields)
@@ -280,7 +283,7 @@ class _Lexer:
     def _parse_key_field(
         self, name: str, value: str, query_text: str, *, is_quoted: bool
     ) -> Condition | None:
-        """Return the condition on a taxonomy key or on a date; None for another name or without a value."""
+        """Return the condition on a taxonomy key or on a date; None if the name or the value is invalid."""
         key = "tags" if name == TAG and TAG not in self._keys else name
         is_key = name == TAG or name in self._keys
         if not value:
@@ -358,7 +361,7 @@ class _Lexer:
     def _parse_expansion(
         self, field: WordField, text: str, query_text: str
     ) -> HasPrefix | HasSimilarWord | None:
-        """Return the prefix or the similar word in a text; None if the text is neither of them."""
+        """Return the prefix or the similar word in a text; None if the text is neither, or is invalid."""
         if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
             return HasPrefix(field, fold(prefix)[:MAX_TERM_LENGTH], query_text)
         similar_match = _SIMILAR_WORD.fullmatch(text) if "~" in text else None
@@ -452,7 +455,10 @@ def _make_words_or_phrase(
 
 
 def _make_word_condition(token: str, name: WordField, *, with_stop_words: bool) -> Condition | None:
-    """Return the condition of a token: its full term, or else all parts of a name; None for a stop word."""
+    """Return the condition of a token: its full term, or else all parts of a name.
+
+    Returns None for a stop word, unless `with_stop_words` is True.
+    """
     terms = extract_token_terms(token)
     if not with_stop_words and STOP_WORDS.issuperset(terms):
         return None

@@ -6,8 +6,8 @@ differ, or its settings change how documents are read, the overlay has all docum
 recent overlays are cached, and their segments are reused for the next overlay.
 `python -m benchmarks.checks.refs` compares the first search of a commit with the build of a full index.
 
-Documents with equal path, blob, settings and manifests are indexed equally, so no cached document is analysed
-again.
+Documents with equal path, blob, settings and manifests are indexed equally, so cached ones are reused. Only a
+large segment with few of the required documents is not reused.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ class Overlays:
         return [CachedSegments(overlay.own_readers, overlay.manifest_values.get) for overlay in overlays]
 
     def _read_base(self, progress: Progress | None) -> _Base | None:
-        """Return the current index; None if its commit is no longer readable, or no index can be built."""
+        """Return the current index; None if its commit cannot be read or its settings are invalid."""
         with suppress(InvalidConfig, DamagedRepository):
             generation = self.live.generation(progress)
             commit = generation.state.commit if generation else None

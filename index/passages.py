@@ -53,7 +53,7 @@ class ChunkNotFound(WorkspaceError):
 
 
 class InvalidChunkId(WorkspaceError):
-    """The id is not of the form `{filepath}` or `{filepath}#{heading-path}`."""
+    """The id does not have the form `{filepath}` or `{filepath}#{heading-path}`, or is far too long."""
 
     code: ClassVar[str] = "INVALID_CHUNK_ID"
 
@@ -114,7 +114,7 @@ class Passage:
         )
 
     def shorten(self, limit: int) -> Passage:
-        """Return the passage with at most `limit` characters: the longest chunks are cut after a line."""
+        """Return the passage with at most `limit` characters. The longest chunks are cut, mostly at lines."""
         max_length = _compute_max_length([len(chunk.text) for chunk in self.chunks], limit)
         return replace(
             self,
@@ -137,7 +137,7 @@ def read_passage(
 ) -> Passage:
     """Read a chunk and up to `context` chunks before and after it. The id can be an old one.
 
-    `moves` resolves old ids. Raises ChunkNotFound, InvalidChunkId.
+    `moves` resolves old ids. Raises ChunkNotFound, InvalidChunkId, AmbiguousAddress.
     """
     path, fragment = split_address(requested_id, snapshot.documents)
     if not path or fragment == "":

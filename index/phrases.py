@@ -1,8 +1,8 @@
 """Exact phrases: consecutive words in the text or the heading of a section.
 
-An index has no positions of words. Each section with all words of a phrase is therefore read, and its words
-are searched for the phrase. Case and accents are ignored; word endings are not. All other characters
-(punctuation, line breaks, the marks of emphasis and code) only separate words.
+An index has no positions of words. The sections with all words of a phrase, up to a limit, are therefore
+read, and their words are searched for the phrase. Case and accents are ignored; word endings are not. All
+other characters (punctuation, line breaks, the marks of emphasis and code) only separate words.
 """
 
 from __future__ import annotations

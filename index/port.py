@@ -49,7 +49,10 @@ class GenerationGone(WorkspaceError):
 
 
 class QueryTooBroad(WorkspaceError):
-    """A query over a limit; `details` has the `limit`, and the `part` of the query that is over it."""
+    """A query over a limit, or one that excludes a phrase.
+
+    `details` may have the `limit`, and the `part` of the query that is over it.
+    """
 
     code: ClassVar[str] = "QUERY_TOO_BROAD"
 

@@ -169,7 +169,7 @@ def _parse_words(operators: Operators) -> _ParsedText:
 
 
 def _has_unmarked_terms(text: str) -> bool:
-    """Return True if a query has words outside its phrases and exclusions."""
+    """Return True if a query has words, other than stop words, outside its phrases and exclusions."""
     tokens = TOKEN.findall(_MARKED_PART.sub(" ", text))
     return any(term not in STOP_WORDS for token in tokens for term in extract_token_terms(token))
 
@@ -197,7 +197,10 @@ def _parse_marks(text: str) -> _ParsedText:
 
 
 def _find_excluded_term(text: str, *, is_quoted: bool) -> str | None:
-    """Return the term of an excluded word; None if the text is a flag, which is searched for."""
+    """Return the term of an excluded word; None for a flag or unquoted text of several words.
+
+    Such text is searched for. Raises QueryTooBroad for a quoted phrase.
+    """
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
         [token] = tokens

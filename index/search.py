@@ -161,7 +161,10 @@ class SearchTarget(Protocol):
 def explain_empty_results(
     target: SearchTarget, text: str, query: Query, generation: str, fields: Fields = NO_FIELDS
 ) -> Hint | None:
-    """Return a hint on the empty result of a query, parsed from `text`; None if the index was replaced."""
+    """Return a hint on the empty result of a query, parsed from `text`.
+
+    Returns None if the index was replaced, removed or damaged.
+    """
 
     def search(relaxed_query: Query, limit: int) -> list[SectionRecord]:
         return [scored.record for scored in target.search(relaxed_query, 0, limit, generation).hits]
@@ -179,7 +182,7 @@ def explain_empty_results(
 
 _MAX_LISTED_VALUES = 50
 _MAX_COMPARED_CHARACTERS = 20_000
-"""Characters of the most common values that are compared with an unknown value."""
+"""The largest number of characters of the most common values that are compared with an unknown value."""
 
 
 class UnknownFilter(WorkspaceError):

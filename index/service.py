@@ -37,7 +37,7 @@ class Hit(NamedTuple):
     """A section that matches a query. `start_line` and `end_line` count from 1, inclusive, in the blob.
 
     `text` is the Markdown of the section without its heading. `title` is that of the document, and `position`
-    the section's number in its document, from 1. `start` and `end` are the byte offsets of the section.
+    the section's number in its document, from 1. `start` and `end` are its byte offsets in the blob.
     """
 
     chunk_id: str

@@ -73,7 +73,7 @@ def read_documents(
 def _read_indexed_document(
     path: str, blob: str, taxonomy: Taxonomy, read: Callable[[str, str], Document | None]
 ) -> IndexedDocument | UnreadableDocument:
-    """Return a document for the index; without sections if it is too large or a Git LFS pointer."""
+    """Return a document for the index; without sections if it is over a limit or not a document."""
     try:
         document = read(path, blob)
         if document is not None:
@@ -99,8 +99,9 @@ class Difference(NamedTuple):
 def diff_snapshots(old: Snapshot, new: Snapshot, document_count: int | None = None) -> Difference | None:
     """Return the difference between two snapshots; None if the index should be rebuilt instead.
 
-    The index should be rebuilt if new settings change how documents are read, or if over a third of the
-    documents change. `document_count` is the number of documents; if it is None, the documents are listed.
+    The index should be rebuilt if new settings change how documents are read, or if more than 300 documents
+    and over a third of all change. `document_count` is the number of documents; if it is None, the documents
+    are listed.
     """
     old_config, new_config = old.config, new.config
     if (

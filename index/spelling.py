@@ -2,8 +2,7 @@
 
 An edit inserts, deletes or replaces a letter, or swaps two adjacent letters. Terms are stems, and a typo in
 the ending of a word changes its stem. Therefore all words one edit away from the word are also stemmed:
-"paginaton" is far from the term "pagin", but one edit away from "pagination". Only terms of live sections are
-returned.
+"paginaton" is far from the term "pagin", but one edit away from "pagination".
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def compute_edit_distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
 
 
 def find_similar_terms(statistics: Statistics, word: str, limit: int) -> tuple[str, ...]:
-    """Return at most `limit` terms that a folded word may mean, as `index.port.Engine` defines."""
+    """Return at most `limit` terms of live sections that a folded word may mean (`index.port.Engine`)."""
     if not is_word(word):
         return ()
     distances = _find_distances(statistics, word, max_edits(word))

@@ -143,7 +143,7 @@ def remove_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def select_requested_fields(arguments: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a call except `proposal`.
+    """Return the fields of a call that are not null, except `proposal`.
 
     An empty result means that the caller requests instructions.
     """
@@ -219,7 +219,7 @@ def find_nearest_fields(field: str, known_fields: Sequence[str]) -> list[str]:
 def read_operations(value: object) -> list[dict[str, object]]:
     """Return the operations of a batch.
 
-    Raises InvalidArguments for an empty list, and for an item that is not an object.
+    Raises InvalidArguments for a value that is not a list, an empty list, and an item that is not an object.
     """
     try:
         operations = _parse_array(value)
@@ -290,7 +290,7 @@ class _SchemaGenerator(GenerateJsonSchema):
 def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a model's input.
 
-    An optional field has its plain type, without null.
+    An optional field has its plain type, without null. Fields with the key HIDDEN are left out.
     """
     schema = model.model_json_schema(schema_generator=_SchemaGenerator)
     inherited_names = {

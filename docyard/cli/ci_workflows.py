@@ -121,7 +121,8 @@ def build_workflow(kind: str, requirement: str = DEFAULT_REQUIREMENT) -> Workflo
 def write_workflow(root: Path, workflow: Workflow) -> bool:
     """Write the file below the root of a work tree; return False if the same file exists already.
 
-    Raises CommandError if the path exists with other content, or if the file cannot be written.
+    Raises CommandError if the path exists with other content, leads outside through a symbolic link, or
+    cannot be written.
     """
     file = root / workflow.path
     content = workflow.text.encode()

@@ -27,8 +27,8 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
 
     If no ref is given, the tip is compared with its parent. A single ref is compared with the tip. With three
     dots the comparison starts at the merge base, as in a pull request. A missing side is the tip. Raises
-    CommandError if three dots are given and the sides have no common ancestor, and the errors of
-    `Workspace.at`.
+    CommandError if the branch has no commit, if the parent is missing in a shallow clone, or if three dots
+    are given and the sides have no common ancestor; also the errors of `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])

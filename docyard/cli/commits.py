@@ -1,6 +1,6 @@
 """Commit logs at the command line: short id, time, author, subject and changes.
 
-Outside a terminal, each action of a commit is one line of tab-separated cells.
+Outside a terminal, in a log without diffs, each action of a commit is one line of tab-separated cells.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ def _print_entries(entries: Sequence[LogEntry], *, is_single: bool) -> None:
 
 
 def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
-    """Yield the time and author, the subject, and the actions; if `is_single`, `changed` is omitted."""
+    """Yield the time and author, the subject, and the actions.
+
+    If `is_single`, addresses and the action `changed` are omitted.
+    """
     from rich.text import Text
 
     info = entry.info

@@ -1,8 +1,8 @@
 """Shell completion of addresses, refs, proposals, types, toolsets and queries.
 
-A user waits for the candidates. So only the document whose sections are completed is parsed, only one folder
-is listed, and modules are imported on demand. After an error there are no candidates: the command itself
-reports the error.
+A user waits for the candidates. So only the document whose sections are completed is parsed, only the typed
+folder is listed, and modules are imported on demand. After an error there are no candidates: the command
+itself reports the error.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class FixOutcome(NamedTuple):
 class FixRequest:
     """The documents to fix and the rules to apply.
 
-    If `names` is empty, all documents are fixed. If `rules` is None, all rules apply.
+    If `names` is empty, all documents are fixed. If `rules` is None, all active rules with safe fixes apply.
     """
 
     workspace: Workspace

@@ -1,7 +1,7 @@
 """The group of all commands, which imports the module of a command on demand.
 
 Each agent session starts `docyard serve`, so modules of other commands are not imported. For an unknown
-command the group suggests similar names.
+command the group suggests a similar name.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from workspace.errors import WorkspaceError
 
 
 class SuggestingGroup(click.Group):
-    """A group whose error for an unknown command suggests similar names."""
+    """A group whose error for an unknown command suggests a similar name, if there is one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the named command. Raises click.UsageError with similar names if it is unknown."""
+        """Return the named command. Raises click.UsageError with a similar name if it is unknown."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             from workspace.nearest import find_nearest

@@ -212,7 +212,7 @@ def _print_report(
     stats = build.metadata.stats
     if contents.unsupported_paths:
         warnings.append(
-            f"omitted because of their size or their names: {format_list(contents.unsupported_paths)}"
+            f"files are omitted because of their size or name: {format_list(contents.unsupported_paths)}"
         )
     if build.without_sections:
         warnings.append(

@@ -116,7 +116,7 @@ def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding]
 def check_all(
     folder: Path, branch: str | None, progress: console.Progress | None = None
 ) -> Iterator[Finding]:
-    """Yield every finding, in the order repository, index, environment."""
+    """Yield every finding, in the order repository, proposals, remote, index, environment."""
     from docyard.doctor.environment import check_environment
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote

@@ -258,6 +258,7 @@ def _print_tables(run: EvalRun, difference: Difference | None, missed_minimums: 
     for problem in run.problems[:MAX_LISTED_PROBLEMS]:
         click.echo(f"warning: {problem}", err=True)
     if len(run.problems) > MAX_LISTED_PROBLEMS:
-        click.echo(f"warning: and {len(run.problems) - MAX_LISTED_PROBLEMS:,} more", err=True)
+        omitted_count = len(run.problems) - MAX_LISTED_PROBLEMS
+        click.echo(f"warning: {omitted_count:,} more problems of the cases are not listed", err=True)
     for reason in missed_minimums:
         click.echo(f"missed: {reason}", err=True)

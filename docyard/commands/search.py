@@ -148,7 +148,7 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
 
 
 def _print_escaped(line: str) -> None:
-    """Print a line with words of the query to standard error, without invisible characters."""
+    """Print a line with words of the query to standard error, with invisible characters escaped."""
     from tools.errors import escape_invisible
 
     click.echo(escape_invisible(line), err=True)

@@ -212,7 +212,10 @@ def command(
 
 
 def _check_usage(context: click.Context) -> None:
-    """Raise click.UsageError if options exclude each other. Environment variables are not checked."""
+    """Raise click.UsageError if options exclude each other, or one needs another that is not given.
+
+    Environment variables that set these options are not checked.
+    """
     given_options = {
         name
         for name in context.params

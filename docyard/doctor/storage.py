@@ -235,7 +235,7 @@ def _check_served_commit(workspace: Workspace, broken_ids: tuple[str, ...]) -> I
 
 
 def _format_reset_command(git: GitReader, branch: str, broken_ids: tuple[str, ...] = ()) -> str:
-    """Return the command that moves a branch back to the last intact commit of its reflog."""
+    """Return the command that moves a branch back to its reflog's last intact commit; empty without one."""
     from workspace.publishing.repair import find_last_complete_commit
 
     intact_commit = find_last_complete_commit(git, branch, broken_ids).commit

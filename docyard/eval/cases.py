@@ -191,8 +191,8 @@ class _InvalidField(Exception):
 def read_case(file: str, record: Record) -> Case | list[Problem]:
     """Return the case in a record, or all problems of the record.
 
-    If a record has no `id`, the id is made from the query and the filters, so that it does not change if
-    lines move.
+    If a record has no `id`, the id is made from the query, the filters and the path, so that it does not
+    change if lines move.
     """
     problems = [*_check_field_names(record.fields)]
     fields = _FieldReader(record.fields, problems)

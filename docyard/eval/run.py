@@ -107,7 +107,7 @@ class EvalRun(_Model):
 
 
 def read_run(file: Path) -> EvalRun:
-    """Return the run in a file. Raises InvalidRun, and OSError if the file does not exist."""
+    """Return the run in a file. Raises InvalidRun, and OSError if the file cannot be read."""
     try:
         return EvalRun.model_validate_json(file.read_bytes())
     except ValidationError as error:

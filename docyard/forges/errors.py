@@ -4,9 +4,9 @@
     ├── NotAForge                 the forge of the remote, or in the settings, is unknown
     ├── NoForgeToken              no token is set for the forge
     ├── ForgeDenied               401, 403: the token is invalid, or lacks a permission
-    ├── ForgeNotFound             404: the repository or pull request is missing, or the token cannot read it
-    ├── ForgeConflict             405, 409: the object exists already, or its state has changed
-    ├── ForgeRefused              400, 422 and similar: the message contains the reasons
+    ├── ForgeNotFound             404, 410: the repository or pull request is missing, or not readable
+    ├── ForgeConflict             405, 406, 409, 423: the object exists already, or its state has changed
+    ├── ForgeRefused              all other 4xx: the message contains the reasons
     ├── ForgeLimited              429, or 403 for a rate limit: `retry_after` seconds
     ├── ForgeFailed               500 and above
     └── ForgeUnreachable          no connection, or no response in time

@@ -92,7 +92,7 @@ def reviews_to_events(
     """Convert reviews to events, with the verdicts on the reviewed commits.
 
     If the forge does not report the reviewed commit, the event names the last commit that was submitted
-    before the review, according to `events`.
+    before the review, according to `events`, or else the tip of the pull request.
     """
     for review in reviews:
         commit = review.commit or _find_last_submitted(events, review) or pull_request.head_sha

@@ -58,7 +58,7 @@ class _PendingExchange:
 class ExchangeQueue:
     """A queue of fetches of a served branch, each with a check of the requested pull requests.
 
-    `on_write` is called after each exchange.
+    `on_write` is called after each exchange without an error.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ class ForgeChecker:
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
     ) -> ForgeCheckResult | None:
-        """Import the changes on the forge after a fetch; return None if the settings have no forge.
+        """Import the changes on the forge after a fetch; None if the settings have no forge or are invalid.
 
         After a rate limit, the forge is not called until the retry time; the last result is returned.
         Errors of the forge are not raised: the result contains the first error.

@@ -39,7 +39,7 @@ _COMMAND = re.compile(r"^([ \t]*)/(?=[a-zA-Z])", re.MULTILINE)
 
 
 class GitLab:
-    """A project on GitLab, in nested groups, accessed with a token."""
+    """A project on GitLab, possibly in nested groups, accessed with a token."""
 
     name: ClassVar[str] = "gitlab"
 

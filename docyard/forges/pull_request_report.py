@@ -22,7 +22,8 @@ def build_pull_request_opener(
 ) -> Callable[[Proposal], PullRequestReport | None]:
     """Return a function that opens a proposal's pull request and reports the result.
 
-    The function returns None if the settings have no forge. A failure does not change the proposal.
+    The function returns None if the settings have no forge, or if the proposal is not open. A failure does
+    not change the proposal.
     """
 
     def open_and_report(proposal: Proposal) -> PullRequestReport | None:

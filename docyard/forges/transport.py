@@ -93,7 +93,7 @@ class ForgeTransport:
         return self._call("GET", self._build_url(path, query), None, is_idempotent=True).data
 
     def get_list(self, path: str, **query: str | int) -> list[Any]:
-        """Return the items of a list, of at most 20 pages. Raises ForgeError."""
+        """Return the items of a list, of at most `pages` pages (`TransportLimits`). Raises ForgeError."""
         url, items = self._build_url(path, query), list[Any]()
         for _ in range(self._limits.pages):
             response = self._call("GET", url, None, is_idempotent=True)
@@ -298,7 +298,7 @@ class Fields:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """Return true or false; None if the field is missing."""
+        """Return true or false; None if the field is missing or has another type."""
         value = self._data.get(name)
         return value if isinstance(value, bool) else None
 

@@ -1,4 +1,4 @@
-"""Events of webhooks. The content of a webhook is not trusted: only its branch or number is read.
+"""Events of webhooks. Their content is not trusted: only the repository and a branch or number are read.
 
 event                   GitHub, Gitea                           GitLab
 a branch moved          push, create, delete                    Push Hook

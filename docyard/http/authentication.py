@@ -234,7 +234,7 @@ class AuthenticationMiddleware:
         await app(scope, receive, send)
 
     async def _identify_caller(self, scope: Scope) -> Caller | Response | None:
-        """Return the caller, a refusal, or None for a public path."""
+        """Return the caller, a response (a refusal or redirect), or None if the path needs no caller."""
         path = scope["path"]
         if path.startswith(_PUBLIC_PREFIXES):
             return None

@@ -136,7 +136,10 @@ _ORIGIN_FIX = "Send the request from a page of this server, or allow its host na
 
 
 class HostOriginMiddleware:
-    """Middleware that responds with 400, 421 or 403 to requests with a foreign Host or Origin."""
+    """Middleware that rejects requests with a foreign Host or Origin, or with a body of ambiguous length.
+
+    The status is 400, 421 or 403.
+    """
 
     def __init__(self, app: ASGIApp, allowed_hosts: AllowedHosts, *, is_proxied: bool) -> None:
         self._app = app

@@ -98,7 +98,7 @@ class OpenRequests:
 
 
 class _IncomingMessages(ObjectReceiveStream[SessionMessage | Exception]):
-    """The SDK's stream of the client's messages; it ends when every request is answered."""
+    """The SDK's stream of the client's messages; after the input, it ends when every request is answered."""
 
     def __init__(self, stream: Any, requests: OpenRequests) -> None:  # the SDK's type is not public
         self._stream = stream

@@ -18,7 +18,7 @@ class Exit(IntEnum):
 
 
 class CommandError(WorkspaceError):
-    """A command cannot run, for a reason outside its arguments."""
+    """A command cannot run; its exit code is 3."""
 
     code = "CANNOT"
 

@@ -37,7 +37,7 @@ class PageUrls(NamedTuple):
         return add_query(f"/folder/{quote_path(path)}", ref=self.ref) if path else self.library()
 
     def document(self, path: str, section: str = "") -> str:
-        """Return the URL of a rendered document, at one of its sections."""
+        """Return the URL of a rendered document, or of one of its sections."""
         return add_query(f"/doc/{quote_path(path)}", ref=self.ref) + quote_fragment(section)
 
     def raw(self, path: str) -> str:
@@ -53,7 +53,7 @@ class PageUrls(NamedTuple):
         return add_query(f"/blame/{quote_path(path)}", section=section, ref=self.ref)
 
     def edit(self, path: str, section: str = "", proposal: str = "") -> str:
-        """Return the URL of the form that edits a section."""
+        """Return the URL of the form that edits a document or section, in a proposal if one is named."""
         return add_query(f"/edit/{quote_path(path)}", section=section, proposal=proposal)
 
     def commit(self, commit: str) -> str:

@@ -2,7 +2,8 @@
 
 The term of a plain word is its stem. The terms of a name are the full name and each of its parts:
 `RateLimitError` is found by "ratelimiterror" and by "rate limits", `/v1/search` by "v1/search" and by
-"search", `--labels` by "labels" too. Letters are not split from digits, so `token4` is not found by "token5".
+"search", `--labels` by "labels" too. A digit is not split from the letter before it, so `token4` is not found
+by "token".
 The terms of text in scripts without spaces are pairs of neighbouring characters.
 
 `expand_raw_tokens` returns the same terms for many raw tokens at once, several times as fast. Almost every
@@ -35,13 +36,14 @@ MAX_TERM_LENGTH = 64
 """The largest number of characters of a term. Longer terms (hashes, encoded data) are cut."""
 
 MAX_NAME_LENGTH = 4096
-"""The largest number of characters of a name that is split into parts. Longer names are data."""
+"""The number of characters after which a name is cut before it is split into parts. Longer names are data."""
 
 JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
 )
 """Positions between the parts of a word: at joining characters, between a lower-case and an upper-case
-letter, and before the last of several capitals, except in plurals such as `APIs`."""
+letter, and between a capital or digit and a capital with a lower-case letter, except in plurals such as
+`APIs`."""
 
 _JOINING_CHARACTER = re.compile(r"[_.'+#-]")
 _WORD_JOINER = re.compile("[/@:]")  # joins the words of a name, as in `TOKEN`
@@ -114,7 +116,7 @@ def _expand_word(word: str) -> list[str]:
     return [term, *stem_all([part[:MAX_TERM_LENGTH] for part in parts if part not in STOP_WORDS])]
 
 
-# Matches every line. The group is the token if the line is a single token, else empty.
+# Matches every line. The group is the token if the line is one plain ASCII word or name, else empty.
 _SINGLE_TOKEN_LINE = re.compile(
     r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
 )

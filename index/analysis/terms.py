@@ -52,7 +52,7 @@ def count_heading_terms(text: str) -> dict[str, int]:
 def extract_title_terms(title: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the distinct terms of a document's title, and those that are only parts of its names.
 
-    Stop words are left out if there are other words.
+    Only the first 100 characters are read. Stop words are left out if there are other words.
     """
     tokens = TOKEN.findall(normalize(title[:MAX_HEADING_ABOVE_LENGTH]))
     terms = tuple(dict.fromkeys([term for token in tokens for term in extract_token_terms(token)]))

@@ -9,7 +9,7 @@ raw token therefore contains any number of tokens, which `index.analysis.expansi
 tokens with and without this step.
 
 `strip_markup` removes the Markdown that is not displayed. `stem` reduces "retries", "retrying" and "retry"
-to one word. `STOP_WORDS` are in almost every text and are not indexed.
+to one word. `STOP_WORDS` are in almost every text; only those of headings are indexed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def script_runs_pattern() -> re.Pattern[str]:
 
 
 def normalize(text: str) -> str:
-    """Return text in NFKC, without invisible characters."""
+    """Return text in NFKC, without invisible characters; runs of more than 30 marks are cut."""
     if text.isascii():
         return text
     visible = _INVISIBLE.sub("", text).replace(_ZERO_WIDTH_SPACE, " ")
@@ -136,7 +136,7 @@ _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-
 
 
 def strip_markup(text: bytes) -> bytes:
-    """Return Markdown without comments, link destinations, anchors and entities.
+    """Return Markdown without comments, `a` and `img` tags, link destinations, anchors and entities.
 
     Most texts contain none of these. An expression is tried only if its first bytes occur. A single byte is
     searched for first, because that is many times faster than a search for two bytes.
@@ -162,7 +162,7 @@ _stemmer_lock = threading.Lock()
 
 
 def stem(word: str) -> str:
-    """Return the Snowball stem of a folded English word; most words of other languages are unchanged."""
+    """Return the English Snowball stem of a folded word; words in other scripts are unchanged."""
     with _stemmer_lock:
         return str(_stemmer().stemWord(word))
 

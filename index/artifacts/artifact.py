@@ -1,6 +1,6 @@
 """An artifact, checked and opened.
 
-metadata.json missing, invalid, of a later major version   ->  an error
+metadata.json missing or invalid, except `source_commit`   ->  an error
 its manifest missing, damaged, of a later format           ->  an error
 a file missing, truncated, or with another checksum        ->  an error
 sealed with the reader's key, with an index of our schema  ->  its segments are mapped

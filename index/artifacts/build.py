@@ -73,13 +73,13 @@ class BuildBusy(WorkspaceError):
 
 
 class OutOccupied(WorkspaceError):
-    """The folder to build into contains other files, which are not changed."""
+    """The path to build into is not a folder, is inside a Git directory, or has other files."""
 
     code: ClassVar[str] = "OUT_OCCUPIED"
 
 
 class ArtifactUnwritable(WorkspaceError):
-    """The folder to build into cannot be written: the disk is full, or permissions forbid it."""
+    """The folder to build into cannot be written, for example because the disk is full."""
 
     code: ClassVar[str] = "ARTIFACT_UNWRITABLE"
 
@@ -124,7 +124,7 @@ def remove_on_failure(out: Path) -> Iterator[None]:
 
 @contextmanager
 def translate_write_errors() -> Iterator[None]:
-    """Translate system errors of writing into ArtifactUnwritable."""
+    """Translate OSError and IndexUnwritable into ArtifactUnwritable."""
     try:
         yield
     except (OSError, IndexUnwritable) as error:
@@ -137,7 +137,11 @@ def translate_write_errors() -> Iterator[None]:
 
 
 def check_folder_free(out: Path) -> None:
-    """Raise OutOccupied if the folder contains anything except an artifact or leftovers of a build."""
+    """Raise OutOccupied if a build must not write to the path.
+
+    It must not be a file or be inside a Git directory. A folder without an artifact must be empty, except for
+    leftovers of a build.
+    """
     fix = "Name an empty folder, a new one, or that of an earlier build with --out."
     if os.path.lexists(out) and not out.is_dir():
         raise OutOccupied("the artifact's path must be a folder", fix=fix)
@@ -243,7 +247,7 @@ def _quote_toml(text: str) -> str:
 class ArtifactBuild(NamedTuple):
     """The result of a build: `indexed_count` counts the documents that were read; the others were reused.
 
-    `without_sections` counts the documents without a section, such as empty ones or pointers. `unlisted_keys`
+    `without_sections` counts the documents without a section, such as empty ones. `unlisted_keys`
     are the taxonomy keys with too many values to be listed.
     """
 
@@ -339,7 +343,9 @@ def _check_manifests(contents: Contents, config: WorkspaceConfig) -> None:
 
 
 def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
-    """Return the current artifact of the folder; None without one. A damaged artifact is removed.
+    """Return the current artifact of the folder; None without one of a supported format.
+
+    A damaged or incomplete artifact is removed.
 
     The objects of a damaged artifact must not stay, because an object is read from any pack that contains it.
     """
@@ -407,7 +413,7 @@ def _save_segment(reader: SegmentReader, folder: Path, durable: bool) -> Segment
 
 
 def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str]:
-    """Write the old paths of moved documents to a new file and return its name, if there are any."""
+    """Write the moves of documents, if any, to a new file; return a list of its name."""
     if not moves:
         return []
     data = (json.dumps(moves, indent=1, sort_keys=True) + "\n").encode()

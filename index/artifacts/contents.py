@@ -65,8 +65,8 @@ class Contents:
     """The selected files for an artifact: the blob of each, by path, in order.
 
     `manifests` are the taxonomy manifests that apply to a document. `name` is the default description of the
-    corpus, and `commit` is None outside Git. `unsupported_paths` names documents whose path or size is not
-    supported. `read` returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder.
+    corpus, and `commit` is None outside Git. `unsupported_paths` names files that are left out for their
+    path or size. `read` returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder.
     `moves` has the new path of each moved document by its old path.
     """
 
@@ -121,7 +121,9 @@ def read_commit_contents(git: GitReader, commit: str, name: str, selection: Cont
 
 
 def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
-    """Return the selected regular files of a folder. Folders whose names begin with a dot are skipped.
+    """Return the selected regular files of a folder.
+
+    Folders whose names begin with a dot are skipped, except those that contain the root of the documents.
 
     Raises EmptyCorpus, InvalidConfig, UnreadableFolder.
     """
@@ -207,6 +209,8 @@ def _list_files(
     folder: Path, root: str, may_contain_documents: Callable[[str], bool]
 ) -> Iterator[tuple[str, int]]:
     """Yield the regular files of a folder, each with its size; skip links and folders with a leading dot.
+
+    Folders that lead to `root` are not skipped.
 
     `may_contain_documents` returns True if a folder, such as "guides/", may contain a document. Other folders
     are skipped if they are unreadable.

@@ -44,7 +44,7 @@ _MAX_MANIFEST_BYTES = 64_000_000  # a manifest lists a few dozen files and the u
 
 
 class NotAnArtifact(WorkspaceError):
-    """The folder has no artifact, or an incomplete one. `file` names the missing file."""
+    """The folder has no artifact, or an incomplete one. `file` names the missing or unreadable file."""
 
     code: ClassVar[str] = "NOT_AN_ARTIFACT"
 
@@ -213,7 +213,7 @@ def read_metadata_bytes(folder: Path) -> bytes:
 
 
 def read_file(file: Path) -> bytes:
-    """Return the bytes of a small regular file. Raises OSError, also for anything else, such as a pipe."""
+    """Return the first 64 MB of a regular file. Raises OSError, also for anything else, such as a pipe."""
     with _open_regular(file) as stream:
         return stream.read(_MAX_MANIFEST_BYTES)
 

@@ -65,8 +65,7 @@ def _report_progress(
 def choose_packs(packs: Mapping[str, Set[str]], required_ids: Set[str]) -> list[str]:
     """Return the names of the packs to reuse. `packs` has the ids of the objects of each pack.
 
-    A pack is dropped if more than half of its objects are not required. The packs therefore have at most
-    twice as many objects as required.
+    A pack is dropped if more than half of its objects are not required.
     """
     required_counts = {name: len(ids & required_ids) for name, ids in packs.items()}
     reused_packs = sorted(

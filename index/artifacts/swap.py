@@ -25,9 +25,9 @@ _RETRY_AFTER_S = 2.0  # seconds until an invalid artifact is opened again: its c
 class Artifacts:
     """The artifacts of a folder, one after the other. Safe to use from threads.
 
-    `on_refused` is called with the error once for each new artifact that cannot be served. `on_progress`
-    receives the progress of each build of an index. `on_problem` is called with a problem in the metadata of
-    a served artifact. Raises the errors of `open_artifact`.
+    `on_refused` is called with the error if a new artifact cannot be served, but not twice in a row with one
+    message. `on_progress` receives the progress of each build of an index. `on_problem` is called with a
+    problem in the metadata of an opened artifact. Raises the errors of `open_artifact`.
     """
 
     def __init__(
@@ -86,7 +86,8 @@ class Artifacts:
     def _start_opening(self, index: FrozenIndex) -> threading.Thread | None:
         """Start a thread that opens the replacement of an index, and return the thread.
 
-        Return None if another thread does so, or if the replacement was just found invalid.
+        Return None if another thread does so or has replaced the index, or if the replacement was just found
+        invalid.
         """
         with self._lock:
             if (

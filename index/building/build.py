@@ -39,10 +39,10 @@ def build_in_processes(
     progress: Progress | None = None,
     durable: bool = False,
 ) -> BuiltSegments:
-    """Build segments of all documents of a commit in several processes.
+    """Build segments of all documents of a commit, in several processes if there are many.
 
-    If `processes` is None, it is derived from the number of documents. Without a folder the segments stay in
-    memory. Raises IndexUnwritable, and the errors of `source`.
+    If `processes` is None, it is derived from the number of documents. Without a folder, this process builds
+    all segments in memory. Raises IndexUnwritable, and the errors of `source`.
     """
     paths = sorted(source.paths())
     firsts = range(0, len(paths), _BLOCK_DOCUMENTS)

@@ -86,7 +86,7 @@ def build_segments(
 
 @contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector, because the growing structures have no reference cycles."""
+    """Pause the garbage collector: scanning the growing structures takes long, and they have no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -95,7 +95,7 @@ def find_list_starts(packed: Packed, term_count: int) -> NDArray[np.int64]:
 
 
 MAX_PORTION_SIZE = 4_000_000
-"""The largest number of bytes of text and words of headings whose postings are built at once.
+"""About the number of bytes of text and words of headings whose postings are built at once.
 
 With more, a document with many nested headings would take a gigabyte.
 """

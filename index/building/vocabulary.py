@@ -64,7 +64,7 @@ class Vocabulary:
 
     @property
     def is_full(self) -> bool:
-        """Return True if the vocabulary should be replaced by a new one."""
+        """Return True if the estimated size has reached the limit, so that a new vocabulary is needed."""
         entries = len(self._raw_tokens) + len(self._terms)
         return entries * _ENTRY_BYTES + len(self._token_terms) * 4 + self._raw_token_bytes >= self._max_bytes
 

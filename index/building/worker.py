@@ -40,7 +40,7 @@ class Task:
 
 
 class _ChildResult(NamedTuple):
-    """The result of a child: its segments by id, and the documents that could not be read."""
+    """The result of a child: the id, stamp and checksum of each segment, and the unreadable documents."""
 
     segments: tuple[tuple[str, FileStamp, FileChecksum], ...]
     unreadable: dict[str, str]

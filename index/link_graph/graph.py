@@ -1,11 +1,12 @@
 """The link graph of a branch: the documents that link to a path, at a given commit.
 
-    missing, damaged, built with other rules, at a lost commit   ->  read all documents again
-    behind the tip                                               ->  read changed documents
-    at another commit than the query                             ->  read the difference for this query only
+    missing, damaged, built with other rules, at a pruned commit   ->  read all documents again
+    far behind the tip (more than 300 and a third of all changed)  ->  read all documents again
+    behind the tip                                                 ->  read changed documents
+    at another commit than the query                               ->  read the difference for this query only
 
-The graph is a cache in a file next to the index, and searches never wait for it. A document whose version is
-not in the graph is treated as if it may link to any file.
+The graph is a cache in a file next to the index, and searches never wait for it. Documents whose versions are
+not in the graph are read or scanned for each query.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_DOCUMENTS_READ = 300
-"""The largest number of changed documents that are read while a caller waits."""
+"""The largest number of documents that one query reads. An update may also read a third of all documents."""
 
 _MAX_ATTEMPTS = 20
 _CLOSE_TIMEOUT_S = 5.0
@@ -247,7 +248,10 @@ class LinkGraph:
     def _find_changes(
         self, graph_state: GraphState | None, snapshot: Snapshot
     ) -> dict[str, str | None] | None:
-        """Return the blobs of changed documents by path (None if deleted); None if the base is unknown."""
+        """Return the blobs of changed documents by path (None if deleted).
+
+        Returns None if the graph is empty, has other rules, or has a commit that cannot be read.
+        """
         if (
             graph_state is None
             or graph_state.rules != GraphState.of(snapshot).rules
@@ -278,7 +282,7 @@ class LinkGraph:
             yield row
 
     def _run(self, work: Callable[[OpenGraph], T]) -> T:
-        """Run work on the graph. Retry it after another writer's change or a damaged file."""
+        """Run work on the graph; retry it after another writer's change, and without a damaged file."""
         for _ in range(_MAX_ATTEMPTS):
             graph = self._open()
             try:
@@ -320,6 +324,6 @@ class LinkGraph:
 
 
 def _is_document(snapshot: Snapshot, path: str) -> bool:
-    """Return True if a path is a document, without listing the commit."""
+    """Return True if a path is a document, without listing all documents of the commit."""
     entry = snapshot.entry(path)
     return entry is not None and entry.is_blob and snapshot.config.is_document(path)

@@ -3,8 +3,8 @@
     links-<schema>-<seal>.sqlite    and SQLite's own -wal and -shm files
     links.lock                      held while all documents are read
 
-The seal is made with the user's key. It covers the folder's name and inode, so that a file from another
-archive of the repository is never opened. Any of these files may be deleted.
+The seal is made with the user's key. It covers the folder's name and inode, so that a file that was copied
+with the repository is never opened. Any of these files may be deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _READ_TIMEOUT_S = 300.0
 
 
 class OpenGraph(NamedTuple):
-    """An open graph, and the location at which it was opened; None means memory."""
+    """An open graph, and the location at which it was opened; None means memory.
+
+    `inode` is that of the file, None in memory or if it cannot be read.
+    """
 
     store: LinkStore
     location: Location | None
@@ -40,7 +43,7 @@ class OpenGraph(NamedTuple):
 
     @classmethod
     def open(cls, location: Location | None) -> OpenGraph:
-        """Open the graph at a location; remove a damaged one. Raises IndexUnwritable, IndexBusy."""
+        """Open the graph at a location; replace a damaged one. Raises IndexUnwritable, IndexBusy."""
         if location is None:
             return cls(LinkStore(None), None, None)
         file = _graph_file(location)

@@ -33,7 +33,7 @@ ANY_FILE_KEY = 0
 
 
 def make_path_keys(path: str) -> tuple[int, ...]:
-    """Return the keys of links to a file or folder: of paths, and of wiki links."""
+    """Return the keys of links to a file or folder: of any file, of paths, and of wiki links."""
     return (
         ANY_FILE_KEY,
         _digest_key(_normalize_path(path)),
@@ -42,7 +42,7 @@ def make_path_keys(path: str) -> tuple[int, ...]:
 
 
 def make_link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
-    """Yield the keys of a link in the document `source`; nothing for targets outside the repository."""
+    """Yield the keys of a link in the document `source`; none for autolinks and outside targets."""
     if kind is LinkKind.WIKI:
         yield _digest_key(_WIKI_PREFIX + _extract_page_name(destination.partition("#")[0].strip()))
         return
@@ -126,7 +126,10 @@ def _digest_key(key: str) -> int:
 
 
 MAX_DESTINATION_LENGTH = 4_096
-"""The largest length of a stored destination. A document with a longer one may link to any file."""
+"""The largest number of characters of a stored destination.
+
+A document with a longer one is treated as if it may link to any file.
+"""
 
 _KIND_BY_VALUE = {kind.value: kind for kind in LinkKind}
 
@@ -145,7 +148,10 @@ class Reference(NamedTuple):
 
 
 class LinkRecord(NamedTuple):
-    """A document's links in document order. If `is_open` is True, the document may link to any file."""
+    """The links of a document that may target other files, in document order.
+
+    If `is_open` is True, the document may link to any file.
+    """
 
     references: tuple[Reference, ...] = ()
     is_open: bool = False

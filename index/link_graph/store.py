@@ -1,6 +1,6 @@
 """The store of the link graph: tables in one SQLite file, or in the memory of one process.
 
-    state       the graph's commit, tree and rules, and the sum of the documents' checksums
+    state       the graph's commit, tree and rules, the number of documents, and the sum of their checksums
     documents   each document's path, blob, record of links and keys, with a CRC-32 over all of them
     inbound     for each key of a link (`index.link_graph.records`), the documents with such a link
 
@@ -97,7 +97,7 @@ class GraphState(NamedTuple):
         return cls(snapshot.commit, snapshot.tree, rules)
 
     def is_same(self, other: GraphState | None) -> bool:
-        """Return True if another state has the same documents; two commits may have equal trees."""
+        """Return True if another state has the same documents and rules; two commits may have equal trees."""
         return other is not None and self[1:] == other[1:]
 
 
@@ -140,7 +140,7 @@ class LinkingDocument(NamedTuple):
 
 
 class _State(NamedTuple):
-    """The row of the table `state`: the number of documents, and the sum of their checksums."""
+    """The row of the table `state`."""
 
     graph_state: GraphState
     document_count: int
@@ -212,7 +212,7 @@ class LinkStore:
         rows: Iterable[DocumentRow],
         deleted_paths: Iterable[str],
     ) -> None:
-        """Add some documents and remove others. Raises BaseMoved."""
+        """Add or replace some documents, and remove others. Raises BaseMoved."""
         with translate_sqlite_errors(), self._write_transaction(base) as state:
             if state is None:
                 raise IndexDamaged.with_reason("the graph is empty")
@@ -343,7 +343,7 @@ class LinkStore:
         self._execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", [value, crc32(value)])
 
     def _verify_rows(self) -> None:
-        """Verify the checksum of every row, and their totals in the state. Raises IndexDamaged."""
+        """Verify the checksum of every document, and the totals of both tables. Raises IndexDamaged."""
         with self._lock, self._read_transaction():
             state = self._read_state()
             document_count = checksum_sum = 0

@@ -5,10 +5,10 @@
     score        = sum over the query's terms of W(term) * I(w, length) / 2**32
 
 This is BM25 with Lucene's inverse document frequency, which is never negative. `w` is the weight of a term in
-a section (1 to 255), and `length` the sum of the weights of all its terms. `qtf` is the number of times that
-the query has the term, `df` the number of sections with it, `N` the number of all sections. `I` and `W` are
-at least 1, so that every section with a term of the query has a score above 0. Halves are rounded to the
-nearest even number, and doubles are evaluated in the order written.
+a section (1 to 255), and `length` the sum of the weights of all its terms. `qtf` is the weight of the term in
+the query (`weigh_query_terms`), `df` the number of sections with it, `N` the number of all sections. `I` and
+`W` are at least 1, so that every section with a term of the query has a score above 0. Halves are rounded to
+the nearest even number, and doubles are evaluated in the order written.
 
 Since a weight is at most 255, no impact exceeds 65331, which fits 16 bits.
 

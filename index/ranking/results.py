@@ -139,7 +139,7 @@ def find_top_results(
 def _find_best(
     statistics: Statistics, query: Query, terms: WeightedTerms, k: int, selection: Selection
 ) -> list[RankedSection]:
-    """Return the k best sections by the terms, joined by OR; the largest group sets the threshold."""
+    """Return the k best sections by the terms, joined by OR; each group raises the threshold of the next."""
     ranked_sections: list[RankedSection] = []
     min_score = 1
     for index, group in enumerate(statistics.groups):
@@ -225,11 +225,11 @@ def _add_scored_phrases(
 ) -> tuple[WeightedTerms, bool]:
     """Return the terms together with the phrases as terms, and True if not all allowed sections were read.
 
-    All live sections that contain a phrase's required terms are read, up to an equal share of 500. If there
-    are more, the best allowed sections by the terms are read. An unread section counts in the document
-    frequency of the phrase, but gains nothing from the phrase.
+    All live sections that contain a phrase's required terms are read, up to 500 divided by the number of
+    phrases. If there are more, the best allowed sections by the terms are read. An unread section counts in
+    the document frequency of the phrase, but gains nothing from the phrase.
     """
-    share = MAX_VERIFIED // len(phrases)
+    max_candidates = MAX_VERIFIED // len(phrases)
     query_without_filters = replace(query, excluded=(), filters={}, path=None)
     all_terms = {index: list(group_terms) for index, group_terms in terms.items()}
     is_partial = False
@@ -239,15 +239,15 @@ def _add_scored_phrases(
             for index, group in enumerate(statistics.groups)
         )
         candidate_query, candidate_selection = (
-            (query_without_filters, NO_SELECTION) if candidate_count <= share else (query, selection)
+            (query_without_filters, NO_SELECTION) if candidate_count <= max_candidates else (query, selection)
         )
         candidates = _find_best_with_required(
-            statistics, candidate_query, terms, phrase.required, share + 1, candidate_selection
+            statistics, candidate_query, terms, phrase.required, max_candidates + 1, candidate_selection
         )
-        is_partial |= len(candidates) > share
+        is_partial |= len(candidates) > max_candidates
         df = candidate_count
         weights: dict[int, dict[int, int]] = {}
-        for _, index, section, _ in candidates[:share]:
+        for _, index, section, _ in candidates[:max_candidates]:
             if phrase_weight := phrase.weigh(statistics.record(index, section)):
                 weights.setdefault(index, {})[section] = phrase_weight
             else:
@@ -267,7 +267,7 @@ def _verify_candidates(
     verify: Callable[[SectionRecord], bool],
     depth: int,
 ) -> tuple[list[RankedSection], bool]:
-    """Return at most `depth` sections that `verify` accepts, and True if some candidates were not checked."""
+    """Return at most `depth` sections that `verify` accepts, and True if MAX_VERIFIED ended the checks."""
     verified_sections: list[RankedSection] = []
     for rank, section in enumerate(candidates):
         if len(verified_sections) == depth:
@@ -288,7 +288,7 @@ def _append_others(
     depth: int,
     selection: Selection,
 ) -> list[RankedSection]:
-    """Return the preferred sections, followed by all other sections that match the query.
+    """Return the preferred sections, followed by the best other sections that match the query.
 
     The scores of the preferred sections are raised above the scores of the others.
     """

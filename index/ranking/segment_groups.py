@@ -329,7 +329,7 @@ class Statistics:
         return self._get_term_statistics(term)
 
     def postings(self, index: int, term: str) -> Postings | None:
-        """Return the postings of a term in a group, dead sections included."""
+        """Return the postings of a term in the group at `index`, dead sections included."""
         return self.groups[index].postings(term, self.average)
 
     def union(self, terms: tuple[str, ...]) -> tuple[int, dict[int, Postings]]:

@@ -1,7 +1,8 @@
 """The merge of segments: dead sections are dropped, and the others are renumbered in address order.
 
-Small segments are collected for a merge, the smallest first, while the next segment is at most twice as large
-as those collected. Few segments remain, and a section is copied at most a logarithmic number of times.
+Small segments are collected for a merge, the smallest first, while too many would remain or the next one is
+at most twice as large as those collected. Few segments remain, and a section is copied at most a logarithmic
+number of times.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MAX_SMALL_SECTIONS = 20_000
 """The largest number of live sections of a small segment. Others are merged only if mostly dead."""
 
 MAX_SMALL_SEGMENTS = 5
-"""Up to this number of small segments, nothing is merged: a commit writes only its changes."""
+"""Up to this number, small segments are merged only if mostly dead: a commit writes only its changes."""
 
 _MIN_COLLECTED_SECTIONS = 16
 _SECTION_POOLS = (("keys", "key_offsets"), ("titles", "title_offsets"))

@@ -177,8 +177,8 @@ class Segment:
     `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths` and
     `document_of` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
     `weights` have the posting lists of all terms. `checksum` is the checksum of the file, and `stamp` the
-    stamp of the file when the checksum was verified; both are None in memory. Raises IndexDamaged if the
-    sizes of the arrays do not match.
+    stamp of the file when it was verified; both are None in memory, `checksum` also in an artifact. Raises
+    IndexDamaged if the sizes of the arrays do not match.
     """
 
     def __init__(

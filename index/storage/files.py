@@ -17,7 +17,7 @@ DRAFT_SUFFIX = ".draft"
 
 
 class IndexUnwritable(WorkspaceError):
-    """The index's folder could not be written: the disk is full, or permissions changed."""
+    """The index's folder could not be written, for example because the disk is full."""
 
     code: ClassVar[str] = "INDEX_UNWRITABLE"
 

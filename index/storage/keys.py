@@ -40,7 +40,7 @@ def _load_user_key() -> bytes:
 
 
 def load_or_create_key(file: Path) -> bytes | None:
-    """Return the key in a file, created if missing; None if the file cannot be private to this user."""
+    """Return the key in a file, created if missing; None if this user has no valid, private file there."""
     for _ in range(2):
         try:
             key = read_private_key(file)
@@ -57,7 +57,10 @@ def load_or_create_key(file: Path) -> bytes | None:
 
 
 def read_private_key(file: Path) -> bytes | None:
-    """Return the key in a file; None if its size is wrong or other users can read it. Raises OSError."""
+    """Return the key in a file. Raises OSError.
+
+    Returns None if it is not a regular file of the right size that belongs to this user alone.
+    """
     # Opening a pipe with this name must not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(file, flags)
@@ -88,7 +91,7 @@ def _create_key_file(file: Path) -> None:
 
 
 class InvalidKeyFile(WorkspaceError):
-    """A key file that cannot be used: it is missing, has a wrong size, or other users can read it."""
+    """A key file that is missing, unreadable, of a wrong size, or accessible to other users."""
 
     code: ClassVar[str] = "INVALID_KEY_FILE"
 

@@ -217,8 +217,9 @@ class IndexLocation:
     """The first writable location of several; without one, the index stays in memory.
 
     `name` returns the name of the index, and `candidates` yields its candidate folders, the best first. A
-    location is used until the name changes, its folder is missing, or `fall_back` excludes it. Safe to use
-    from several threads: after a switch of the branch, `name` may return different names in two threads.
+    location is used until the name changes, its folder is missing, `fall_back` excludes it, or the exclusion
+    of another one ends. Safe to use from several threads: after a switch of the branch, `name` may return
+    different names in two threads.
     """
 
     def __init__(self, name: Callable[[], str], candidates: Callable[[str], Iterable[Path]]) -> None:
@@ -240,7 +241,7 @@ class IndexLocation:
             return self._location
 
     def peek(self) -> Location | None:
-        """Return the location, without choosing another one if it is excluded or missing."""
+        """Return the chosen location, even if its folder is missing; without one, the first usable one."""
         with self._lock:
             return self._location if self._resolved_name is not None else self._find_location(self._name())
 

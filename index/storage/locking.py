@@ -16,7 +16,7 @@ _POLL_INTERVAL_S = 0.02
 
 
 class IndexBusy(WorkspaceError):
-    """Another process has been writing this index for longer than the timeout."""
+    """Another thread or process has been changing the index for longer than the timeout."""
 
     code: ClassVar[str] = "INDEX_BUSY"
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 METADATA_VERSION = "1.1.0"
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
 MAX_DESCRIPTION_LENGTH = 500
-"""The largest length of a corpus's description that a host receives."""
+"""The largest number of characters of a corpus's description that a host receives."""
 
 _CHECKSUM_SUFFIX = ".sum"
 _SOURCE_COMMIT = "stats.source_commit"

@@ -59,7 +59,7 @@ class IndexWriteLock:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Exclude the other threads of this process during the block."""
+        """Prevent writes by other threads of this process during the block."""
         with self._lock:
             yield
 

@@ -11,7 +11,7 @@ from index.analysis.words import STOP_WORDS, TOKEN, normalize
 
 
 class SectionAnalyzer(Analyzer):  # type: ignore[misc]
-    """An analyzer that yields the index terms of a text, with repetitions, without stop words."""
+    """An analyzer that yields the index terms of a text, with repetitions, by default without stop words."""
 
     def __call__(
         self,

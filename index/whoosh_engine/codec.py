@@ -229,7 +229,7 @@ class FlatTermsReader(base.TermsReader):  # type: ignore[misc]
 
 
 class FlatDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
-    """The sections of a segment. Only live sections count."""
+    """The sections of a segment as Whoosh's documents; dead sections are deleted documents."""
 
     def __init__(self, segment_reader: SegmentReader) -> None:
         self._segment_reader = segment_reader

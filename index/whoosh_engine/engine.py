@@ -188,7 +188,7 @@ class WhooshEngine:
         return generation.state if generation else None
 
     def generation(self) -> IndexSnapshot | None:
-        """Return the open index if its files are unchanged, else the committed one; None without an index."""
+        """Return the open index if its files are unchanged, else the committed one; None if it is invalid."""
         searcher = self._searcher
         if searcher is None or not searcher.generation.is_untouched():
             try:

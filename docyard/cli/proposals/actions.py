@@ -143,7 +143,7 @@ def print_created(proposal: Proposal, *, as_json: bool) -> None:
 
 
 def suggest_next_step(proposal: Proposal) -> str:
-    """Return the usual next command for a proposal's state, and a reason if it is not obvious."""
+    """Return the usual next command for a proposal's state, and its effect if that is not obvious."""
     id, name = proposal.id, "docyard proposals"
     match proposal.state:
         case ProposalState.DRAFT:
@@ -282,7 +282,10 @@ def resolve_address_in_proposal(
 
 
 def expand_commit_prefix(proposal: Proposal, commit: str | None) -> str | None:
-    """Return the proposal's tip if `commit` is a prefix of the tip's id; else return `commit` unchanged."""
+    """Return the proposal's tip if `commit` is the beginning of its id, of seven digits or more.
+
+    Otherwise, return `commit` unchanged.
+    """
     tip = proposal.tip or ""
     prefix = (commit or "").lower()
     return tip if len(prefix) >= _MIN_PREFIX_LENGTH and tip.startswith(prefix) else commit

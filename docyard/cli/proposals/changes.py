@@ -135,7 +135,8 @@ def select_changes(
 ) -> CommitChanges:
     """Return the changes in a document, or in a section with its subsections.
 
-    `subject` begins the error message. Raises CommandError with the changed paths if there are no changes.
+    `subject` begins the error message. Raises CommandError with the nearest changed paths if there are no
+    changes.
     """
     if path is None:
         return changes

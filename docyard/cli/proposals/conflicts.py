@@ -166,7 +166,7 @@ def resolve_choices(
 
 
 def parse_decisions(text: str) -> Decisions:
-    """Return the decisions in the field `conflicts` of a JSON or TOML text.
+    """Return the decisions of a JSON or TOML text: those of a list, or of the field `conflicts`.
 
     Entries without a `choice` are skipped. Raises CommandError if the text has another structure.
     """

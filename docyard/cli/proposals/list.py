@@ -31,7 +31,10 @@ _INDENT = 10  # an id and two spaces
 
 
 def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return the proposals in a state; for `open` those that can be merged, for `all` every proposal."""
+    """Return the proposals in a state; for `all` every proposal.
+
+    For `open`, return all except merged, closed and gone proposals.
+    """
     if state == "open":
         return [proposal for proposal in proposals if proposal.is_open]
     return [proposal for proposal in proposals if state in ("all", proposal.state.value)]
@@ -101,7 +104,7 @@ def _print_omissions(listed_count: int, match_count: int, proposals: Sequence[Pr
     import click
 
     if listed_count < match_count:
-        click.echo(f"{listed_count:,} of {match_count:,}; --limit 0 shows all.", err=True)
+        click.echo(f"Listed {listed_count:,} of {match_count:,} proposals; --limit 0 lists all.", err=True)
     if listed_count:
         return
     if not proposals:

@@ -110,7 +110,7 @@ def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:
 
 
 def write_edit(request: PageRequest, form: EditForm) -> str:
-    """Write a form's text to a proposal, and return the proposal's id; empty if nothing changes.
+    """Write a form's text to a proposal, and return its id; empty if a new proposal would change nothing.
 
     A new proposal is created only if something is written to it. A form that is sent twice is written once.
     Raises ConcurrentChange for a text that has changed since the form was opened, PullRequestFailed if only

@@ -114,7 +114,7 @@ class DocumentContext:
             return LastChange(None, has_history=False)
 
     def find_backlinks(self, request: PageRequest, document: Document) -> Backlinks | None:
-        """Return the sections of other documents that link to a document; None if they are not read yet."""
+        """Return the sections of other documents that link to a document; None if they are unknown yet."""
         try:
             return self._backlinks.get(
                 (request.snapshot.commit, document.path), lambda: _find_backlinks(request, document)

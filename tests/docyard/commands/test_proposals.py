@@ -253,7 +253,7 @@ def test_list_reports_omitted_proposals_and_other_states(
     assert {proposal["proposal"] for proposal in listing["proposals"]} == {proposal_id, second_id}
     assert listing["complete"]
     output = run_command("list", "--limit", "1")
-    assert "1 of 2; --limit 0 shows all.\n" in output
+    assert "Listed 1 of 2 proposals; --limit 0 lists all.\n" in output
     assert [line.split("\t")[:2] for line in run_command("list", "--state", "closed").splitlines()] == [
         [third_id, "closed"]
     ]
