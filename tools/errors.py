@@ -1,7 +1,7 @@
 """Translation of an error into an answer with a call that works.
 
 For an unknown name, the fix contains the call that lists the valid names. Texts of documents in an error are
-bounded; texts that are shown in full are remembered as read.
+bounded. A section that the field `current` shows in full is recorded as read.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _correct_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document
 
 
 def _read_document_or_none(snapshot: Snapshot, path: str) -> Document | None:
-    """Return a document; None if it is too large or not text."""
+    """Return a document; None if it is too large or not a document."""
     try:
         return snapshot.document(path)
     except (LimitExceeded, NotADocument):

@@ -96,7 +96,10 @@ def _encode_json(data: object) -> str:
 
 
 class EntryBudget:
-    """The tokens that the entries of a list may have together, counted only if there are more bytes."""
+    """The tokens that the entries of a list may have together.
+
+    Tokens are counted only if the entries have more bytes than the permitted tokens.
+    """
 
     def __init__(self, tokens: int) -> None:
         self._tokens = tokens

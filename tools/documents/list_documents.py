@@ -204,7 +204,7 @@ def _get_last_path(entry: Data) -> str:
 
 
 def _normalize_path(path: str) -> str:
-    """Return a path without `./` and a final `/`; an empty string for the workspace."""
+    """Return a path without `./` and a final `/`; an empty string for the top folder."""
     normalized = path.strip().removeprefix("./").rstrip("/")
     return "" if normalized == "." else normalized
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 50
 DEFAULT_BATCH_LIMIT = 2
-"""The default limit of a search in a batch: such a search names what it looks for, and others follow."""
+"""The default limit of a search in a batch, because several searches share one answer."""
 
 
 class SearchDocumentsArguments(ReadingArguments):

@@ -25,7 +25,7 @@ _MAX_SUBJECT_CHARACTERS = 300
 
 
 def describe_commit(info: CommitInfo) -> Data:
-    """Return the author, date and message of a commit; client, tool and proposal may be null."""
+    """Return the author, date and subject of a commit; client, tool and proposal may be null."""
     subject = escape_invisible(info.subject)
     name = escape_invisible(info.author_name)
     return {
@@ -101,9 +101,8 @@ def describe_blame(
 ) -> tuple[Data, str | None]:
     """Return a page of runs of lines from `lines[first_index]`, and the position of the next page.
 
-    A page has at most `max_characters` characters and ends between runs; only a run that is longer than a
-    page is split. A line that is longer than a page is `truncated`. `boundary` marks lines that may be older
-    than their commit.
+    A page has about `max_characters` characters; a run that does not fit is split between lines. A line that
+    is longer than a page is `truncated`. `boundary` marks lines that may be older than their commit.
     """
     runs: list[Data] = []
     position, size = first_index, 0

@@ -141,7 +141,7 @@ def _view_thread(
     limit: int,
     cursor: str | None,
 ) -> Answer:
-    """Return a comment with a page of its replies; the text is in full on the first page only."""
+    """Return a comment with a page of its replies; later pages have only the beginning of its text."""
     comment, replies = proposal.content.threads[thread_index]
     criteria = ["replies", proposal.id, comment.id]
     first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0

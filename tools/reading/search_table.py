@@ -256,9 +256,9 @@ def _measure(cells: Sequence[str]) -> int:
 
 def _cut_cells(cells: Sequence[str], budget: int) -> list[str]:
     """Return cells that share a number of characters equally; the last ones may be left out."""
-    share = max(budget // max(len(cells), 1), _MIN_CELL_CHARACTERS)
+    max_length = max(budget // max(len(cells), 1), _MIN_CELL_CHARACTERS)
     shown_cells = cells[: max(budget // _MIN_CELL_CHARACTERS, 1)]
-    return [cell if len(cell) <= share else cell[:share] + "…" for cell in shown_cells]
+    return [cell if len(cell) <= max_length else cell[:max_length] + "…" for cell in shown_cells]
 
 
 TOOL = Tool(

@@ -46,7 +46,7 @@ class OpenedText(NamedTuple):
         return Answer(add_moved_to(location, {**data, "commit": read_context.snapshot.commit, **ref}))
 
     def record_seen_sections(self, context: Context, part: TextPart[OutlineEntry]) -> None:
-        """Record that the caller has read a part of the text, so that it may overwrite this part."""
+        """Record the sections that a part shows in full as read, so that the caller may overwrite them."""
         document = self.text.document
         if document is not None:
             sections = (document.section_by_key(entry.address) for entry in part.complete_sections)
