@@ -32,7 +32,7 @@ def resolve_task_target(context: Context, file: str | None, slug: str | None) ->
 
 
 def describe_progress(result: WriteResult, step: PlanStep) -> Data:
-    """Return the progress of the changed section, and its next open task."""
+    """Return the progress of the changed section, and its next open task; empty without such a section."""
     location = _find_section(result, step)
     if location is None:
         return {}
@@ -46,7 +46,7 @@ def describe_progress(result: WriteResult, step: PlanStep) -> Data:
 
 
 def find_next_open_task(document: Document, section: Section) -> Task | None:
-    """Return the first open task of a section without open sub-tasks."""
+    """Return the first open task of a section that has no open sub-tasks; None without one."""
     open_tasks = [task for task in document.tasks(section) if not task.is_done]
     return next(
         (

@@ -106,7 +106,8 @@ class Context:
 
     `seen_texts` contains the texts that the client has read; None if clients cannot be distinguished.
     `person` is the owner of the call's token; None over stdio, where agents and persons cannot be
-    distinguished.
+    distinguished. `max_text_tokens` is the limit of tokens of text in an answer; None for that of
+    docyard.toml. `call_form` is the form of the calls that the answer suggests.
     """
 
     workspace: Workspace
@@ -121,7 +122,7 @@ class Context:
 
     @property
     def text_tokens(self) -> int:
-        """Return the limit of tokens of text in an answer: the operator's, else that of docyard.toml."""
+        """Return the limit of tokens of text in an answer: `max_text_tokens`, else that of docyard.toml."""
         if self.max_text_tokens is not None:
             return self.max_text_tokens
         from workspace.config.config import Limits

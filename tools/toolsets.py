@@ -41,7 +41,7 @@ def load_toolset(toolset: str) -> tuple[Tool, ...]:
 
 
 def all_tools() -> tuple[Tool, ...]:
-    """Return all tools in the order of a client's list."""
+    """Return all tools except those of SOURCES_TOOLSET, in the order of a client's list."""
     return tuple(tool for toolset in TOOLSETS for tool in load_toolset(toolset))
 
 

@@ -1,4 +1,7 @@
-"""The target of a write: the branch of a named proposal, or a new proposal for a protected path."""
+"""The target of a write: the served branch, a named proposal, or a new one.
+
+A direct write to a protected path becomes a new proposal, as does a call that requests one.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ class WriteTarget(NamedTuple):
 
 
 def identify_actor(context: Context, tool: str) -> Actor:
-    """Return the actor of a call: the person whose token the call has, else the client."""
+    """Return the actor of a call: the person whose token the call has, else the workspace's author."""
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, IdentitySource
 

@@ -2,7 +2,7 @@
 
 The answer has a short diff, so that a client need not read the written text again. A dry run shows the diff,
 and whether the write would become a proposal. The index is updated to a new commit before the answer, so that
-a search finds the new text immediately.
+a search finds the new text immediately; if the index cannot be updated, the answer has a hint.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _NewProposal(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The parts of a writing tool: `build` returns an operation; the others are for the answer."""
+    """The parts of a writing tool: `build` returns an operation; the fields after it are for the answer."""
 
     tool: Callable[[], Tool]
     build: Callable[[Context, CallArguments], Operation]
@@ -387,7 +387,7 @@ class Writer:
 
 
 def _read_new_proposal(options: _Options) -> NewProposal | None:
-    """Return the proposal that the call opens. Raises InvalidArguments."""
+    """Return the proposal that the call requests, or None. Raises InvalidArguments."""
     if options.new_proposal is None:
         return None
     if options.proposal is not None:
