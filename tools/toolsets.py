@@ -46,7 +46,7 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 def parse_toolsets(
-    names: str | Iterable[str] | None, *, read_only: bool, serves_sources: bool = False
+    names: str | Iterable[str] | None, *, serves_sources: bool = False
 ) -> tuple[str, ...] | None:
     """Return the toolsets of a list or a comma-separated text; None for None (the defaults).
 

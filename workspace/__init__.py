@@ -30,5 +30,5 @@ sync/                synchronization with a remote: fetch, merge and push of bra
 texts/               texts of any kind for the reading tools: their outline and their parts by name
 validation/          validation of the Markdown of a workspace
 workspace.py         the workspace: one branch of a repository, read as snapshots and written in batches
-writing/             writes: the operations of a call, planned on the tip, checked, and published as one commit
+writing/             writes: the operations of a call, planned on the tip, checked, published as one commit
 """

@@ -173,9 +173,7 @@ def command(
     from tools.toolsets import UnknownToolset, parse_toolsets
 
     try:
-        selected_toolsets = parse_toolsets(
-            toolsets, read_only=read_only, serves_sources=sources_file is not None
-        )
+        selected_toolsets = parse_toolsets(toolsets, serves_sources=sources_file is not None)
     except UnknownToolset as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     if check and sources_file is not None:

@@ -12,7 +12,7 @@ from docyard.cli.main import COMMANDS
 from docyard.cli.reference import find_stale_pages
 from templates import builtin_types, parse_type
 from tests.loops import loop_over
-from tools.toolsets import all_tools
+from tools.toolsets import SOURCES_TOOLSET, all_tools, load_toolset
 from workspace.config.config import WorkspaceConfig
 from workspace.config.taxonomy import Taxonomy, read_manifest
 from workspace.frontmatter.reader import parse_front_matter
@@ -177,5 +177,6 @@ def test_generated_pages_are_current() -> None:
 def test_every_tool_and_command_is_documented() -> None:
     tools = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
     commands = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert re.findall(r"^### (\w+)$", tools, re.MULTILINE) == [tool.name for tool in all_tools()]
+    documented_tools = (*all_tools(), *load_toolset(SOURCES_TOOLSET))
+    assert re.findall(r"^### (\w+)$", tools, re.MULTILINE) == [tool.name for tool in documented_tools]
     assert set(re.findall(r"^## docyard (\w+)$", commands, re.MULTILINE)) == set(COMMANDS)

@@ -94,11 +94,11 @@ def test_arguments_must_be_an_object(dispatcher: ToolDispatcher) -> None:
 
 
 def test_toolset_names_are_parsed_and_checked() -> None:
-    assert parse_toolsets(None, read_only=False) is None
-    assert parse_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
+    assert parse_toolsets(None) is None
+    assert parse_toolsets(" search , tasks,search") == ("search", "tasks")
     for names in ("serch", "", ",", "search,all"):
         with pytest.raises(UnknownToolset) as error_info:
-            parse_toolsets(names, read_only=False)
+            parse_toolsets(names)
         assert "search" in error_info.value.fix
 
 

@@ -12,7 +12,7 @@ from tests.tools.published_fields import FIELDS_BY_VERSION
 from tools.compatibility import near_names
 from tools.compatibility.near_names import resolve_near_names
 from tools.compatibility.schema_versions import RENAMED_ARGUMENTS, SCHEMA_VERSION
-from tools.toolsets import all_tools
+from tools.toolsets import SOURCES_TOOLSET, all_tools, load_toolset
 
 TOOLS = {tool.name: tool for tool in all_tools()}
 
@@ -87,7 +87,8 @@ def test_error_of_replaced_name_names_the_field(call_tool: CallTool) -> None:
 
 
 def test_near_names_are_not_fields_of_all_tools() -> None:
-    all_fields = {field for tool in TOOLS.values() for field in tool.arguments.model_fields}
+    tools = (*TOOLS.values(), *load_toolset(SOURCES_TOOLSET))
+    all_fields = {field for tool in tools for field in tool.arguments.model_fields}
     for names in (near_names._NAMES, near_names._READING_NAMES):
         for fields in names.values():
             assert all_fields.issuperset(fields)

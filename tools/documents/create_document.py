@@ -34,7 +34,7 @@ class CreateDocumentArguments(WriteFields):
         "tasks: - [ ] title, indented - Criteria: x",
     )
     folder: str | None = None
-    path: str | None = Field(None, description="Default: folder/slug of the title")
+    path: str | None = Field(None, description="Default: folder/title.md")
 
 
 def _add_types(context: Context, schema: dict[str, Any]) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _suggest_from_error(
     request: PageRequest, fields: Mapping[str, str], filters: Sequence[SearchFilter], error: WorkspaceError
 ) -> list[SuggestedSearch]:
     """Return other searches: with a valid value of a filter, or the first page if the cursor is outdated."""
-    if error.code in ("STALE_CURSOR", "INVALID_CURSOR"):
+    if error.code in ("CURSOR_STALE", "INVALID_CURSOR"):
         return [SuggestedSearch("From the beginning", request.urls.search(**fields))]
     nearest = error.details.get("nearest")
     invalid_keys = [

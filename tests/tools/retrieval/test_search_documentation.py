@@ -85,7 +85,7 @@ def test_server_without_sources_answers_no_namespaces_configured(
     assert not dispatcher.offers("search_documentation")
 
 
-def test_vector_search_is_an_error_that_says_why(call_sources: CallSources) -> None:
+def test_vector_search_returns_error_with_reason(call_sources: CallSources) -> None:
     answer = call_sources("search_documentation", query="x", namespace="tutorials", search_type="vector")
     assert (answer.data["code"], answer.data["field"]) == ("VECTOR_SEARCH_UNAVAILABLE", "search_type")
     assert "no embeddings" in answer.data["error"]
