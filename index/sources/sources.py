@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.cursors import InvalidCursor, StaleCursor, sign_token, verify_token
+from index.matches import Matcher, SearchableText
 from index.sources.settings import ALL_NAMESPACES, Features, SourcesFile
 from index.sources.source import Source, SourceUnavailable
 from index.storage.keys import load_user_key
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _FUSION_CONSTANT = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+_COVERAGE_HITS = 3
+"""The number of sections whose words decide the weight of a source."""
 
 MAX_OFFSET = 1_000
 """The number of hits that the pages of one search can show."""
@@ -229,20 +234,38 @@ def _list_hits(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
 
 
 def fuse_by_rank(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
-    """Return the hits of several sources as one list, by reciprocal rank fusion.
+    """Return the hits of several sources as one list, by weighted reciprocal rank fusion.
 
-    No section is in two sources, so the ranks alone would show the sources in turn. The ranks of a source
-    are therefore weighted by its best score, relative to the best score of all sources.
+    No section is in two sources, so the ranks alone would show the sources in turn. Scores of several indexes
+    cannot be compared: a word that is rare in one may be frequent in another. The weight of a source is
+    therefore the share of the question's terms that its best sections contain, plus that in their headings.
     """
-    best_scores = {source: page.hits[0].score for source, page in pages.items() if page.hits}
-    best_score = max(best_scores.values(), default=0.0)
     fused: defaultdict[float, list[SourceHit]] = defaultdict(list)
     for source, page in pages.items():
+        weight = measure_coverage(page)
         for rank, hit in enumerate(page.hits, 1):
-            weight = best_scores[source] / best_score if best_score > 0 else 1.0
             score = round(weight / (_FUSION_CONSTANT + rank), 6)
             fused[score].append(SourceHit(source, hit, score))
     return [hit for score in sorted(fused, reverse=True) for hit in fused[score]]
+
+
+def measure_coverage(page: SearchPage) -> float:
+    """Return the share of a question's terms in the best of the first sections, plus that in its headings.
+
+    The result is between 0 and 2; it is 1 for a question without terms, such as one of filters alone.
+    """
+    if not page.terms:
+        return 1.0
+    matcher, terms = Matcher(page.terms), frozenset(page.terms)
+
+    def count(text: str) -> int:
+        matched_terms = matcher.find_words(SearchableText(text))[1]
+        return len(terms.intersection(chain.from_iterable(matched_terms)))
+
+    best_hits = page.hits[:_COVERAGE_HITS]
+    text_counts = [count(f"{hit.breadcrumb}\n{str(hit.text, 'utf-8', 'replace')}") for hit in best_hits]
+    heading_counts = [count(hit.breadcrumb) for hit in best_hits]
+    return (max(text_counts, default=0) + max(heading_counts, default=0)) / len(terms)
 
 
 def write_sources_cursor(digest: str, commits: Mapping[str, str | None], offset: int) -> str:

@@ -116,7 +116,7 @@ def test_searched_repository_is_not_written(sources: Sources, repositories: tupl
     assert sorted(path for path in (repositories[1].path / ".git").rglob("*")) == before
 
 
-def test_rank_fusion_prefers_the_source_with_better_scores(sources: Sources) -> None:
+def test_rank_fusion_prefers_the_source_with_more_words_of_the_question(sources: Sources) -> None:
     page = search_sources(sources.select("*"), "RateLimitError retry", limit=10)
     assert page.hits[0].hit.address == "docs/errors.md#rate-limits"
     scores = [hit.score for hit in page.hits]
