@@ -7,7 +7,7 @@ corpus.py    a folder of Markdown, and a temporary repository with its documents
 documents/   measurements of edits, links and the fast readers
 engines/     other search engines, for comparison
 git/         measurements of commits, checkouts and history
-growth.py    growth of time, memory and index with a corpus
+growth.py    time, memory and index size for three corpora of increasing size
 memory.py    the peak memory of a process and of a process tree
 reports/     reports: measured values with their limits, tables, plots, and RESULTS.md
 search/      measurements of the index and of searches

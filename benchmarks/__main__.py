@@ -31,6 +31,8 @@ from benchmarks.stages import STAGES, Bench
 def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) -> dict[str, Any]:
     """Run the stages and return the measurements by subject. Remove all temporary files.
 
+    The environment variables of `child_environment` are set in this process too.
+
     Raises CorpusTooSmall, MeasurementFailed, ResultListsDiffer.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-bench-") as folder:
@@ -72,9 +74,10 @@ def _parse_stages(text: str) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print a table; return 1 if a limit was missed, 2 if a measurement failed.
+    """Measure and print a table; return 1 if a limit was missed, 2 if there is no table.
 
-    Store the results of a complete run, and rewrite benchmarks/RESULTS.md from all stored results.
+    There is none if the folder has too little Markdown, a measurement failed, or result lists differ. Store
+    the results of a run without `--only`, and rewrite benchmarks/RESULTS.md from all stored results.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",

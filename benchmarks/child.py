@@ -25,7 +25,8 @@ class MeasurementFailed(Exception):
 def child_environment(home: Path) -> dict[str, str]:
     """Return the environment of a child process, with Docyard's user files in the temporary folder `home`.
 
-    `PYTHONDONTWRITEBYTECODE` is removed: without cached modules, a start would include their compilation.
+    Settings of Docyard and Git (`DOCYARD_*`, `GIT_*`) are removed. `PYTHONDONTWRITEBYTECODE` is removed
+    too: without cached modules, a start would include their compilation.
     """
     inherited_variables = {
         name: value

@@ -49,7 +49,7 @@ class Corpus:
 
     @classmethod
     def read(cls, root: Path) -> Corpus:
-        """Return a corpus of every `*.md` file of a folder."""
+        """Return a corpus of the files that `find_markdown_files` finds in a folder."""
         return cls(
             {path.relative_to(root).as_posix(): path.read_bytes() for path in find_markdown_files(root)}
         )
@@ -76,7 +76,7 @@ class Corpus:
 
 
 def find_markdown_files(root: Path) -> list[Path]:
-    """Return the `*.md` files of a folder, sorted, except those in folders that begin with a dot."""
+    """Return the `*.md` files of a folder, sorted, except those in folders whose name begins with a dot."""
     return [
         path
         for path in sorted(root.rglob("*.md"))
@@ -113,7 +113,8 @@ def make_repository(corpus: Corpus, path: Path) -> None:
 def draw_queries(section_texts: Sequence[SectionText], count: int) -> list[list[str]]:
     """Return `count` queries of two to six words of one section each, always the same for a corpus.
 
-    Raises CorpusTooSmall if too few sections have six words.
+    Raises CorpusTooSmall if too few of the drawn sections have six different words. Stop words and words of
+    fewer than three letters are not counted.
     """
     rng = random.Random(SEED)
     queries: list[list[str]] = []

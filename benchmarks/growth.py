@@ -1,6 +1,9 @@
-"""Growth of time, memory and index size with the corpus: small, large, and three copies of large.
+"""Time, memory and index size for three corpora: a small one, a large one, and three copies of the large.
 
-python -m benchmarks.growth SMALL LARGE     stores and plots the results, and writes benchmarks/RESULTS.md
+python -m benchmarks.growth SMALL LARGE
+
+Stores the results, rewrites the measured part of benchmarks/RESULTS.md, and draws growth.svg if matplotlib
+is installed.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ EDIT_COUNT = 30
 
 
 def multiply_corpus(corpus: Corpus, copies: int) -> Corpus:
-    """Return `copies` copies of a corpus, each in its own folder. No two files have the same bytes."""
+    """Return `copies` copies of a corpus, each in its own folder. The copies of a file differ."""
     return Corpus(
         {
             f"copy{number}/{path}": data + f"\n\nThis is in copy {number} only.\n".encode()
@@ -37,7 +40,7 @@ def multiply_corpus(corpus: Corpus, copies: int) -> Corpus:
 
 
 def measure_point(name: str, corpus: Corpus) -> dict[str, Any]:
-    """Measure build, memory, index size, query and edit of a corpus."""
+    """Measure the time, memory and index size of a build, and the times of queries and edits."""
     with tempfile.TemporaryDirectory(prefix="docyard-growth-") as folder:
         home = Path(folder)
         os.environ.update(child_environment(home))
@@ -53,7 +56,7 @@ def measure_point(name: str, corpus: Corpus) -> dict[str, Any]:
         ]
     return {
         "name": name,
-        **bench.corpus,
+        **bench.corpus_counts,
         "build_s": build["seconds"],
         "peak_mb": build["peak_mb"],
         "index_bytes": build["bytes"],
@@ -75,7 +78,7 @@ def measure_points(small: Path, large: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, store and plot; return 2 if a measurement failed."""
+    """Measure, store and plot; return 2 if a corpus is too small or a measurement failed."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.growth",
         description="Build time, memory, index size, query and edit time of three sizes of corpus.",
@@ -96,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = {"machine": describe_machine(), "processes": max(full_index.PROCESS_COUNTS), "points": points}
     page.RESULTS_FOLDER.mkdir(exist_ok=True)
     (page.RESULTS_FOLDER / f"{page.GROWTH}.json").write_text(json.dumps(results, indent=1) + "\n")
-    if plot.is_installed():
+    if plot.is_matplotlib_installed():
         plot.draw_growth(points, page.PAGE.parent / "growth.svg")
     print(f"Rewrote {page.write_page()}.")
     return 0

@@ -1,4 +1,4 @@
-"""The exact peak memory of a process, and the sampled peak memory of a process tree.
+"""The recorded peak memory of a process, and the sampled peak memory of a process tree.
 
 The system records a high-water mark only for single processes. So the sum over a tree is sampled every 20
 milliseconds, with shared pages counted once (proc(5), smaps_rollup, Pss). On systems without these values,
@@ -21,8 +21,9 @@ _PROC = Path("/proc")
 def peak_mb(pid: int | None = None) -> float:
     """Return the peak memory of a process so far, in MB. The default is this process.
 
-    On Linux, `ru_maxrss` includes the parent's memory at the start of this process, so the high-water mark
-    of the address space (proc(5), VmHWM) is preferred. For another process the result is 0 without proc(5).
+    The value is the highest resident size (proc(5), VmHWM). Without proc(5), the result is 0 for another
+    process; for this process it is the larger `ru_maxrss` of this process and its ended children. On Linux,
+    `ru_maxrss` is not used, because it includes the parent's memory at the start of this process.
     """
     try:
         status = (_PROC / str(pid or "self") / "status").read_text()
@@ -36,7 +37,7 @@ def peak_mb(pid: int | None = None) -> float:
 
 
 def child_pids(pid: int) -> Iterator[int]:
-    """Yield the running child processes of a process."""
+    """Yield the process ids of the children of a process."""
     for task in (_PROC / str(pid) / "task").glob("*/children"):
         try:
             yield from map(int, task.read_text().split())
@@ -45,7 +46,7 @@ def child_pids(pid: int) -> Iterator[int]:
 
 
 class MemorySampler:
-    """A context manager that samples the memory of a process tree. `peak_mb` is the maximum so far."""
+    """A context manager that samples the total memory of a process tree. `peak_mb` is the maximum so far."""
 
     def __init__(self, pid: int) -> None:
         self.peak_mb = 0.0

@@ -32,22 +32,22 @@ Results = dict[str, Any]
 
 @dataclass
 class Bench:
-    """The input of the stages: a corpus, a repository made of it, and queries drawn from it."""
+    """The input of the stages: the counts of a corpus, a repository made of it, and queries drawn from it."""
 
     home: Path
     repository: Path
     section_texts: list[SectionText]
     query_words: list[list[str]]
-    corpus: Results
+    corpus_counts: Results
     is_indexed: bool = field(default=False)
 
     @classmethod
     def create(cls, corpus: Corpus, home: Path) -> Bench:
         """Make the repository. Raises CorpusTooSmall."""
         section_texts = list(corpus.section_texts())
-        corpus_data = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(section_texts)}
+        corpus_counts = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(section_texts)}
         bench = cls(
-            home, home / "repository", section_texts, draw_queries(section_texts, QUERY_COUNT), corpus_data
+            home, home / "repository", section_texts, draw_queries(section_texts, QUERY_COUNT), corpus_counts
         )
         make_repository(corpus, bench.repository)
         return bench
@@ -62,8 +62,12 @@ class Bench:
         return draw_query_sets(self.section_texts, self.queries)
 
     def describe(self) -> Results:
-        """Return the corpus, the machine and the versions."""
-        return {"corpus": self.corpus, "machine": describe_machine(), "versions": list_package_versions()}
+        """Return the counts of the corpus, the machine and the versions."""
+        return {
+            "corpus": self.corpus_counts,
+            "machine": describe_machine(),
+            "versions": list_package_versions(),
+        }
 
     def measure(self, module: str, **arguments: Any) -> Results:
         """Return the measurement of the repository in a new process; build its index first if necessary."""
@@ -71,7 +75,7 @@ class Bench:
         return measure(module, self.home, repository=self.repository, **arguments)
 
     def ensure_index(self) -> None:
-        """Build the index in the folder of a server's index if it is missing."""
+        """Build the index and the link graph where a server reads them, once for each run."""
         if not self.is_indexed:
             measure("search.server_index", self.home, repository=self.repository)
             self.is_indexed = True
@@ -88,7 +92,10 @@ def _measure_tantivy(bench: Bench) -> Results:
 
 
 def _measure_index(bench: Bench) -> Results:
-    """Return medians of a few builds for each number of processes, and the maximum of memory and bytes."""
+    """Return medians of a few builds for each number of processes, and the maximum of memory and bytes.
+
+    The memory is that of the builds with a number of processes that a server may use for this corpus.
+    """
     results: Results = {}
     for processes in full_index.PROCESS_COUNTS:
         builds = [
@@ -102,8 +109,8 @@ def _measure_index(bench: Bench) -> Results:
             for number in range(BUILD_COUNT)
         ]
         results[str(processes)] = {key: median(build[key] for build in builds) for key in builds[0]}
-        # A server builds an index with this number of processes.
-        if processes == 1 or bench.corpus["files"] >= MIN_DOCUMENTS_FOR_CHILDREN:
+        # A server uses several processes only for many documents.
+        if processes == 1 or bench.corpus_counts["files"] >= MIN_DOCUMENTS_FOR_CHILDREN:
             results["peak_mb"] = max([results.get("peak_mb", 0.0), *(build["peak_mb"] for build in builds)])
         results["bytes"] = max([results.get("bytes", 0), *(build["bytes"] for build in builds)])
     return {"index": results}
@@ -131,7 +138,10 @@ def _measure_queries(bench: Bench) -> Results:
 
 
 def _measure_known_items(bench: Bench) -> Results:
-    """Return how often a known item was the first hit; no result if the corpus has too few items."""
+    """Return how often a known item was the first hit, and the mean of 1 / rank.
+
+    Return no result if the corpus has too few items.
+    """
     try:
         items = known_items.draw_items(bench.section_texts)
     except CorpusTooSmall:
@@ -160,7 +170,10 @@ def _measure_round_trips(bench: Bench) -> Results:
 
 
 def _measure_first_queries(bench: Bench) -> Results:
-    """Measure first runs of queries in a process, over stdio and over HTTP; phrases only in a process."""
+    """Measure first and second runs of queries: in a process, over stdio and over HTTP.
+
+    Phrases are measured only in a process.
+    """
     query_sets = bench.draw_query_sets()
     in_process = bench.measure("search.first_queries", **query_sets._asdict())
     return {
@@ -172,7 +185,10 @@ def _measure_first_queries(bench: Bench) -> Results:
 
 
 def _measure_edits(bench: Bench) -> Results:
-    """Measure edits and searches; compare the result lists with those of a new process and of a rebuild."""
+    """Measure edits and searches; compare the result lists with those of a new process and of a rebuild.
+
+    Raises ResultListsDiffer.
+    """
     edits = bench.measure("documents.edits", count=COMMIT_COUNT, durable=False, queries=bench.queries)
     new_process = bench.measure("search.queries", queries=bench.queries, warm=False)
     durable_edits = bench.measure("documents.edits", count=EDIT_COUNT, durable=True, queries=bench.queries)

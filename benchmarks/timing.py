@@ -36,10 +36,10 @@ def shortest_times(rounds: Sequence[Sequence[float]]) -> list[float]:
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value that the given share of all values (0 to 1) does not exceed, by nearest rank."""
+def percentile(values: Sequence[float], fraction: float) -> float:
+    """Return the value that at least a fraction (0 to 1) of all values does not exceed."""
     sorted_values = sorted(values)
-    return sorted_values[min(len(sorted_values) - 1, int(share * len(sorted_values)))]
+    return sorted_values[min(len(sorted_values) - 1, int(fraction * len(sorted_values)))]
 
 
 def p50_p95_ms(values: Sequence[float]) -> dict[str, float]:

@@ -7,8 +7,8 @@ marked_sections.py  content and link targets of a folder, identified independent
 merge_scripts.py    random scripts of operations on a document, each with the units that it touches
 merges.py           checks of the merge of documents
 moves.py            checks that moves and renames preserve every link
-proposals.py        times of many open proposals
+proposals.py        times of views and merges among many open proposals
 reading_tools.py    checks of outlines and sections of the reading tools, and the estimate of tokens
-refs.py             comparison of searches at old commits with indexes built from these commits
+refs.py             comparison of searches at old commits with searches of indexes built from these commits
 summaries.py        checks of summaries of long documents
 """

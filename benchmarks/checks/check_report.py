@@ -1,4 +1,4 @@
-"""The report of checks over a folder: the number of runs of each check, and the problems."""
+"""The report of checks over a folder: the number of runs of each check, other counts, and the problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_PRINTED_PROBLEMS = 20
 
 @dataclass
 class CheckReport:
-    """The number of runs of each check, and the problems in the order of their detection."""
+    """The number of runs of each check, other counts by name, and the problems in the order of detection."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
@@ -22,7 +22,7 @@ class CheckReport:
             self.problems.append(f"{check}: {problem}")
 
     def print_and_get_exit_code(self) -> int:
-        """Print the counts and the first problems; return the exit code, 1 if there is a problem."""
+        """Print the counts and the first 20 problems; return the exit code, 1 if there is a problem."""
         for name, count in self.counts.items():
             print(f"{name:20} {count:>8,}")
         for problem in self.problems[:_MAX_PRINTED_PROBLEMS]:

@@ -3,16 +3,17 @@
     python -m benchmarks.checks.documents FOLDER
 
 scanner     the scanner and the parser give equal documents
-headings    the sections' headings equal those of markdown-it-py's own full CommonMark parse
-addresses   every section's address resolves to the section (its key, if two anchors are equal)
+headings    the lines and levels of headings equal those of markdown-it-py's own full CommonMark parse
+addresses   every section is found by its key, and by its address; an address of two sections is refused
 spans       the sections follow one another without a gap, and the last ends with the file
 replace     every section is replaced with its own text: no byte changes
-rewrite     every section is replaced with other text, and then with its own: the bytes are as before
+rewrite     a section with text is replaced with other text, and then with its own: the bytes are as before
 add         a section is added at the top level and below other sections, and removed: the bytes are as before
 
-The last two checks parse the file again for each section, so they check at most 8 sections of a file, evenly
-selected; `addresses` and `replace` check at most 2,000. --every checks all sections. Prints the count of
-each check and the first problems; the exit code is 1 if there is a problem.
+The last three checks omit sections whose key is an ambiguous address, and files that are not UTF-8. The last
+two parse the file again for each section, so they check at most 8 sections of a file, evenly selected;
+`addresses` and `replace` check at most 2,000. --every checks all sections. Prints the count of
+each check and the first 20 problems; the exit code is 1 if there is a problem.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ def check_headings(document: Document) -> Outcomes:
 
 
 def check_addresses(document: Document, count: int) -> Outcomes:
-    """Check that an ambiguous address is refused, and that each key resolves to its section."""
+    """Check that each key and each unique address resolves to its section; other addresses must be refused.
+
+    At most `count` sections are checked.
+    """
     occurrences = Counter(section.address for section in document.sections)
     for section in _select_evenly(document.sections, count):
         try:
@@ -127,7 +131,7 @@ def check_addresses(document: Document, count: int) -> Outcomes:
 
 
 def check_spans(document: Document) -> Outcomes:
-    """Check that no text precedes the first section, and that sections are adjacent."""
+    """Check that no text precedes the first section, that sections are adjacent, and that no text follows."""
     end = document.sections[0].start if document.sections else len(document.data)
     if document.data[document.front_matter_end : end].strip():
         yield "text before the first section"
@@ -153,7 +157,10 @@ def check_replacing(document: Document, count: int) -> Outcomes:
 
 
 def check_rewriting(document: Document, count: int) -> Outcomes:
-    """Rewrite sections that have text; an empty section may get a different number of blank lines."""
+    """Replace the text of sections and then restore it. Sections without text are omitted.
+
+    Their number of blank lines may change.
+    """
     sections_with_text = [
         section for section in _list_addressable_sections(document) if _read_body(document, section).strip()
     ]

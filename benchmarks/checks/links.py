@@ -5,9 +5,9 @@
     CORPUS=$PWD/folder npx remark folder --rc-path remark.mjs --report json --quiet --no-stdout 2> report.json
     python -m benchmarks.checks.links folder report.json
 
-Two findings are equal if Docyard's destination is within the span of the checker's finding. Each difference
-is assigned to a reason that this module finds independently. Differences without a reason are printed, and
-the exit code is then 1. docs/links.md lists the reasons.
+Two findings match if Docyard's destination begins within the span of the checker's finding. For a link that
+only the checker reports, this module looks for a known reason. The first differences without a known reason
+are printed, and the exit code is then 1. docs/links.md lists the reasons.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 MAX_NESTED_FINDINGS = 20
 RULES = ("broken-link", "broken-fragment", "broken-image")
 _NAMED_TAG = re.compile(rb"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
-_HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)")
+_MISSING_HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)")
 
 
 class CheckerFinding(NamedTuple):
@@ -66,7 +66,7 @@ def read_checker_report(report: Path, folder: Path) -> Iterator[CheckerFinding]:
 
 
 def run_validate(folder: Path) -> list[DocyardFinding]:
-    """Return the broken links of `docyard validate`."""
+    """Return the broken links of `docyard validate`. Raises SystemExit if the command fails."""
     command = [sys.executable, "-m", "docyard", "validate", "-C", str(folder), "--json"]
     for rule in RULES:
         command += ["--rule", rule]
@@ -81,14 +81,14 @@ def run_validate(folder: Path) -> list[DocyardFinding]:
 
 
 def find_containing(findings: Sequence[CheckerFinding], position: tuple[int, int]) -> list[CheckerFinding]:
-    """Return the findings, in order, that contain a position. At most 20 findings are checked."""
+    """Return the findings that contain a position. Only the last 20 that begin before it are checked."""
     end = bisect_right(findings, position, key=lambda item: item.start)
     return [item for item in findings[max(0, end - MAX_NESTED_FINDINGS) : end] if position <= item.end]
 
 
 def explain_difference(finding: CheckerFinding, folder: Path) -> str | None:
     """Return the reason why only the checker reports a link, or None if the reason is unknown."""
-    match = _HEADING.match(finding.reason)
+    match = _MISSING_HEADING.match(finding.reason)
     if match is None:
         return None
     fragment, other_path = match[1], match[2]
@@ -103,7 +103,7 @@ def explain_difference(finding: CheckerFinding, folder: Path) -> str | None:
 
 @cache
 def _read_html_names(file: Path) -> frozenset[str]:
-    """Return the ids and names of HTML tags in a file, in lower case, as the checker converts fragments."""
+    """Return the ids and names of HTML tags in a file, in lower case like the fragments of the checker."""
     if not file.is_file():
         return frozenset()
     return frozenset(
@@ -153,7 +153,7 @@ def main() -> int:
             )
     for name, count in counts.items():
         print(f"{count:>8,} {name}")
-    print(f"{len(unexplained_differences):>8,} without a known reason")
+    print(f"{len(unexplained_differences):>8,} differences without a known reason")
     for difference in unexplained_differences[: options.shown]:
         print(difference)
     return 1 if unexplained_differences else 0

@@ -62,6 +62,7 @@ def map_links_to_targets(
 ) -> dict[tuple[int, int], LinkTarget | None]:
     """Return the target of each link (None for a broken link), by section mark and number in the section.
 
+    External links, and links in sections without a mark, are omitted.
     `original_paths` has the original path of each file by its present path.
     """
     file_tree = OverlayFileTree(snapshot)
@@ -100,7 +101,10 @@ def map_links_to_targets(
 
 
 def map_marks_to_texts(snapshot: Snapshot) -> dict[int, bytes]:
-    """Return the text of each section by mark, without link destinations."""
+    """Return the text of each section below its heading, by mark, without link destinations.
+
+    Line endings are LF, and white space at both ends is removed.
+    """
     texts_by_mark: dict[int, bytes] = {}
     for path in snapshot.documents:
         document = snapshot.document(path)

@@ -32,7 +32,7 @@ _WORDS = re.compile(r"[A-Za-z]{5,}")
 class TouchedUnit(NamedTuple):
     """A unit that a step touches, that is, changes or relies on.
 
-    Two steps may touch a shared unit: they only add text to the unit, or change different fields of it.
+    Two steps may touch a shared unit: they rely on the unit, add text to it, or change different fields.
     """
 
     unit: str
@@ -65,7 +65,7 @@ def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Docum
 
 
 def touch_different_units(left: Sequence[Step], right: Sequence[Step]) -> bool:
-    """Return True if no unit is touched by both scripts, except shared units."""
+    """Return True if no unit is touched by both scripts, except units that all these steps share."""
     left_units = {touched_unit for step in left for touched_unit in step.touched_units}
     is_shared_by_unit: dict[str, bool] = {}
     for touched_unit in left_units:
@@ -170,7 +170,7 @@ class ScriptGenerator:
         section = self._draw_section()
         key = section.key
         content = self._rng.choice(["{}", "- {}", "```\n{}\n```"]).format(self.make_unique_text())
-        # Two steps that fill an empty section write the same text.
+        # Two steps that append to an empty section both replace its empty text, so they are in conflict.
         has_text = bool(self._document.data[section.body_start : section.end].strip())
         return Step(
             (TouchedUnit(f"section {key}", True), TouchedUnit(f"text {key}", has_text)),
@@ -241,7 +241,10 @@ class ScriptGenerator:
         return all(item.level == section.level + 1 for item in self._document.children(section))
 
     def _find_passed_siblings(self, section: Section, before: Section | None) -> Sequence[Section]:
-        """Return the siblings that a section passes, if few: a merge may treat them as moved instead."""
+        """Return the siblings that a section passes, if there are at most four.
+
+        A merge may treat these siblings as moved instead of the section.
+        """
         parent = None if section.parent is None else self._document.sections[section.parent]
         siblings = list(self._document.children(parent))
         position = siblings.index(section)
@@ -324,7 +327,7 @@ class ScriptGenerator:
                 )
 
     def draw_conflicting_steps(self) -> tuple[Step, Step, UnitId] | None:
-        """Return two steps that change a unit differently, and the unit; None if a drawn section is empty."""
+        """Return two steps that change a unit differently, and the unit; None if a text has no content."""
         section = self._draw_section()
         key = section.key
         replacements = [

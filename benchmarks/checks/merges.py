@@ -2,17 +2,21 @@
 
     python -m benchmarks.checks.merges FOLDER [--pairs 2000] [--seed 1]
 
-Each pair is two random scripts of operations on a document, which touch different units. The checks:
+Each pair is two random scripts of operations on a document, which touch different units. Documents of 100,000
+bytes or more are omitted. The checks:
 
-equal           the merge equals the result of both scripts in either order, except the order of additions at
-                a position; `exact` counts merges that are equal byte for byte
+equal           the merge has no conflict, and equals the result of both scripts in either order, except the
+                order of blocks in a section, and of moved and added sections; `exact` counts merges that are
+                equal byte for byte
 lost text       every word that a side added is in the merge or in a conflict, and so are the words and lines
                 of the base that no side removed
 new problem     the merge has readable front matter if both sides have readable front matter, no new duplicate
                 address, and only line endings that a side has
-unchanged side  a merge with an unchanged side gives the other side
-swapped sides   swapping the sides changes at most the order of additions at a position
-conflict        if both scripts change a unit differently, exactly this unit is in conflict
+unchanged side  a merge with an unchanged side gives the other side, and so does a merge of equal sides
+swapped sides   after a swap of the sides, there are conflicts as before; without conflicts, at most the order
+                of blocks and sections changes
+conflict        if two steps change a unit differently, exactly this unit is in conflict, and the merge has
+                our side
 
 Prints the count of each check and the first problems; the exit code is 1 if there is a problem.
 """
@@ -75,7 +79,7 @@ def list_subsection_orders(document: Document, keys: set[str]) -> dict[str | Non
 
 
 def find_difference(merged: Document, expected: Document, unmoved_keys: set[str]) -> str | None:
-    """Return a difference of two documents. Only the order of unmoved sections is compared."""
+    """Return a difference of two documents. Of the sections, only the order of unmoved ones is compared."""
     if dict(merged.front_matter) != dict(expected.front_matter):
         return "front matter"
     actual_sections, expected_sections = describe_sections(merged), describe_sections(expected)
@@ -129,7 +133,7 @@ def _count_words(data: bytes) -> Counter[bytes]:
 
 
 def _count_lines(data: bytes) -> Counter[bytes]:
-    """Count lines without the markers that a move may change."""
+    """Count lines without the heading markers and indentation, which a move may change."""
     return Counter(line.strip(b"# \t") for line in data.removeprefix(BOM).splitlines())
 
 
@@ -205,13 +209,13 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
             "unchanged side",
             None
             if results == {side.data}
-            else f"{description}: a merge with an unchanged side differs from the other side",
+            else f"{description}: a merge with an unchanged or equal side differs from the other side",
         )
     return True
 
 
 def check_conflict(report: CheckReport, base: Document, generator: ScriptGenerator) -> None:
-    """Check that two steps that change a unit differently are in conflict."""
+    """Check that two steps that change a unit differently are in conflict, and the merge has our side."""
     conflicting_steps = generator.draw_conflicting_steps()
     if conflicting_steps is None:
         return
@@ -232,7 +236,7 @@ def check_conflict(report: CheckReport, base: Document, generator: ScriptGenerat
 
 
 def check_documents(documents: list[Document], pairs: int, seed: int) -> CheckReport:
-    """Check `pairs` pairs of scripts, each on a random document."""
+    """Check `pairs` pairs of scripts, each on a random document, and conflicting steps on these documents."""
     report = CheckReport()
     rng = random.Random(seed)
     checked_pairs = 0

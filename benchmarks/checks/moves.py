@@ -2,15 +2,18 @@
 
     python -m benchmarks.checks.moves FOLDER [--moves 500] [--seed 1]
 
-Every section of the folder gets a unique line as a mark. Then sections and documents are moved and
-renamed at random, each in its own commit, and finally all moves are reverted in reverse order. The checks
-parse all documents again:
+Every section of the folder gets a unique line as a mark; documents whose headings a mark would change are
+omitted. Then sections are moved and renamed, and documents are moved, at random and each in its own commit.
+Finally all moves are reverted in reverse order. The checks parse all documents again:
 
-links       each link still has the same target file and section
-bytes       every section's text is unchanged, except destinations, the markers of its heading, and anchors
-inverse     finally, every document has its old path and bytes, except anchors and destinations
+links           after the moves, each link has the same target file and section as before
+bytes           after the moves, the text below each heading is as before, except destinations of links, line
+                endings, and white space at both ends
+links reverted  after the reverts, each link has the same target file and section as before
+inverse         every revert is possible; then every document has its old path and bytes, except destinations
+                of links and anchors of headings
 
-Prints the count of each check and the first problems; the exit code is 1 if there is a problem.
+Prints the counts of moves and checks and the first problems; the exit code is 1 if there is a problem.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     python -m benchmarks.checks.proposals FOLDER [--open 200] [--merges 20] [--seed 1]
 
 The documents of the folder are committed to a repository. Proposals are opened in sequence while the branch
-moves. Each proposal appends text to sections of one to three documents of a small set, so that many proposals
-overlap. Then views and merges alternate, so that the branch has moved before each view.
+moves. Each proposal appends text to one section in each of one to three documents of a small set, so many
+proposals overlap. Then views and merges alternate, so that the branch has moved before each view but the
+first. Proposals in conflict are not merged.
 
 list           every proposal with its state
 view           a proposal with its state, changes as Markdown, preview of the merge with checks, comments, and
@@ -14,8 +15,8 @@ merge          a merge of a proposal, with its checks
 durable merge  a merge of a proposal, with fsync
 new process    the imports, the list, and a view, in a new process
 
-FTS5's queries and pings of a minimal server are measured in the same run, to determine the machine's speed.
-Prints the times as a table; the exit code is 1 if a scaled limit was missed.
+FTS5's queries are measured in the same run and scale the limits. Pings of a minimal server are printed for
+comparison. Prints the times as a table; the exit code is 1 if a scaled limit was missed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 VIEW_MS, MERGE_MS = 100.0, 150.0
-"""The limits for 200 open proposals on the small corpus, on the reference machine."""
+"""The limits of the medians for 200 open proposals on the small corpus, on the reference machine."""
 
 _TOUCHED_DOCUMENT_COUNT = 60  # documents that proposals may touch
 _PING_COUNT = 200
@@ -113,7 +114,7 @@ def view_proposal(workspace: Workspace, proposal_id: str) -> int:
 def measure_proposals(
     workspace: Workspace, ids: Sequence[str], merges: int, rng: random.Random
 ) -> ProposalTimes:
-    """Measure alternating views and merges; skip proposals with conflicts."""
+    """Measure alternating views and merges; skip merges of proposals with conflicts."""
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     view_proposal(workspace, ids[0])
     unmerged_ids = rng.sample(list(ids), len(ids))
@@ -179,12 +180,12 @@ def main() -> int:
     factor = max(1.0, query_ms / SMALL.query_ms)
     print(f"FTS5's query p50 {query_ms:.2f} ms ({factor:.2f}x)")
     print(f"ping of a minimal server p50 {ping_ms:.2f} ms ({ping_ms / PING_MS:.2f}x)")
-    print(f"a proposal overlaps with {times.overlaps:.1f} other proposals")
+    print(f"a proposal overlaps with {times.overlaps:.1f} other proposals on average")
     missed_count = 0
     limits = {"view": VIEW_MS * factor, "merge": MERGE_MS * factor}
     for field in ("list_all", "view", "second_view", "merge", "durable_merge"):
         name, values = field.removesuffix("_all").replace("_", " "), getattr(times, field)
-        p50, p95 = (percentile(values, share) * 1e3 for share in (0.5, 0.95))
+        p50, p95 = (percentile(values, fraction) * 1e3 for fraction in (0.5, 0.95))
         limit = limits.get(name)
         verdict = (
             "" if limit is None else f"  p50 must be <= {limit:.0f}: {'met' if p50 <= limit else 'MISSED'}"

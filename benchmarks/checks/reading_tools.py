@@ -2,13 +2,14 @@
 
     python -m benchmarks.checks.reading_tools FOLDER
 
-headings   the outline has the headings of markdown-it-py's own full CommonMark parse, with equal text,
-           level and line
-sections   each section is found by its address, and its bytes are the lines from its heading to the next
-           heading that is not below it, at the lines where markdown-it-py finds them
+headings   the outline has the headings that markdown-it-py's own full CommonMark parse finds outside lists
+           and quotations, with equal text, level and line
+sections   each heading is found by its address; the bytes of each section but the title's are the lines from
+           its heading, or the HTML anchors above, to the next heading that is not below it
 tokens     the error of the estimate against o200k_base and cl100k_base
 
-The exit code is 1 after a difference, or if fewer than 95 % of the documents are estimated within 20 %.
+The exit code is 1 after a difference, or if for one of the two fewer than 95 % of the documents are estimated
+within 20 %.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ _ANCHOR = re.compile(r"[ \t]*(?:\{#[^{}]*\}|<#[^<>]*>)[ \t]*$")
 
 
 class ParsedHeading(NamedTuple):
-    """A heading of markdown-it-py. Lines count from 0; `first_line` is that of the first anchor above."""
+    """A heading of markdown-it-py. Lines count from 0.
+
+    `first_line` is the line of the first HTML anchor above the heading, without anchors that of the heading.
+    """
 
     line: int
     level: int
@@ -93,7 +97,7 @@ def _find_first_line(lines: Sequence[bytes], line: int) -> int:
 
 
 def find_differences(path: str, data: bytes) -> Iterator[str]:
-    """Yield the differences of an outline of Markdown from the headings of markdown-it-py."""
+    """Yield the differences of an outline and its sections from the headings of markdown-it-py."""
     text = TextFile(path, "", data, TextKind.MARKDOWN)
     outline = read_outline(text)
     headings = parse_headings(data)
@@ -121,10 +125,10 @@ def find_differences(path: str, data: bytes) -> Iterator[str]:
             yield f"{path}: {entry.address}: different bytes"
 
 
-def _ends_section(item: ParsedHeading, level: int, text: TextFile) -> bool:
-    """Return True if a heading ends a section of this level: the title, or a heading that is not deeper."""
+def _ends_section(heading: ParsedHeading, level: int, text: TextFile) -> bool:
+    """Return True if a heading ends a section of a level: the document's title, or a heading not deeper."""
     preamble = text.document.preamble if text.document else None
-    return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
+    return heading.level <= level or (preamble is not None and preamble.line == heading.line + 1)
 
 
 def _list_entries_with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
@@ -148,7 +152,7 @@ class EstimateErrors(NamedTuple):
         )
 
     def percentile(self, percent: float) -> float:
-        """Return the error that the given percentage of the texts does not exceed."""
+        """Return the signed error that the given percentage of the texts does not exceed."""
         return self.relative_errors[
             min(len(self.relative_errors) - 1, int(len(self.relative_errors) * percent / 100))
         ]
@@ -175,24 +179,27 @@ def main() -> int:
     if not files:
         parser.error("the folder has no Markdown")
     differences = [difference for path, data in files.items() for difference in find_differences(path, data)]
-    print(f"{len(files):,} documents, {len(differences):,} differences of headings and sections")
+    print(f"{len(files):,} documents have {len(differences):,} differences of headings and sections")
     print("\n".join(differences[:MAX_PRINTED_PROBLEMS]))
     document_texts = [data.decode("utf-8", "replace") for data in files.values()]
-    is_met = True
+    is_limit_met = True
     for name, tokenizer in (("o200k_base", openai.o200k_base()), ("cl100k_base", openai.cl100k_base())):
         errors = measure_errors(document_texts, tokenizer.count)
-        is_met = is_met and errors.share_within_limit >= MIN_SHARE_WITHIN_LIMIT
+        is_limit_met = is_limit_met and errors.share_within_limit >= MIN_SHARE_WITHIN_LIMIT
         errors_by_percentile = "  ".join(
             f"{percent} %: {errors.percentile(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99)
         )
         share = errors.share_within_limit
-        print(f"{name}: within 20 %: {share:.1%} of the documents, in total {errors.total_error:+.1%}")
-        print(f"    error at {errors_by_percentile}  worst: {max(map(abs, errors.relative_errors)):.1%}")
+        print(f"{name}: {share:.1%} of the documents are estimated within 20 %")
+        print(f"    error of the total of all documents: {errors.total_error:+.1%}")
+        print(f"    percentiles of the error: {errors_by_percentile}")
+        print(f"    largest error: {max(map(abs, errors.relative_errors)):.1%}")
     start = time.perf_counter()
     for text in document_texts:
         estimate_tokens(text)
-    print(f"{sum(map(len, files.values())) / (time.perf_counter() - start) / 1e6:.0f} MB/s")
-    return 0 if is_met and not differences else 1
+    speed = sum(map(len, files.values())) / (time.perf_counter() - start) / 1e6
+    print(f"tokens were estimated at {speed:.0f} MB/s")
+    return 0 if is_limit_met and not differences else 1
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
     python -m benchmarks.checks.refs FOLDER [--commits 1000] [--refs 20] [--share 0.05] [--seed 1]
 
 The documents of a folder are committed to a repository, with commits that edit, add and remove documents. No
-two commits differ in more than the given share of the paths. Then old commits are drawn. At each old commit,
-the first query and later queries are timed, in one process, with the main index open. All result lists are
-compared with those of a new index in a separate folder.
+two commits differ in more than the given share of the paths (--share; at least two paths). Then `--refs` old
+commits are drawn. At each old commit, the first query and later queries are timed, in one process, with the
+index of the tip open. All pages of results are compared with those of a new index in a separate folder.
 
-Prints the times; the exit code is 1 if a list differs.
+Prints the times; the exit code is 1 if a page differs.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _START_TIME = 1_700_000_000
 
 
 class TimedCommit(NamedTuple):
-    """A commit, the share of its paths that differ from the tip, and the seconds of each query."""
+    """A commit, the share of paths in which the commit and the tip differ, and the seconds of each query."""
 
     commit: str
-    share: float
+    changed_share: float
     seconds: list[float]
 
 
 class CommitWriter:
     """A writer of commits, each of which edits, adds or removes one to three of a fixed set of documents."""
 
-    def __init__(self, path: Path, corpus: Corpus, share: float, rng: random.Random) -> None:
+    def __init__(self, path: Path, corpus: Corpus, max_changed_share: float, rng: random.Random) -> None:
         self._store = GitStore(path)
         self._heads_folder = path / ".git" / "refs" / "heads"
         self._rng = rng
-        max_documents = max(2, int(share * len(corpus.documents)))
+        max_documents = max(2, int(max_changed_share * len(corpus.documents)))
         variable_paths = rng.sample(sorted(corpus.documents), max_documents // 2)
         self._data_by_path: dict[str, bytes | None] = {
             name: corpus.documents[name] for name in variable_paths
@@ -94,12 +94,16 @@ class CommitWriter:
 
 
 def main() -> int:
-    """Make the repository, search, compare and print; return 1 if a list differs."""
-    parser = argparse.ArgumentParser(description="Compare searches at old commits with indexes built there.")
+    """Make the repository, search, compare and print; return 1 if a page differs."""
+    parser = argparse.ArgumentParser(
+        description="Compare searches at old commits with searches of indexes built from these commits."
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--commits", type=int, default=1000)
-    parser.add_argument("--refs", type=int, default=20)
-    parser.add_argument("--share", type=float, default=0.05)
+    parser.add_argument("--commits", type=int, default=1000, help="number of commits to write")
+    parser.add_argument("--refs", type=int, default=20, help="number of old commits to search")
+    parser.add_argument(
+        "--share", type=float, default=0.05, help="largest share of paths in which two commits differ"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     corpus = Corpus.read(options.folder)
@@ -116,7 +120,7 @@ def main() -> int:
         timed_commits, pages_by_commit = _search_commits(path, commits, queries)
         differences, build_times = _compare_with_new_indexes(path, writer, pages_by_commit, queries)
     _print_times(timed_commits, build_times)
-    print(f"{len(commits) * len(queries):>8,} result lists compared, {len(differences)} differ")
+    print(f"{len(differences):,} of {len(commits) * len(queries):,} pages of results differ")
     for line in differences[:20]:
         print(line)
     return 1 if differences else 0
@@ -167,19 +171,19 @@ def _print_times(timed_commits: Sequence[TimedCommit], build_times: Sequence[flo
     for timed_commit in timed_commits:
         first, *later_ms = (1e3 * value for value in timed_commit.seconds)
         print(
-            f"{timed_commit.commit[:10]} differs in {timed_commit.share:6.2%}: first {first:6.1f} ms, "
-            f"then {percentile(later_ms, 0.5):5.1f} (median) to {max(later_ms):5.1f} ms (slowest)"
+            f"{timed_commit.commit[:10]} differs from the tip in {timed_commit.changed_share:6.2%} of paths: "
+            f"first query {first:6.1f} ms, later queries: "
+            f"median {percentile(later_ms, 0.5):5.1f} ms, maximum {max(later_ms):5.1f} ms"
         )
     first_ms = [1e3 * timed_commit.seconds[0] for timed_commit in timed_commits]
     later_ms = [1e3 * value for timed_commit in timed_commits for value in timed_commit.seconds[1:]]
-    print(f"first queries: {percentile(first_ms, 0.5):.1f} ms in the median, {max(first_ms):.1f} at most")
+    print(f"first queries: median {percentile(first_ms, 0.5):.1f} ms, maximum {max(first_ms):.1f} ms")
     print(
-        f"first queries of a new index, with its build: "
-        f"{1e3 * percentile(build_times, 0.5):.1f} ms in the median"
+        f"first queries of new indexes, with the builds: median {1e3 * percentile(build_times, 0.5):.1f} ms"
     )
     print(
-        f"next queries: {percentile(later_ms, 0.5):.1f} ms in the median, "
-        f"{percentile(later_ms, 0.95):.1f} at the 95th percentile, {max(later_ms):.1f} at most"
+        f"later queries: median {percentile(later_ms, 0.5):.1f} ms, "
+        f"95th percentile {percentile(later_ms, 0.95):.1f} ms, maximum {max(later_ms):.1f} ms"
     )
 
 

@@ -2,16 +2,18 @@
 
     python -m benchmarks.checks.summaries FOLDER --documents 50 [--out SUMMARIES]
 
-Documents of over 10,000 tokens are selected evenly. If there are too few, several documents of a folder are
-joined in order, each with its headings one level deeper. The checks:
+Documents of over 10,000 tokens and at least 20,000 bytes are selected evenly. If there are too few, several
+documents of a folder are joined in order, each with its headings one level deeper (except H6 and underlined
+headings). The checks:
 
 budget    the summary stays within its budget
-named     the summary has the address of every section, and read_section finds the section by the address
-verbatim  every line of the summary occurs in the document, apart from markup
+named     the summary has the address of every section, in order, and read_section finds each by its address
+verbatim  the words of every list item of the summary are consecutive in the document, apart from markup
 score     completeness_score equals an independent count from the summary
 
-Prints the mean score and reduction, and the first problems; the exit code is 1 after a problem. A
-document whose addresses alone exceed the largest budget (20,000 tokens) is reported and skipped.
+Prints the mean score, the mean reduction (tokens of the document divided by tokens of the summary), the
+speed, and the first 20 problems; the exit code is 1 after a problem. A document whose addresses alone exceed
+the largest budget (20,000 tokens) is reported and skipped.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class LongDocument(NamedTuple):
 
 
 def select_long_documents(root: Path, count: int) -> list[LongDocument]:
-    """Return `count` documents of over 10,000 tokens, evenly selected, joined if necessary."""
+    """Return at most `count` documents of over 10,000 tokens, evenly selected, joined if necessary."""
     paths = find_markdown_files(root)
     candidates = [path for path in paths if path.stat().st_size > MIN_TOKENS]
     long_documents = [
@@ -115,7 +117,7 @@ def _join_documents(
 
 
 def _shift_headings_down(document: Document) -> bytes:
-    """Return the body of a document with its headings one level deeper, except H6."""
+    """Return the body of a document with its headings one level deeper, except H6 and underlined headings."""
     parts, position = [], document.front_matter_end
     for section in document.sections:
         heading = document.data[section.heading_start : section.heading_start + 6]
@@ -128,26 +130,30 @@ def _shift_headings_down(document: Document) -> bytes:
 def find_problems(long_document: LongDocument, summary: Summary) -> Iterator[str]:
     """Yield a message for each problem of a summary."""
     if (tokens := count_tokens(summary.content)) > summary.budget:
-        yield f"{tokens} tokens, over {summary.budget}"
+        yield f"the summary has {tokens:,} tokens, over its budget of {summary.budget:,}"
     lines = summary.content.splitlines()
     addresses = [match["address"] for line in lines if (match := _HEADING.fullmatch(line))]
     expected = [entry.address for entry in long_document.outline.entries]
     if addresses != expected:
-        yield f"has {len(set(addresses) & set(expected))} of {len(expected)} addresses"
+        found_count = len(set(addresses) & set(expected))
+        yield f"the addresses differ from the outline; {found_count} of {len(expected)} are present"
     for address in addresses:
         if find_entry(long_document.text, long_document.outline, address).address != address:
-            yield f"'{address}' resolves to another section"
+            yield f"the address {address!r} resolves to another section"
     source = long_document.text.text()
     normalized_texts = [f" {_normalize_words(source)} ", f" {_normalize_words(_to_visible_text(source))} "]
     for line in lines:
         if line.startswith("- ") and not _occurs(line.removesuffix(" …"), normalized_texts):
-            yield f"a line is not in the document: {line[:80]!r}"
-    if (score := count_score(summary.content, long_document.text.text())) != summary.completeness:
-        yield f"completeness_score is {summary.completeness}, but a recount gives {score}"
+            yield f"a list item is not in the document: {line[:80]!r}"
+    if (score := recompute_score(summary.content, long_document.text.text())) != summary.completeness:
+        yield f"completeness_score is {summary.completeness}, but the check computes {score}"
 
 
 def _occurs(line: str, normalized_texts: Sequence[str]) -> bool:
-    """Return True if a line's words are consecutive in the source, or in its visible text."""
+    """Return True if a line's words are consecutive in the source, or its visible words in the visible text.
+
+    `normalized_texts` are the words of the source and of its visible text.
+    """
     words = (_normalize_words(line), _normalize_words(_to_visible_text(line)))
     return any(f" {line_words} " in text for line_words, text in zip(words, normalized_texts, strict=True))
 
@@ -163,8 +169,11 @@ def _normalize_words(text: str) -> str:
     return " ".join(_WORD.findall(text))
 
 
-def count_score(content: str, original: str) -> float:
-    """Return the score: the tokens of lines and titles divided by the tokens of the original."""
+def recompute_score(content: str, original: str) -> float:
+    """Return the completeness score, at most 1.
+
+    It is the tokens of the list items and titles of a summary divided by the tokens of the original.
+    """
     token_count = 0
     for line in content.splitlines():
         if match := _HEADING.fullmatch(line):
@@ -178,7 +187,7 @@ def count_score(content: str, original: str) -> float:
 
 
 def main() -> int:
-    """Run the check on a folder."""
+    """Run the check on a folder; return 1 after a problem."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=50)
@@ -197,10 +206,10 @@ def main() -> int:
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / f"{number:02}.md").write_text(summary.content, encoding="utf-8")
-    print(f"{len(long_documents)} documents, {len(problems)} problems, tokens by {get_tokenizer()}")
+    print(f"{len(long_documents)} documents, {len(problems)} problems, tokens counted by {get_tokenizer()}")
     if long_documents:
         print(f"mean score {fmean(scores):.3f}, mean reduction {fmean(reductions):.1f}")
-        print(f"{byte_count / elapsed / 1e6:.1f} MB/s")
+        print(f"documents were summarized at {byte_count / elapsed / 1e6:.1f} MB/s")
     for problem in problems[:MAX_PRINTED_PROBLEMS]:
         print(problem)
     return 1 if problems else 0

@@ -26,9 +26,10 @@ class EditFailed(Exception):
 
 
 def measure(repository: str, count: int, durable: bool, queries: list[str]) -> dict[str, Any]:
-    """Measure `count` edits of random sections with a search for each, and the times of the commits alone.
+    """Measure `count` edits of random sections with a search for each, and the commits alone.
 
     Queries, if any, are measured before and after the edits. `result_lists` are the results after the edits.
+    Raises EditFailed.
     """
     workspace = Workspace.open(Path(repository), durable=durable)
     search = SearchIndex(workspace)
@@ -64,7 +65,10 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
 
 
 def draw_sections(workspace: Workspace, count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield documents in random order, each with a section; repeat them if there are too few."""
+    """Yield `count` documents in random order, each with a section; repeat documents if there are too few.
+
+    Raises EditFailed if no document can be edited.
+    """
     rng = random.Random(seed)
     documents = workspace.snapshot().documents
     drawn_sections: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""The fast readers of headings and links: times with these readers, and with the parser alone."""
+"""The fast readers of headings and links: times with these readers, and without each of them."""
 
 from __future__ import annotations
 

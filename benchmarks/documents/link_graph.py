@@ -22,9 +22,9 @@ _SCAN_COUNT = 3
 
 
 def measure(repository: str, count: int) -> dict[str, Any]:
-    """Measure the first build in seconds and bytes, the update after each edit, and a backlinks query.
+    """Measure the first build in seconds and bytes, and an update and a backlinks query after each edit.
 
-    `backlinks_scan` is the backlinks query without a graph.
+    `backlinks_scan` is the backlinks query of a few documents without a graph. Raises EditFailed.
     """
     workspace = Workspace.open(Path(repository), durable=False)
     with TemporaryDirectory() as folder:

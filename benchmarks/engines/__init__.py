@@ -1,5 +1,5 @@
 """Other search engines, for comparison.
 
-fts5.py     SQLite FTS5, which receives sections, and uses its own porter stemmer and bm25
-tantivy.py  tantivy, if installed: it receives sections, and indexes five fields with its English stemmer
+fts5.py     SQLite FTS5: it indexes the sections of a corpus, with its own porter stemmer and bm25
+tantivy.py  tantivy, if installed: it indexes five fields of each section, with its English stemmer
 """

@@ -1,4 +1,4 @@
-"""SQLite FTS5 for comparison: it receives sections, and uses its own porter stemmer and bm25."""
+"""SQLite FTS5 for comparison: it indexes the sections of a corpus, with its own porter stemmer and bm25."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EDIT_COUNT = 50
 def measure(
     section_texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path
 ) -> dict[str, Any]:
-    """Measure the build, the size of the file in bytes, queries, and edits with a search for each edit."""
+    """Measure builds, the size of the database in bytes, queries, and edits with a search for each edit."""
     section_rows = [(section.id, section.title, section.body) for section in section_texts]
 
     def search(query: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""tantivy for comparison, if installed: it receives sections, and indexes five fields, stemmed as English."""
+"""tantivy for comparison, if installed: it indexes five fields of each section, with its English stemmer."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _WARM_UP_EDITS = 5
 
 
 def measure(folder: str, count: int) -> dict[str, Any]:
-    """Return median milliseconds of `count` alternating edits in both repositories, and of the difference."""
+    """Return median milliseconds of `count` edits in each repository, alternately, and of the difference."""
     documents = {
         f"folder{outer:02}/file{inner:02}.md": f"# File {inner}\n\n## One\n\nText of {outer}.\n".encode()
         for outer in range(FOLDER_COUNT)

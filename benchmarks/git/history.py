@@ -1,9 +1,10 @@
 """Times of a first page of history and of a blame in a repository of 10,000 commits.
 
 python -m benchmarks.git.history     writes the repository with packed and with loose objects, and
-                                     measures each query in a separate process
+                                     measures each query three times, each in a new process
 
-Each commit edits one section of one of 1,500 documents. The git program is used only for the repository.
+The first commit adds 1,500 documents, and each later commit edits one section. The git program only writes
+the repositories.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def write_repositories(folder: Path) -> dict[str, Path]:
 
 
 def measure_once(repository: Path, query: str) -> dict[str, float]:
-    """Return milliseconds of the first and the second run of a first page and of a blame."""
+    """Return milliseconds of the first and the second run of a first page of history and of a blame."""
     from workspace.workspace import Workspace
 
     number, slug = QUERIES[query]

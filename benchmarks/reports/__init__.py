@@ -1,7 +1,7 @@
 """Reports: rows of measured values with their limits, tables, plots, and RESULTS.md.
 
 page.py                    benchmarks/RESULTS.md, whose part between two markers is generated
-plot.py                    a plot of growth: four panels over the number of sections, reproducible as SVG
+plot.py                    a plot of times and memory by the number of sections, as a reproducible SVG
 reference_measurements.py  scaling of time limits by the speed of the machine
 report.py                  tables of report rows with their limits, for a terminal
 report_rows.py             the rows of the report with measured values, and their limits in this run

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.child import ROOT
 from benchmarks.reports.reference_measurements import find_comparable_class_name
-from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_number, format_value
+from benchmarks.reports.report import VERDICTS, format_comparison, format_limit, format_number, format_value
 from benchmarks.reports.report_rows import ReportRow, compute_report_rows, describe_run
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
@@ -26,11 +26,14 @@ Results = Mapping[str, Any]
 
 
 class MissingMarkers(Exception):
-    """The page lacks one of the two markers."""
+    """The page lacks a marker, or the markers are in the wrong order."""
 
 
 def store_results(results: Results, folder: Path, results_folder: Path = RESULTS_FOLDER) -> Path:
-    """Store the results of a complete run in place of earlier results for the corpus; return the file."""
+    """Store the results of a complete run in place of earlier results for the corpus; return the file.
+
+    The file has the name of the reference corpus, if the corpus is about as large, else that of `folder`.
+    """
     name = find_comparable_class_name(results) or re.sub(
         r"[^a-z0-9]+", "-", folder.resolve().name.lower()
     ).strip("-")
@@ -41,7 +44,7 @@ def store_results(results: Results, folder: Path, results_folder: Path = RESULTS
 
 
 def write_page(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path:
-    """Rewrite the measured part of the page; return the page."""
+    """Rewrite the measured part of the page from stored results; return the page. Raises MissingMarkers."""
     runs = {file.stem: json.loads(file.read_text()) for file in sorted(results_folder.glob("*.json"))}
     growth = runs.pop(GROWTH, None)
     sections = [format_corpus(name, results) for name, results in sorted(runs.items(), key=_get_corpus_bytes)]
@@ -70,19 +73,23 @@ def format_corpus(name: str, results: Results) -> str:
         _summarize_limits(groups),
         "",
     ]
-    engines = list(
+    compared_systems = list(
         dict.fromkeys(name for rows in groups.values() for row in rows for name in row.comparison_values)
     )
     lines += [
-        _format_row(["", "Docyard", *engines, "must be", ""]),
-        _format_row(["---"] * (len(engines) + 4)),
+        _format_row(["", "Docyard", *compared_systems, "must be", ""]),
+        _format_row(["---"] * (len(compared_systems) + 4)),
     ]
     for group, rows in groups.items():
-        lines.append(_format_row([f"**{group}**", *[""] * (len(engines) + 3)]))
+        lines.append(_format_row([f"**{group}**", *[""] * (len(compared_systems) + 3)]))
         for row in rows:
-            cells = [row.name.strip(), format_value(row), *(compare_with(row, engine) for engine in engines)]
+            cells = [
+                row.name.strip(),
+                format_value(row),
+                *(format_comparison(row, system) for system in compared_systems),
+            ]
             lines.append(_format_row([*cells, format_limit(row), _bold_if_upper(VERDICTS[row.is_met])]))
-    lines += ["", _format_list_count(results)]
+    lines += ["", _describe_equal_lists(results)]
     return "\n".join(lines).rstrip()
 
 
@@ -138,7 +145,7 @@ def _summarize_limits(groups: Mapping[str, Sequence[ReportRow]]) -> str:
     return text + "."
 
 
-def _format_list_count(results: Results) -> str:
+def _describe_equal_lists(results: Results) -> str:
     count = sum(results.get(name, {}).get("equal_list_count", 0) for name in ("queries", "edits", "artifact"))
     return f"{count:,} result lists were equal to those of other processes and builds." if count else ""
 

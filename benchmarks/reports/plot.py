@@ -1,4 +1,4 @@
-"""A plot of growth: four panels over the number of sections, reproducible as SVG."""
+"""A plot of build time, memory, query time and edit time by the number of sections, as a reproducible SVG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PANELS = (
 )
 
 
-def is_installed() -> bool:
+def is_matplotlib_installed() -> bool:
     """Return True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 

@@ -10,18 +10,20 @@ VERDICTS = {None: "", True: "met", False: "MISSED"}
 
 
 def format_report_table(groups: Mapping[str, Sequence[ReportRow]]) -> str:
-    """Return all rows as a table with columns for other engines, limits and verdicts."""
-    engines = list(
+    """Return all rows as a table with columns for compared engines and servers, limits and verdicts."""
+    compared_systems = list(
         dict.fromkeys(name for rows in groups.values() for row in rows for name in row.comparison_values)
     )
     lines = []
     for group, rows in groups.items():
-        lines.append([group, *[""] * (len(engines) + 3)])
+        lines.append([group, *[""] * (len(compared_systems) + 3)])
         for row in rows:
             cells = ["  " + row.name, format_value(row)]
-            cells += [compare_with(row, engine) for engine in engines]
+            cells += [format_comparison(row, system) for system in compared_systems]
             lines.append([*cells, format_limit(row), VERDICTS[row.is_met]])
-    return format_table(["", "docyard", *(f"{name} (ratio)" for name in engines), "must be", ""], lines)
+    return format_table(
+        ["", "docyard", *(f"{name} (ratio)" for name in compared_systems), "must be", ""], lines
+    )
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -35,22 +37,25 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_value(row: ReportRow) -> str:
-    """Return the value with its unit."""
+    """Return the value with its unit, or `not measured`."""
     return "not measured" if row.value is None else _format_with_unit(row.value, row.unit)
 
 
-def compare_with(row: ReportRow, engine: str) -> str:
-    """Return the value of another engine, and the ratio of the value of Docyard to that value."""
-    engine_value = row.comparison_values.get(engine)
-    if engine_value is None:
+def format_comparison(row: ReportRow, system: str) -> str:
+    """Return the value of another engine or server, and the ratio of the value of Docyard to that value.
+
+    The result is empty if the value was not measured.
+    """
+    compared_value = row.comparison_values.get(system)
+    if compared_value is None:
         return ""
-    if row.value is None or not engine_value:
-        return format_number(engine_value)
-    return f"{format_number(engine_value)} ({format_number(row.value / engine_value)}x)"
+    if row.value is None or not compared_value:
+        return format_number(compared_value)
+    return f"{format_number(compared_value)} ({format_number(row.value / compared_value)}x)"
 
 
 def format_limit(row: ReportRow) -> str:
-    """Return the limit, with the target in brackets if this run's limit is higher."""
+    """Return the limit, with the target in brackets if this run's limit is higher; empty without a limit."""
     if row.limit is None or row.target is None:
         return ""
     limit = f"≤ {_format_with_unit(row.limit, row.unit)}"

@@ -26,8 +26,8 @@ _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 class ReportRow:
     """A measured value, the values of other engines or of a minimal server, and the limit.
 
-    `value` is None if it was not measured. `limit` is the target, multiplied by the factor of the
-    reference measurement.
+    `value` is None if it was not measured. `target` is the limit on the reference machine. `limit` is the
+    target, multiplied by the factor of the reference measurement.
     """
 
     name: str
@@ -76,12 +76,12 @@ def describe_run(results: Results) -> list[str]:
 
 
 def describe_machine() -> str:
-    """Return a general description of this machine."""
+    """Return the number of cores, the Python version and the operating system."""
     return f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
 
 
 def list_package_versions() -> list[str]:
-    """Return the versions of the measured packages."""
+    """Return the versions of SQLite and of the installed packages that affect the measurements."""
     lines = [f"SQLite {sqlite3.sqlite_version}"]
     for name in _PACKAGES:
         try:

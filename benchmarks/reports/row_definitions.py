@@ -12,7 +12,7 @@ ValueReader = Callable[[Results], float]
 """A function that returns a value of the results. Raises KeyError if the value was not measured."""
 
 Limits = tuple[float | None, float | None]
-"""The limits for the small and the large corpus; None means no limit."""
+"""The limits for small and for large corpora; None means no limit."""
 
 NO_LIMITS: Limits = (None, None)
 SERVERS = ("stdio", "stateless", "http")
@@ -48,9 +48,9 @@ def ratio_of(numerator: ValueReader, denominator: ValueReader) -> ValueReader:
     return lambda results: numerator(results) / denominator(results)
 
 
-def size_ratio(name: str) -> ValueReader:
-    """Return a function that returns the bytes of an index divided by those of the corpus."""
-    return ratio_of(value_at(name, "bytes"), value_at("corpus", "bytes"))
+def size_ratio(subject: str) -> ValueReader:
+    """Return a function that returns the bytes in the results of a subject divided by those of the corpus."""
+    return ratio_of(value_at(subject, "bytes"), value_at("corpus", "bytes"))
 
 
 def _percent_not_first(kind: str) -> ValueReader:

@@ -16,7 +16,10 @@ SIZES = (300, 3_000, 100_000)
 
 
 def measure(repository: str, words: list[str]) -> dict[str, Any]:
-    """Return the time of the slowest query in milliseconds, and its name. One query contains all `words`."""
+    """Return the slowest query, its time in milliseconds, and the number of queries.
+
+    One of the queries contains all `words`.
+    """
     search = SearchIndex(Workspace.open(Path(repository), read_only=True))
     search.search("warm")
 

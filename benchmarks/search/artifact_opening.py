@@ -20,7 +20,10 @@ ENGINE_MODULES = (
 
 
 def measure(artifact_folder: str, key_file: str, queries: list[str]) -> dict[str, Any]:
-    """Return milliseconds of the imports and of the opening, and the result lists of all queries."""
+    """Return milliseconds of the imports and of the opening, and the result lists of all queries.
+
+    Raises ValueError if the key did not seal the artifact.
+    """
     import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex

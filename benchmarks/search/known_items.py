@@ -156,7 +156,10 @@ def _extract_words(text: str) -> list[str]:
 
 
 def measure(repository: str, items: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Return, by kind, how often a section or its document was the first hit, and the mean of 1 / rank."""
+    """Return, by kind, how often a section or its document was the first hit, and the mean of 1 / rank.
+
+    The results include the items whose section was not the first hit.
+    """
     index = SearchIndex(Workspace.open(Path(repository), read_only=True))
     try:
         return {
@@ -200,7 +203,7 @@ def _extract_path(chunk: str) -> str:
 
 
 def draw_items(section_texts: Sequence[SectionText], count: int = COUNT) -> dict[str, list[KnownItem]]:
-    """Return the items for `measure`, by kind."""
+    """Return the items for `measure`, by kind. Raises CorpusTooSmall."""
     return {
         "identifiers": draw_identifiers(section_texts, count),
         "remembered_words": draw_remembered_words(section_texts, count),
@@ -208,7 +211,10 @@ def draw_items(section_texts: Sequence[SectionText], count: int = COUNT) -> dict
 
 
 def measure_folder(folder: Path, count: int) -> dict[str, Any]:
-    """Draw items from a folder of Markdown and measure them in a temporary folder."""
+    """Draw items from a folder of Markdown and measure them in a temporary folder. Raises CorpusTooSmall.
+
+    The environment variables of `child_environment` are set in this process.
+    """
     with tempfile.TemporaryDirectory(prefix="docyard-known-items-") as temporary:
         home = Path(temporary)
         corpus = Corpus.read(folder)

@@ -13,7 +13,7 @@ from benchmarks.corpus import SEED, SectionText
 from benchmarks.search.known_items import find_identifiers
 
 QUERIES_PER_KIND = 80
-"""The number of queries of each kind."""
+"""The number of queries of each kind, except written questions. A small corpus gives fewer."""
 
 WARM_UP_COUNT = 20
 """The number of queries that a server answers before the measured ones."""
@@ -40,7 +40,8 @@ def draw_query_sets(
 ) -> QuerySets:
     """Return queries of words, headings, identifiers and written questions, and quoted phrases.
 
-    `word_queries` are the queries of words. A small corpus gives fewer queries of the other kinds.
+    `word_queries` are the queries of words: the first `count` are measured, others are for the warm-up. A
+    small corpus gives fewer queries of the other kinds.
     """
     rng = random.Random(SEED)
     unique_queries = dict.fromkeys(word_queries[:count])

@@ -10,7 +10,7 @@ from workspace.workspace import Workspace
 
 
 def measure(repository: str) -> dict[str, Any]:
-    """Build the index and the link graph; return their commit."""
+    """Build the index and the link graph; return the commit of the index."""
     workspace = Workspace.open(Path(repository))
     index = SearchIndex(workspace)
     index.links.update_to(workspace.snapshot())

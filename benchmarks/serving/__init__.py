@@ -3,7 +3,7 @@
 first_queries.py  times of first and second runs of queries over stdio and HTTP
 minimal_pages.py  a minimal server of one short page, for comparison
 minimal_server.py a minimal MCP server with one tool, for comparison
-pages.py          times of each page of a real server over HTTP
+pages.py          times of each kind of page of a real server over HTTP
 server_memory.py  the memory of a server that handles queries over stdio
 startup.py        times of server starts until the first `tools/list` or search, and of pings, over stdio
 stdio.py          a minimal MCP client over stdio

@@ -31,25 +31,26 @@ Send = Callable[[str], object]
 
 
 def measure(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure the first and the second run of each query, without the quoted phrases; return times by server.
+    """Measure the first and the second run of each query; return times by server.
 
-    The servers alternate at each query, so that a slow period of the machine affects all servers.
+    Quoted phrases are not measured. `stdio` is a server with a handshake, `stateless` a server without. The
+    servers alternate at each query, so that a slow period of the machine affects all of them.
     """
     http_command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
     with (
         StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal_server,
-        StdioServer(make_server_command(repository), home) as stdio,
-        StdioServer(make_server_command(repository), home) as stateless,
+        StdioServer(make_server_command(repository), home) as handshake_server,
+        StdioServer(make_server_command(repository), home) as stateless_server,
         run_http_server(http_command, home) as connection,
     ):
         minimal_server.initialize()
-        stdio.initialize()
+        handshake_server.initialize()
         servers: dict[str, Send] = {
             "minimal_server": lambda query: minimal_server.request(
                 "tools/call", {"name": "nothing", "arguments": {"q": query}}
             ),
-            "stdio": lambda query: stdio.request("tools/call", _make_call_parameters(query)),
-            "stateless": lambda query: stateless.request(
+            "stdio": lambda query: handshake_server.request("tools/call", _make_call_parameters(query)),
+            "stateless": lambda query: stateless_server.request(
                 "tools/call", _make_call_parameters(query) | {"_meta": REQUEST_META}
             ),
             "http": partial(_post, connection),

@@ -21,7 +21,7 @@ from mcp_types import (
 async def list_tools(
     context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
 ) -> ListToolsResult:
-    """Return one tool without arguments."""
+    """Return one tool, which ignores its arguments."""
     tool = {"name": "nothing", "description": "Does nothing.", "inputSchema": {"type": "object"}}
     return ListToolsResult(tools=[Tool.model_validate(tool)])
 

@@ -1,14 +1,16 @@
-"""Times of each page of a real server over HTTP, in a repository with the documents of a folder.
+"""Times of each kind of page of a real server over HTTP, in a repository with the documents of a folder.
 
     python -m benchmarks.serving.pages FOLDER [--rounds 30] [--seed 1]
 
 One document has a history of many commits. Some proposals are open: one changes a hundred sections, and one
-is in conflict. If a kind of page has many URLs, each URL is requested first, and then the same URLs again.
-For a single page and for the largest documents, the first time is reported separately.
+is in conflict. Each URL of a kind of page is requested once, and then the same URLs are requested again in
+turn. The table has a row for the first requests and a row for the later requests. The first requests of a
+kind with one URL, and of the largest documents, have no limit.
 
 at once      documents, as soon as the server listens, while its index and its link graph are built
-first time   documents that were not requested before
-again        the same documents
+first time   the first request of each of several URLs
+again        later requests of these URLs
+once         the first request of the only URL
 
 Pings of a minimal MCP server are measured before and after the pages, and scale the limits
 (`benchmarks.reports.reference_measurements`). A page of a minimal Starlette server is measured for
@@ -61,7 +63,10 @@ _MANY_SECTIONS_PATH = "benchmark-of-many-sections.md"
 
 
 class GeneratedContent(NamedTuple):
-    """The generated content: the path of a document with many commits, and the ids of the proposals."""
+    """The generated content: the path of a document with many commits, and the ids of proposals.
+
+    One proposal changes a hundred sections, one is in conflict, and the simple ones change one document each.
+    """
 
     long_history_path: str
     many_sections_id: str
@@ -75,7 +80,7 @@ def _make_many_sections_document() -> bytes:
 
 
 def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> GeneratedContent:
-    """Create a history and proposals."""
+    """Commit a history of one document to the branch, and open proposals."""
     proposal_actions = workspace.proposal_actions()
     paths = sorted(path for path in corpus.documents if len(corpus.documents[path]) < 20_000)
     long_history_path, *drawn_paths = rng.sample(paths, _OPEN_PROPOSALS + 1)
@@ -119,7 +124,10 @@ def _make_append(workspace: Workspace, path: str, words: str) -> AppendContent:
 
 
 def draw_document_urls(corpus: Corpus, rounds: int, rng: random.Random) -> dict[str, list[str]]:
-    """Return the URLs of documents to request during the build of the index, and later."""
+    """Return the URLs of documents to request during the build of the index, and others to request later.
+
+    A small corpus has no others, so the same are requested later.
+    """
     paths = sorted(corpus.documents)
     drawn_paths = rng.sample(paths, min(2 * rounds, len(paths)))
     urls = [f"/doc/{quote(path)}" for path in drawn_paths]
@@ -177,7 +185,10 @@ class PageTimes(NamedTuple):
 
 
 def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> PageTimes:
-    """Measure a request of each URL, then `rounds` requests. Raises RuntimeError unless the status is 200."""
+    """Measure a request of each URL, then `rounds` requests of these URLs in turn.
+
+    Raises RuntimeError if a status is not 200.
+    """
 
     def request_seconds(url: str) -> float:
         def request() -> None:

@@ -13,7 +13,7 @@ from benchmarks.serving.stdio import StdioServer
 
 
 def measure_memory(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Return the peak memory of a server after all queries in MB; no result if the system reports none."""
+    """Return the peak memory of a server after all queries in MB; empty if the system lists no children."""
     earlier_pids = set(child_pids(os.getpid()))
     with StdioServer(make_server_command(repository), home) as server:
         server.initialize()

@@ -34,7 +34,7 @@ def make_server_command(repository: Path) -> tuple[str, ...]:
 
 
 def measure_start_to_tool_list(command: Sequence[str], home: Path) -> tuple[float, float | None]:
-    """Return the seconds from the start of a server to its list of tools, and the processor seconds."""
+    """Return the seconds from the start of a server to its list of tools, and its processor time."""
     with StdioServer(command, home) as server:
         server.initialize()
         server.request("tools/list")
@@ -102,7 +102,7 @@ def measure_first_searches(repository: Path, home: Path, queries: Sequence[str])
 
 
 def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
-    """Measure pings of the minimal server and of Docyard, alternately."""
+    """Measure pings of the minimal server and of Docyard, in alternating rounds."""
     minimal_server_pings, docyard_pings = [], []
     with (
         StdioServer(MINIMAL_SERVER_COMMAND, home) as minimal_server,

@@ -23,7 +23,10 @@ REQUEST_META = {
 
 
 class StdioServer:
-    """A server process and its client; `start_time` is the time just before the start."""
+    """A server process and its client; `start_time` is the time just before the start.
+
+    The server's log is `server.log` in `home`.
+    """
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         self.start_time = time.perf_counter()

@@ -17,7 +17,7 @@ WORDS = ("Setup", "Errors", "Syntax", "Remarks", "See also", "Naïve café", "`c
 
 
 def write_folder(root: Path, rng: random.Random) -> None:
-    """Write documents in three folders, with similar sections that link to each other in each link syntax."""
+    """Write documents in three folders, whose sections have similar titles, links and images."""
     paths = [f"{rng.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENT_COUNT)]
     for path in paths:
         lines = ["---", f"title: {path}", "---", "", f"# Page {path}", "", make_link(paths, path, rng), ""]

@@ -72,7 +72,7 @@ def make_section_texts() -> list[SectionText]:
     ] + [make_section_text("nothing that matters", name=f"{number}.md#y") for number in range(FILLER_COUNT)]
 
 
-def test_remembered_words_are_words_of_their_section_and_one_other() -> None:
+def test_remembered_words_are_words_of_their_section_and_one_foreign_word() -> None:
     section_texts = make_section_texts()
     words_by_id = {text.id: set(f"{text.title} {text.body}".lower().split()) for text in section_texts}
     items = draw_remembered_words(section_texts, 10)

@@ -26,7 +26,7 @@ child.wait()
 """
 
 
-def test_peak_of_process_tree_is_the_sum_of_processes() -> None:
+def test_peak_of_process_tree_includes_parent_and_child() -> None:
     with (
         subprocess.Popen([sys.executable, "-c", PARENT_SCRIPT]) as process,
         MemorySampler(process.pid) as sampler,

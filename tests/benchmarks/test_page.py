@@ -56,7 +56,7 @@ def test_page_without_markers_is_refused() -> None:
         replace_measured_part("# Performance\n", "x")
 
 
-def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:
+def test_results_are_stored_under_name_of_reference_corpus_or_folder(tmp_path: Path) -> None:
     results = make_complete_results()
     assert store_results(results, Path("anything"), tmp_path).name == "small.json"
     results["corpus"]["sections"] = 100

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.reports import plot
 
-pytestmark = pytest.mark.skipif(not plot.is_installed(), reason="matplotlib is not installed")
+pytestmark = pytest.mark.skipif(not plot.is_matplotlib_installed(), reason="matplotlib is not installed")
 
 POINT_KEYS = ("build_s", "peak_mb", "query_p50_ms", "query_p95_ms", "edit_p50_ms")
 

@@ -84,7 +84,7 @@ def test_limits_do_not_shrink_on_a_faster_machine() -> None:
     assert find_row(results, "ten best hits of an OR query, warm, p50").limit == 0.15
 
 
-def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
+def test_fts5_scales_no_limit_of_corpus_of_unusual_size() -> None:
     results = make_complete_results()
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
