@@ -1,4 +1,4 @@
-"""Hooks that run an action immediately after a patched function returns."""
+"""A hook that runs an action immediately after a patched function returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def run_after_call(patch: pytest.MonkeyPatch, owner: Any, name: str, action: Cal
     def call_and_act(*arguments: Any, **keywords: Any) -> object:
         result = original_function(*arguments, **keywords)
         while pending_actions:
-            Context().run(pending_actions.pop())  # like a different caller
+            # Another caller does not have the context variables of this one.
+            Context().run(pending_actions.pop())
         return result
 
     patch.setattr(owner, name, call_and_act)

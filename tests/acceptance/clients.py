@@ -17,14 +17,14 @@ from tests.acceptance.server import CLIENT, user_environment
 from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
 
 RESOURCE_LIST = "list"  # the event of a change of the list of resources
-_SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
+_LONG_LOCK_WAIT_SERVER = str(Path(__file__).with_name("long_lock_wait_server.py"))
 
 
-def build_slow_lock_command(repo: Path, *options: str) -> list[str]:
-    """Return the command of a server that waits longer for Git's locks, for tests that lock files."""
+def build_long_lock_wait_command(repo: Path, *options: str) -> list[str]:
+    """Return the command of a server that waits up to a minute for Git's locks, for tests that hold locks."""
     return [
         *fork_server.python_command(),
-        _SLOW_LOCK_SERVER,
+        _LONG_LOCK_WAIT_SERVER,
         "serve",
         "-C",
         str(repo),
@@ -33,10 +33,10 @@ def build_slow_lock_command(repo: Path, *options: str) -> list[str]:
     ]
 
 
-def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
-    """Start a server that waits longer for Git's locks, and return its raw client."""
+def start_long_lock_wait_server(repo: Path, home: Path, *options: str) -> RawClient:
+    """Start a server that waits up to a minute for Git's locks, and return its raw client."""
     home.mkdir(exist_ok=True)
-    return RawClient(build_slow_lock_command(repo, *options), user_environment(home))
+    return RawClient(build_long_lock_wait_command(repo, *options), user_environment(home))
 
 
 def wait_until(condition: Callable[[], object], name: str) -> None:
@@ -76,7 +76,10 @@ async def connect_to_server(
     options: Sequence[str | Path],
     recorder: EventRecorder | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect to it; `recorder` records the events of a `legacy` client."""
+    """Start a server and connect to it. `recorder` records the events of a `legacy` client.
+
+    `watch_resources` records those of other clients.
+    """
 
     async def receive(message: object) -> None:
         if recorder is not None and isinstance(message, ResourceUpdatedNotification):
@@ -94,7 +97,10 @@ async def connect_to_server(
 async def watch_resources(
     client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
 ) -> AsyncIterator[list[str]]:
-    """Subscribe to resources and to their list, by the protocol version; yield the accepted URIs."""
+    """Subscribe to resources, and yield the accepted URIs. Changes of the list of resources are reported too.
+
+    A `legacy` client needs no subscription to the list. The events of other clients are recorded here.
+    """
     if protocol == "legacy":
         await client.list_resources()
         for uri in uris:

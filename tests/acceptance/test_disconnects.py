@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from index.storage.locking import hold_lock
-from tests.acceptance.clients import build_slow_lock_command, start_slow_lock_server, wait_until
+from tests.acceptance.clients import build_long_lock_wait_command, start_long_lock_wait_server, wait_until
 from tests.acceptance.server import user_environment
 from tests.repositories import Repo, create_repository
 from tests.soak import inspection
@@ -38,7 +38,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def client(repo: Repo, tmp_path: Path) -> Iterator[RawClient]:
-    client = start_slow_lock_server(repo.path, tmp_path / "home")
+    client = start_long_lock_wait_server(repo.path, tmp_path / "home")
     yield client
     if client.process.poll() is None:
         client.process.kill()
@@ -79,7 +79,7 @@ def check_calls_complete(
     for response in responses:
         if "result" in response:
             assert response["result"]["structuredContent"]["commit"] == commits_by_task[response["id"]]
-    new_client = start_slow_lock_server(repo.path, home)
+    new_client = start_long_lock_wait_server(repo.path, home)
     for number in range(call_count):
         retry = new_client.call(number, "edit_document", build_task_call(number))["result"][
             "structuredContent"
@@ -250,7 +250,7 @@ def test_disconnect_at_progress_report_leaves_call_complete(
     sections = "".join(section_format.format(number, number) for number in range(8))
     pages = {f"pages/{number}.md": f"# Page {number}\n\n{sections}" for number in range(200)}
     repo = create_repository(tmp_path / "docs", {"tasks.md": TASKS, **pages})
-    client = start_slow_lock_server(repo.path, tmp_path / "home")
+    client = start_long_lock_wait_server(repo.path, tmp_path / "home")
     client.write(encode_call(1000, "search_docs", {"query": "otter"}, progress=True))
     report_index, responses = -1, []
     # A fast machine sends fewer reports; then the client disconnects after the response of the search.
@@ -287,7 +287,7 @@ class KilledClient:
         lines.write_bytes(b"".join([*HANDSHAKE, *calls]))
         files = [str(file) for file in (lines, self._log, self._exit_code)]
         self._process = subprocess.Popen(
-            [sys.executable, KILLED_CLIENT, *files, *build_slow_lock_command(repo.path)],
+            [sys.executable, KILLED_CLIENT, *files, *build_long_lock_wait_command(repo.path)],
             stdout=subprocess.PIPE,
             env=user_environment(folder),
         )
@@ -355,7 +355,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
     )
     lock.unlink()
     client.wait_for_exit()
-    new_client = start_slow_lock_server(repo.path, tmp_path / "home")
+    new_client = start_long_lock_wait_server(repo.path, tmp_path / "home")
     wait_until(lambda: not inspection.find_leftover_files(repo), "the recovery")
     new_client.close_input()
     assert new_client.wait_for_exit() == (0, "")

@@ -76,7 +76,7 @@ def make_random_condition(rng: Random, depth: int = 3) -> Condition:
 
 
 def make_random_operator_query(rng: Random) -> Query:
-    """Return a query, in most cases with a condition or expansions, and with words, phrases and filters."""
+    """Return a query of any kind: in most cases with a condition or expansions, and with words."""
     query = make_random_query(rng)
     if rng.random() < 0.8:
         query = replace(query, condition=make_random_condition(rng))

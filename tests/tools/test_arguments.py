@@ -34,7 +34,7 @@ def test_text_that_is_not_an_array_returns_error(call_tool: CallTool, text: str)
 
 
 @pytest.mark.parametrize("limit", [2, "2", 2.0, " 2 "])
-def test_number_as_text_is_accepted(call_tool: CallTool, limit: object) -> None:
+def test_whole_number_in_any_form_is_accepted(call_tool: CallTool, limit: object) -> None:
     assert not call_tool("search_docs", query="things", limit=limit).is_error
 
 
@@ -84,7 +84,7 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_common_mistakes_of_models_are_corrected(
+def test_common_mistakes_of_models_return_a_fix_and_a_working_example(
     call_tool: CallTool, tool: str, fields: dict[str, object], fix: str
 ) -> None:
     answer = call_tool(tool, **fields)

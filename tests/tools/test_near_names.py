@@ -59,7 +59,9 @@ def test_near_name_is_read_as_field(
         ("search_docs", {"query": "things", "lang": "en"}, "lang"),
     ],
 )
-def test_ambiguous_name_is_an_error(tool: str, fields: dict[str, object], unknown_field: str) -> None:
+def test_name_without_one_certain_meaning_is_not_replaced(
+    tool: str, fields: dict[str, object], unknown_field: str
+) -> None:
     resolved = resolve_near_names(TOOLS[tool], fields)
     assert resolved == (fields, ())
     assert unknown_field in resolved.arguments

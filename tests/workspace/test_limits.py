@@ -124,7 +124,7 @@ NESTED_MERGES = "a: &a0 {k: v}\n" + "".join(
     ids=["nested aliases", "nested merges", "alias in itself", "alias in its mapping", "undefined alias",
          "brackets", "long"],
 )  # fmt: skip
-def test_recursive_front_matter_is_refused(source: str) -> None:
+def test_front_matter_with_invalid_aliases_or_over_a_limit_is_refused(source: str) -> None:
     with pytest.raises(InvalidFrontMatter) as error_info:
         parse_front_matter(source)
     assert error_info.value.fix

@@ -137,7 +137,9 @@ def build_create(title: str, folder: str = "") -> CreateDocument:
         ("DEEP/DOWN/X.MD", "x"),
     ],
 )  # fmt: skip
-def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, title: str) -> None:
+def test_path_that_exists_exactly_or_after_folding_is_refused(
+    overlay: Overlay, folder: str, title: str
+) -> None:
     with pytest.raises(PathExists):
         build_create(title, folder).apply(overlay, EDIT_CONTEXT)
     assert overlay.changes() == {}
@@ -153,7 +155,7 @@ def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, titl
         (("made", "a/b"), ("other", "A")),
     ],
 )
-def test_path_equal_after_folding_to_batch_path_is_refused(
+def test_path_in_conflict_with_a_path_of_the_batch_is_refused(
     overlay: Overlay, first_path: tuple[str, str], second_path: tuple[str, str]
 ) -> None:
     build_create(*first_path).apply(overlay, EDIT_CONTEXT)

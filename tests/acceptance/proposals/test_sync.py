@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import fork_server, repositories
-from tests.acceptance.clients import start_slow_lock_server, wait_until
+from tests.acceptance.clients import start_long_lock_wait_server, wait_until
 from tests.repositories import Repo
 from tests.stdio_client import encode_call, encode_line
 
@@ -200,7 +200,7 @@ def push_from_other_clone(remote: Repo, folder: Path, files: dict[str, str]) -> 
 def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_path: Path) -> None:
     clone.commit({"docyard.toml": '[remote]\nevery = "1h"\npush = "commit"\n'})
     clone.git("push", "-q")
-    client = start_slow_lock_server(clone.path, tmp_path / "home")
+    client = start_long_lock_wait_server(clone.path, tmp_path / "home")
     document_uri = "doc:///README.md"
     client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": document_uri}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -223,7 +223,7 @@ def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_
 def test_server_with_no_sync_option_does_not_push(clone: Repo, remote: Repo, tmp_path: Path) -> None:
     remote_commit = remote.git("rev-parse", "main").strip()
     clone.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
-    client = start_slow_lock_server(clone.path, tmp_path / "home", "--no-sync")
+    client = start_long_lock_wait_server(clone.path, tmp_path / "home", "--no-sync")
     data = client.call(1, "list_documents", {})["result"]["structuredContent"]
     assert data["unpushed"]["commits"] == 1
     client.close_input()

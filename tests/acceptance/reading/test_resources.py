@@ -14,7 +14,7 @@ from tests.acceptance.clients import (
     RESOURCE_LIST,
     EventRecorder,
     connect_to_server,
-    start_slow_lock_server,
+    start_long_lock_wait_server,
     watch_resources,
 )
 from tests.acceptance.server import ProtocolVersion, build_artifact
@@ -242,7 +242,7 @@ async def test_subscribers_are_notified_when_artifact_is_replaced(
 
 
 def test_malformed_resource_uri_returns_error(repo: Repo, home: Path) -> None:
-    client = start_slow_lock_server(repo.path, home / "raw")
+    client = start_long_lock_wait_server(repo.path, home / "raw")
     invalid_uris: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
     for number, uri in enumerate(invalid_uris):
         client.write(encode_line({"id": number, "method": "resources/read", "params": {"uri": uri}}))
@@ -255,7 +255,7 @@ def test_malformed_resource_uri_returns_error(repo: Repo, home: Path) -> None:
 
 
 def test_server_exits_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
-    client = start_slow_lock_server(repo.path, home / "watching")
+    client = start_long_lock_wait_server(repo.path, home / "watching")
     client.write(encode_line({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT_URI}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     repo.commit({"guides/setup.md": "# Other\n"})

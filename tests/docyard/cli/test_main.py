@@ -188,7 +188,7 @@ DEFERRED_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "S
         ),
     ],
 )
-def test_commands_import_no_heavy_modules_before_they_run(
+def test_modules_import_no_heavy_modules_before_their_use(
     statement: str, deferred_modules: tuple[str, ...]
 ) -> None:
     code = f"{statement}; import sys; print([name for name in {deferred_modules!r} if name in sys.modules])"

@@ -52,7 +52,7 @@ def test_chosen_anchor_form_is_written_to_settings(tmp_path: Path, git: Git, for
 
 
 @loop_over("options", [["--anchors", "round"], ["--anchors", "angle", "--hosts"]])
-def test_invalid_anchor_form_exits_with_2(tmp_path: Path, options: list[str]) -> None:
+def test_invalid_anchors_option_exits_with_2(tmp_path: Path, options: list[str]) -> None:
     assert main(["init", str(tmp_path / "specs"), *options]) == 2
     assert not (tmp_path / "specs").exists()
 

@@ -188,8 +188,12 @@ def test_malformed_decisions_are_refused(text: str, reason: str) -> None:
 
 
 def test_decision_without_choice_is_ignored() -> None:
+    entries = [{"file": "a.md", "kind": "text", "where": "b", "choice": None}]
+    assert parse_decisions(json.dumps(entries)) == {}
+
+
+def test_empty_content_of_section_or_document_removes_it() -> None:
     entries = [
-        {"file": "a.md", "kind": "text", "where": "b", "choice": None},
         {"file": "a.md", "kind": "section", "where": "c", "choice": "content", "content": None},
         {"file": "b.md", "kind": "document", "choice": "content", "content": ""},
     ]

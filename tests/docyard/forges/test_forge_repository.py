@@ -143,6 +143,6 @@ def test_forge_settings_contain_only_the_kind() -> None:
         ("other = 1", "no setting 'forge.other'"),
     ],
 )
-def test_forge_settings_with_token_or_url_are_refused(line: str, message: str) -> None:
+def test_forge_settings_other_than_a_known_kind_are_refused(line: str, message: str) -> None:
     with pytest.raises(InvalidConfig, match=message):
         WorkspaceConfig.read(f"[forge]\n{line}\n".encode())

@@ -519,7 +519,7 @@ def test_event_is_parsed_to_its_scope(
     ],
     ids=["secret", "read-only"],
 )
-def test_server_accepts_webhooks_without_its_token(
+def test_unsigned_webhook_is_refused_and_read_only_server_has_no_route(
     tmp_path: Path, secret: str | None, options: tuple[str, ...], status: int
 ) -> None:
     repo = repositories.create_repository(tmp_path / "docs", {"a.md": "# A\n"})

@@ -113,7 +113,7 @@ def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:
 
 
 @pytest.mark.parametrize(("site", "name"), [("cross-site", "Ana Li"), ("none", "Ben Ode")])
-def test_cross_site_link_does_not_replace_a_session(
+def test_link_replaces_a_session_unless_it_is_cross_site(
     token_app: RunningApp, ana_token: str, ben_token: str, site: str, name: str
 ) -> None:
     link_headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}

@@ -200,7 +200,7 @@ def test_client_that_never_reads_is_disconnected_with_bounded_memory(
 @pytest.mark.slow
 @each_version
 @pytest.mark.parametrize("method", ["tools/call", "tools/list", "ping", "mixed"])
-def test_73000_unread_calls_use_bounded_memory(repo: Path, is_stateless: bool, method: str) -> None:
+def test_73000_unread_requests_use_bounded_memory(repo: Path, is_stateless: bool, method: str) -> None:
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     params: Message = search if method == "tools/call" else {}
     lines = (

@@ -89,7 +89,7 @@ def test_changed_byte_is_refused_or_changes_nothing(tmp_path: Path, key: bytes, 
 @loop_over(
     "name", ["../secret", "/etc/passwd", "index/../../x", "index/MAIN_x.flat", "index/_MAIN_1.toc", "lock"]
 )
-def test_file_name_outside_the_artifact_is_refused(tmp_path: Path, name: str) -> None:
+def test_invalid_file_name_in_manifest_is_refused(tmp_path: Path, name: str) -> None:
     manifests.write_manifest(
         tmp_path, METADATA, replace(make_manifest(tmp_path), files={name: FileDigest(1, "0" * 64)})
     )

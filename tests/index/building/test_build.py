@@ -67,7 +67,7 @@ def test_no_documents_give_no_segment(tmp_path: Path) -> None:
 
 
 @loop_over("paths", ["ba", "aa"])
-def test_documents_out_of_order_are_refused(paths: Sequence[str]) -> None:
+def test_unsorted_or_repeated_documents_are_refused(paths: Sequence[str]) -> None:
     with pytest.raises(ValueError, match="ascending order"):
         build_segments(make_document(path, "# A\n") for path in paths)
 

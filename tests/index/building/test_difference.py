@@ -85,7 +85,7 @@ def test_root_manifest_updates_all_documents_it_governs(repo: Repo, base_commit:
         (KEYS_SETTINGS + "[corpus]\ndescription = 'All'\n", False),
     ],
 )
-def test_settings_that_change_parsing_require_a_rebuild(
+def test_only_settings_that_change_parsing_require_a_rebuild(
     repo: Repo, base_commit: str, settings: str, is_rebuilt: bool
 ) -> None:
     repo.commit({"docyard.toml": settings})

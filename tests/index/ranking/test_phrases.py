@@ -147,7 +147,9 @@ def test_phrase_weight_counts_occurrences_and_doubles_the_heading(
         ("容器网", False),
     ],
 )
-def test_short_phrases_with_a_word_other_than_stop_words_can_be_scored(phrase: str, expected: bool) -> None:
+def test_only_short_phrases_with_a_word_other_than_stop_words_can_be_scored(
+    phrase: str, expected: bool
+) -> None:
     assert can_be_scored(split_words(phrase)) is expected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -36,7 +37,13 @@ from tests.loops import loop_over
 
 PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
 
-RankedPage = tuple[list[tuple[str, float]], bool, bool]
+
+class RankedPage(NamedTuple):
+    """The ids and scores of the hits of a page, and the flags of the results."""
+
+    hits: list[tuple[str, float]]
+    has_more: bool
+    is_partial: bool
 
 
 def find_expected(
@@ -46,7 +53,7 @@ def find_expected(
         [entry for entries in entry_lists for entry in entries], query, max(50, offset + limit + 1)
     )
     hits = [(item.entry.record.chunk_id, item.score) for item in results[offset : offset + limit]]
-    return hits, len(results) > offset + limit, is_partial
+    return RankedPage(hits, len(results) > offset + limit, is_partial)
 
 
 def find_hits(
@@ -67,7 +74,8 @@ def find_hits(
             for words in query.scored_phrases
         ],
     )
-    return [(hit.record.chunk_id, hit.score) for hit in results.hits], results.has_more, results.is_partial
+    hits = [(hit.record.chunk_id, hit.score) for hit in results.hits]
+    return RankedPage(hits, results.has_more, results.is_partial)
 
 
 @pytest.fixture(
@@ -75,14 +83,14 @@ def find_hits(
     ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
 def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score all segments together, in groups, or each segment separately with pruning."""
+    """Score all segments in one group or in several, or with pruning: each, or the joined large ones."""
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
     monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large_segment)
 
 
-@pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
+@pytest.fixture(params=[16, 1], ids=["usual limit", "limit of one term"])
 def pruning_limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the test with the usual limit of pruned terms, and with a limit that most queries exceed."""
     monkeypatch.setattr("index.ranking.evaluation.MAX_PRUNED_TERMS", request.param)
@@ -131,7 +139,7 @@ def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
         query = replace(make_random_query(rng), scored_phrases=rng.choice(PHRASES))
         results = find_hits(index.documents, statistics, query, 0, 60)
         assert results == find_expected(entries, query, 0, 60)
-        partial_flags.add(results[2])
+        partial_flags.add(results.is_partial)
     assert partial_flags == {True, False}
 
 
@@ -189,7 +197,7 @@ def test_results_of_any_commits_equal_reference_engine(
         ("unhook UnhookAll", "__unhook", True),
     ],
 )
-def test_title_that_shares_only_name_part_with_query_has_no_gain(
+def test_title_has_gain_unless_it_shares_only_a_name_part_with_the_query(
     query: str, title: str, has_gain: bool
 ) -> None:
     segment = make_segment([make_document("a.md", f"# {title}\n"), make_document("b.md", "Text.\n")])

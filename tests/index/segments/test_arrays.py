@@ -128,7 +128,7 @@ def test_changed_byte_is_refused_or_read_within_the_file() -> None:
         None,
     ],
 )
-def test_array_outside_the_file_is_refused(array_entry: object) -> None:
+def test_invalid_array_entry_is_refused(array_entry: object) -> None:
     head = json.dumps({"arrays": {"ids": array_entry}, "value": None}).encode()
     head += b" " * (-len(head) % 8)
     with pytest.raises(IndexDamaged):

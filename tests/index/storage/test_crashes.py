@@ -98,7 +98,10 @@ def is_reopened_index_correct(open_index: OpenIndex, repo: Repo) -> bool:
 
 
 def prepare_work(work: str, open_index: OpenIndex, repo: Repo, commits: list[str], number: int) -> None:
-    """Prepare the work: move the branch to another commit than the index, or remove the index."""
+    """Prepare the work: remove the pointer to the index (`first`), or update the index.
+
+    For the work `update`, then move the branch to another commit.
+    """
     if work == "first":
         for pointer in (repo.path / ".git" / "docyard").glob("index/*/current"):
             pointer.unlink()
@@ -143,7 +146,7 @@ def test_index_is_correct_after_kill_at_any_step(
 def test_results_are_correct_with_disk_full_at_any_step(
     open_index: OpenIndex, repo: Repo, commits: list[str], work: str
 ) -> None:
-    """Check that the index moves to the cache folder or to memory if the disk is full from a step on."""
+    """Check the results if the disk is full from a step on, so that the index must move."""
     private_folder = repo.path / ".git" / "docyard"
     exit_code, step_count = 0, 0
     while exit_code == 0:

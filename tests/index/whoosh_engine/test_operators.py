@@ -80,7 +80,7 @@ def search(
     ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
 def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score all segments together, in groups, or each segment separately with pruning."""
+    """Score all segments in one group or in several, or with pruning: each, or the joined large ones."""
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)

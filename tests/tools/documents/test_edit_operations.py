@@ -41,7 +41,9 @@ OPERATIONS_OF_FIELDS = [
 
 
 @loop_over(("fields", "names"), OPERATIONS_OF_FIELDS)
-def test_fields_select_the_operation(fields: dict[str, object], names: list[str]) -> None:
+def test_fields_select_one_operation_or_the_error_names_the_matches(
+    fields: dict[str, object], names: list[str]
+) -> None:
     entry = {"file": "api.md", **fields}
     if len(names) == 1:
         assert edit_operations.resolve_operation(entry) == names[0]
@@ -181,7 +183,7 @@ def test_text_that_is_not_an_object_returns_error(call_tool: CallTool, metadata:
 
 
 @loop_over("count", [0, -1, "0", 1.5, "two", 10**30])
-def test_count_out_of_range_returns_error(call_tool: CallTool, count: object) -> None:
+def test_invalid_count_returns_error(call_tool: CallTool, count: object) -> None:
     assert call_tool("edit_document", file="api.md", old="Finds", new="x", count=count).is_error
 
 

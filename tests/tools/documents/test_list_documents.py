@@ -202,7 +202,7 @@ def test_folder_of_alike_documents_is_one_row(call_tool: CallTool, folded_commit
 
 
 @pytest.mark.parametrize("count", [MIN_ALIKE_DOCUMENTS - 1, MIN_ALIKE_DOCUMENTS])
-def test_minimum_number_of_alike_documents_is_listed_as_one_row(
+def test_alike_documents_are_one_row_from_a_minimum_number_on(
     call_tool: CallTool, repo: Repo, count: int
 ) -> None:
     repo.commit({path: DECISION.format(0) for path in DECISIONS[:count]})
@@ -226,7 +226,7 @@ def test_minimum_number_of_alike_documents_is_listed_as_one_row(
         {"path": "./decisions/"},
     ],
 )
-def test_folder_is_listed_in_full_on_request(
+def test_folder_is_listed_in_full_if_expanded_or_filtered(
     call_tool: CallTool, repo: Repo, fields: dict[str, object]
 ) -> None:
     text = DECISION.replace("---\n", "---\ntags: [late]\n", 1)

@@ -151,15 +151,15 @@ def test_example_after_invalid_title_of_a_move_works(call_tool: CallTool, operat
     assert not corrected_answer.is_error, (answer.data, corrected_answer.data)
 
 
-def test_new_document_is_created_at_its_path(call_tool: CallTool) -> None:
+def test_new_document_is_created_at_its_path_unless_the_path_exists(call_tool: CallTool) -> None:
     fields = {"doc_type": "document", "title": "Outbox", "path": "decisions/0002-outbox"}
     for answer in (
         call_tool("create_document", **fields),
         call_tool("edit_document", operations=[{**fields, "path": "decisions/0003-outbox.md"}]),
     ):
         assert not answer.is_error
-    refusal = call_tool("create_document", **fields, folder="decisions")
-    assert (refusal.data["code"], refusal.data["field"]) == ("INVALID_ARGUMENTS", "path")
-    refused = call_tool("create_document", **fields)
-    assert refused.data["code"] == "PATH_EXISTS"
-    assert not call_tool("create_document", **refused.data["example"]).is_error
+    answer_to_both = call_tool("create_document", **fields, folder="decisions")
+    assert (answer_to_both.data["code"], answer_to_both.data["field"]) == ("INVALID_ARGUMENTS", "path")
+    answer_to_existing_path = call_tool("create_document", **fields)
+    assert answer_to_existing_path.data["code"] == "PATH_EXISTS"
+    assert not call_tool("create_document", **answer_to_existing_path.data["example"]).is_error

@@ -78,7 +78,7 @@ def test_write_that_is_not_indexed_yet_is_reported(
 
 
 @loop_over("is_partial", [True, False])
-def test_partial_search_is_reported(is_partial: bool) -> None:
+def test_only_partial_search_is_reported_as_partial(is_partial: bool) -> None:
     page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, is_partial=is_partial)
     assert describe_search_caveats(page) == ({"partial": True} if is_partial else {})
 

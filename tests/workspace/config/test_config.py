@@ -57,7 +57,9 @@ def test_settings_are_read_from_toml() -> None:
         (b'[corpus]\ndescription = "' + b"x" * 501 + b'"', "corpus.description"),
     ],
 )
-def test_invalid_setting_is_an_error_that_names_its_field(toml: bytes, field: str | None) -> None:
+def test_invalid_settings_file_is_an_error_that_names_the_field_if_any(
+    toml: bytes, field: str | None
+) -> None:
     with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(toml)
     assert error_info.value.details.get("field") == field
@@ -93,7 +95,7 @@ def test_invalid_setting_is_an_error_that_names_its_field(toml: bytes, field: st
         ("x" * 3_998 + ".md", False),
     ],
 )
-def test_documents_are_selected_by_name_and_excluded_globs(path: str, is_document: bool) -> None:
+def test_documents_are_selected_by_path_and_excluded_globs(path: str, is_document: bool) -> None:
     config = WorkspaceConfig(exclude=("drafts/", "*.tmp.md", "node_modules"))
     assert config.is_document(path) is is_document
 
@@ -154,7 +156,7 @@ def test_maximum_number_and_length_of_taxonomy_keys_are_accepted() -> None:
         (b'[taxonomy.a]\ndescription = "a\\u202eb"', "taxonomy.a.description"),
     ],
 )
-def test_invalid_taxonomy_key_is_an_error_that_names_it(toml: bytes, field: str) -> None:
+def test_invalid_taxonomy_setting_is_an_error_that_names_its_field(toml: bytes, field: str) -> None:
     with pytest.raises(InvalidConfig) as error_info:
         WorkspaceConfig.read(toml)
     assert error_info.value.details["field"] == field
@@ -178,6 +180,6 @@ def test_invalid_taxonomy_key_is_an_error_that_names_it(toml: bytes, field: str)
         ("docs/api/vendor/.taxonomy.toml", False),
     ],
 )
-def test_manifest_outside_document_folders_is_ignored(path: str, is_manifest: bool) -> None:
+def test_only_manifests_in_document_folders_are_read(path: str, is_manifest: bool) -> None:
     config = WorkspaceConfig(root="docs/api", exclude=("old", "vendor/*", "**/.*", "**/_*", "*.draft.md"))
     assert config.is_manifest(path) is is_manifest

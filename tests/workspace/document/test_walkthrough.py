@@ -89,7 +89,9 @@ def test_level_2_sections_are_steps_with_their_subsections() -> None:
         ("- item\n" * 10_000 + "\nText.", ""),
     ],
 )
-def test_description_is_the_first_paragraph_of_the_preamble(introduction: str, description: str) -> None:
+def test_description_is_the_shortened_first_paragraph_of_the_preamble(
+    introduction: str, description: str
+) -> None:
     walkthrough = read_text(f"# A\n\n{introduction}\n\n## Step\n\nOther text.\n")
     assert walkthrough.description == description
     assert len(walkthrough.description) <= MAX_DESCRIPTION_CHARACTERS

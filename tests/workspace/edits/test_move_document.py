@@ -109,7 +109,9 @@ def test_move_to_the_same_path_succeeds_without_a_commit(repo: Repo, new_path: s
         (".git/x.md", "INVALID_PATH", "Git's own folder"),
     ],
 )
-def test_move_to_an_invalid_path_is_refused(repo: Repo, new_path: str, code: str, message_part: str) -> None:
+def test_move_to_an_invalid_or_used_path_is_refused(
+    repo: Repo, new_path: str, code: str, message_part: str
+) -> None:
     repo.commit({"docyard.toml": 'exclude = ["excluded/**"]\n'})
     error = find_error(repo, MoveDocument(file="README.md", new_path=new_path))
     assert (error.code, message_part in error.message) == (code, True), error.message
@@ -168,7 +170,7 @@ def test_move_to_other_manifest_values_gives_a_hint(repo: Repo) -> None:
 
 @pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize("evidence", ["base", "seen_texts"])
-def test_text_read_before_a_move_may_be_overwritten_after_it(
+def test_only_text_read_before_a_move_may_be_overwritten_after_it(
     repo: Repo, evidence: str, is_read: bool
 ) -> None:
     repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})

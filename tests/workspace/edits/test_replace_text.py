@@ -122,7 +122,7 @@ def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
         ("nothing of the kind at all", {}, "quote the text exactly", []),
     ],
 )
-def test_text_not_found_error_suggests_similar_lines(
+def test_error_for_text_not_found_suggests_a_fix_and_similar_lines(
     old: str, fields: dict[str, object], fix_part: str, similar_lines: list[int] | None
 ) -> None:
     error = find_match_error(old, **fields)

@@ -65,7 +65,7 @@ def test_only_changed_lines_have_other_bytes(
     ],
     ids=["moved line", "line among many new lines"],
 )
-def test_moved_line_that_is_not_utf_8_is_preserved(old: bytes, new: bytes) -> None:
+def test_line_that_is_not_utf_8_is_preserved_if_moved_or_among_new_lines(old: bytes, new: bytes) -> None:
     old_text, new_text = (data.decode("utf-8", "replace").strip() for data in (old, new))
     assert rewrite_section(b"## A\n\n" + old, "a", old_text, new_text) == b"## A\n\n" + new
 

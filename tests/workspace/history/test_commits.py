@@ -361,7 +361,7 @@ def test_new_commits_are_in_the_history(tmp_path: Path) -> None:
         ("large.md", None, NotADocument),
     ],
 )
-def test_address_that_never_existed_is_an_error(
+def test_unknown_ambiguous_or_unreadable_address_is_an_error(
     tmp_path: Path, file: str, slug: str | None, error: type[Exception]
 ) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"

@@ -90,7 +90,7 @@ def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
     ],
     ids=["renamed", "removed", "ambiguous", "rewritten unchanged"],
 )
-def test_rewritten_heading_at_the_same_address_matches(
+def test_rewritten_heading_matches_the_only_heading_at_its_address(
     old_text: str, splice: tuple[int, int, str], new_text: str, matched_offsets: dict[int, int]
 ) -> None:
     old_document, new_document = (Document.parse(text.encode(), "a.md") for text in (old_text, new_text))

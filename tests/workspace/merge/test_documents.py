@@ -189,7 +189,7 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
         (Resolution(ResolutionChoice.CONTENT), b""),
     ],
 )
-def test_resolution_content_replaces_unit(resolution: Resolution, expected: bytes) -> None:
+def test_resolution_replaces_unit(resolution: Resolution, expected: bytes) -> None:
     our_data, their_data = TASKS.replace(b"Two", b"Mine"), TASKS.replace(b"Two", b"Yours")
     unit = UnitId(UnitKind.TASK, "tasks[1]")
     [conflict] = merge_texts(TASKS, our_data, their_data).conflicts

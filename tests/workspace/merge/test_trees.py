@@ -127,7 +127,7 @@ def encode_expected(files: Files) -> dict[str, bytes | None]:
         ({}, FOLDER_TO_FILE, FOLDER_TO_FILE),
     ],
 )
-def test_separate_changes_of_both_sides_are_merged(
+def test_separate_equal_and_one_sided_changes_are_merged(
     history: CommitGraph, ours: Files, theirs: Files, expected: Files
 ) -> None:
     result = merge_changes(history, ours, theirs)
@@ -364,7 +364,7 @@ def test_changed_modes_links_and_submodules_are_merged(history: CommitGraph) -> 
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
-def test_merge_of_path_inside_git_folder_is_refused(history: CommitGraph, name: str) -> None:
+def test_merge_of_path_with_git_folder_or_dots_is_refused(history: CommitGraph, name: str) -> None:
     store = history.store
     git_folder = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
     root_tree = store.put_tree(

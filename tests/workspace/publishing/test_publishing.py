@@ -191,7 +191,7 @@ def test_packed_refs_and_objects_are_supported(repo: Repo, command: list[str]) -
         {"core.precomposeUnicode": "true", "core.ignoreCase": "true"},
     ],
 )
-def test_each_index_version_is_supported(tmp_path: Path, settings: dict[str, str]) -> None:
+def test_index_settings_of_git_are_supported(tmp_path: Path, settings: dict[str, str]) -> None:
     repo = repositories.create_empty_repository(tmp_path)
     for name, value in settings.items():
         repo.git("config", name, value)
@@ -416,7 +416,7 @@ def start_git_operation(repo: Repo, operation: str) -> None:
     ["merge", "rebase", "cherry-pick", "revert", "bisection", "unmerged", "sparse", "split", "cannot be read",
      "filter"],
 )  # fmt: skip
-def test_unfinished_git_operation_refuses_batch(repo: Repo, operation: str) -> None:
+def test_unfinished_operation_or_unsupported_index_refuses_batch(repo: Repo, operation: str) -> None:
     start_git_operation(repo, operation)
     old_files, tip = read_work_files(repo), repo.git("rev-parse", "main")
     with pytest.raises(WorktreeBusy, match=operation) as error_info:

@@ -25,7 +25,7 @@ from tests.workspace.rendering.html_checker import find_html_problems
         "<input type=text>",
     ],
 )
-def test_checker_reports_unsafe_html(html: str) -> None:
+def test_checker_reports_unsafe_or_invalid_html(html: str) -> None:
     assert find_html_problems(html)
 
 

@@ -34,7 +34,7 @@ def test_unsafe_html_is_removed(html: str) -> None:
 
 
 @loop_over("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])
-def test_attributes_that_the_page_reserves_are_removed(html: str) -> None:
+def test_reserved_and_invalid_attributes_are_removed(html: str) -> None:
     assert sanitize(html) == "<p>x</p>"
 
 

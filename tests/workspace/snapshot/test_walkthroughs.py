@@ -179,7 +179,7 @@ def test_walkthrough_is_found_by_path_and_title(id: str, tmp_path: Path) -> None
         ("x" * 5_000, f"no walkthrough '{'x' * 200}…'", None),
     ],
 )
-def test_unknown_id_is_an_error_with_the_nearest_ids(
+def test_unknown_or_ambiguous_id_is_an_error_with_candidates_if_any(
     repo: Repo, id: str, message: str, candidates: list[str] | None
 ) -> None:
     repo.commit(

@@ -43,9 +43,10 @@ class Proxy:
         self._process.communicate()
 
     def cut(self, after_bytes: int | None, *, upward: bool = False, keep_open: bool = False) -> None:
-        """Close new connections after `after_bytes` bytes to the client, or to the server if `upward`.
+        """Close later connections after `after_bytes` bytes in total.
 
-        None forwards everything. With `keep_open`, connections stay open, but no more bytes are forwarded.
+        The bytes are those to the client, or to the server if `upward`. None forwards everything. With
+        `keep_open`, connections stay open, but no more bytes are forwarded.
         """
         self._request({"after_bytes": after_bytes, "upward": upward, "keep_open": keep_open})
 
@@ -65,7 +66,7 @@ class Proxy:
 
 @dataclass
 class CutRule:
-    """The byte limit of connections that begin while the rule is active, and counts of forwarded bytes."""
+    """The total byte limit of connections that begin while the rule is active, and their forwarded bytes."""
 
     after_bytes: int | None = None
     upward: bool = False

@@ -1,7 +1,7 @@
-"""An exchange whose connection is cut or stops responding loses nothing.
+"""An exchange whose connection is cut, or whose process is killed or stops responding, loses nothing.
 
-Each exchange is cut twice in each direction over one transport, ten times over each transport in slow
-tests, and twenty times in soak tests.
+The quick tests cut two exchanges over one transport. The slow tests cut ten, over each transport with a
+connection and in both directions; the soak tests cut twenty.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def compute_cut_positions(total: int, cut_count: int) -> list[int]:
 
 
 def check_state(sync_pair: SyncPair, *, is_recovered: bool = True) -> None:
-    """Check that the unpushed commits equal those counted by git, and that there is no lock.
+    """Check the unpushed commits and the tracking branch with git, and check that there is no lock.
 
-    A killed process leaves its locks, which the next writer recovers.
+    Unless `is_recovered`, locks are not checked: a killed process leaves them, and the next writer recovers.
     """
     expected_count = int(sync_pair.local_repo.git("rev-list", "--count", "main", "^origin/main"))
     unpushed = sync_pair.read_unpushed_commits()

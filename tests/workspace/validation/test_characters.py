@@ -1,4 +1,8 @@
-"""Invisible characters and invalid bytes, which the fences of examples cannot contain."""
+"""Findings of characters and bytes that the fences of examples cannot contain.
+
+These are invisible characters, bidirectional controls, bytes that are not UTF-8, lost characters, and lines
+of invisible space.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ def test_invisible_character_is_reported_with_its_position(character: str, name:
     assert finding.message == f"the invisible character {name} is not needed here"
 
 
-def test_invisible_characters_equal_unicode_list() -> None:
+def test_invisible_characters_are_those_of_the_selected_ranges() -> None:
     ranges = {
         (0x01, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C),
         (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180E, 0x180E), (0x200B, 0x200F), (0x2028, 0x202E),
@@ -58,7 +62,7 @@ def test_invisible_characters_equal_unicode_list() -> None:
         "\ufeff# A byte-order mark at the start\n",
         "# Family \U0001f468\u200d\U0001f469\u200d\U0001f467 and \u2764\ufe0f\u200d\U0001f525\n",
         "# Flag \U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f\n",
-        "# \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645\n",  # Persian, with a joiner between letters
+        "# \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645\n",  # Persian, with a non-joiner between letters
         "# \u0915\u094d\u200d\u0937\n",  # Devanagari
         "# \u05e9\u05dc\u05d5\u05dd!\u200f\n",  # Hebrew, with a mark at its end
         "# Isolated \u2067\u05e9\u05dc\u05d5\u05dd\u2069 words\n",
@@ -104,7 +108,9 @@ def test_fix_removes_only_unneeded_characters_outside_code() -> None:
         (b"# A\n\nb\0c\n", "a NUL byte, which CommonMark replaces by U+FFFD", (3, 2, 3)),
     ],
 )
-def test_invalid_utf8_bytes_are_reported(data: bytes, message: str, span: tuple[int, int, int]) -> None:
+def test_invalid_utf8_utf16_and_nul_bytes_are_reported(
+    data: bytes, message: str, span: tuple[int, int, int]
+) -> None:
     findings = [finding for finding in check_texts({"a.md": data}, "encoding") if finding.message == message]
     assert [(finding.line, finding.column, finding.end_column) for finding in findings] == [span]
 
@@ -148,7 +154,9 @@ TEXTS = st.sampled_from((*COMMON_TEXTS, *RARE_TEXTS))
 
 
 @given(st.lists(TEXTS, max_size=40).map("".join), st.binary(max_size=8))
-def test_findings_are_in_document_and_second_fix_changes_nothing(text: str, noise: bytes) -> None:
+def test_findings_are_in_document_and_second_fix_of_trailing_spaces_changes_nothing(
+    text: str, noise: bytes
+) -> None:
     data = text.encode() + noise
     findings = check_texts({"a.md": data})
     lines = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -95,7 +95,7 @@ REMOVE_OPERATION = RemoveSection(file=PAGE_PATH, slug="one")
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_operation_that_removes_text_requires_reading_it(
+def test_only_removed_text_must_have_been_read(
     page_repo: Repo, operation: Operation, required_slugs: list[str]
 ) -> None:
     snapshot = take_snapshot(page_repo)
@@ -266,7 +266,7 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_address_of_a_section_newer_than_the_base_is_refused(
+def test_address_newer_than_the_base_is_refused(
     tmp_path: Path, operation: DocumentOperation, code: str
 ) -> None:
     repo = create_repository(tmp_path / "repo", {PAGE_PATH: PAGE_TEXT})

@@ -235,7 +235,9 @@ def test_form_text_round_trips_unchanged(pages: DocumentPages) -> None:
     ],
     ids=["document", "section", "folder", "no document", "ambiguous", "proposal"],
 )
-def test_missing_edit_target_returns_error_page(pages: DocumentPages, url: str, status: int) -> None:
+def test_missing_or_ambiguous_edit_target_returns_error_page(
+    pages: DocumentPages, url: str, status: int
+) -> None:
     assert "<h1>" in pages.get(url, status)
 
 
@@ -279,7 +281,9 @@ def test_edit_of_moved_section_redirects(pages: DocumentPages) -> None:
 
 
 @loop_over(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])
-def test_read_only_server_refuses_edits(tmp_path: Path, read_only: bool, may_write: bool) -> None:
+def test_edits_are_refused_if_server_or_caller_is_read_only(
+    tmp_path: Path, read_only: bool, may_write: bool
+) -> None:
     with serve_documents(tmp_path / "repo", read_only=read_only, may_write=may_write) as pages:
         pages.get(LIMITS_URL, 403)
         assert pages.client.post(LIMITS_URL, data={"csrf": "a-token-of-the-page"}).status_code == 403

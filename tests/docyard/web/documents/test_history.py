@@ -116,7 +116,7 @@ def test_invalid_commit_is_not_found(pages: DocumentPages, id: str) -> None:
 
 
 @loop_over("query", ["?view=inline", "?view=odd", "?offset=99999", "?offset=x"])
-def test_commit_page_renders_in_each_view(pages: DocumentPages, query: str) -> None:
+def test_commit_page_renders_with_any_query(pages: DocumentPages, query: str) -> None:
     pages.get(f"/commit/HEAD~1{query}")
 
 

@@ -159,7 +159,9 @@ def test_missing_ref_returns_error_page(server: PageServer) -> None:
     [("guide", 404), ("many/none", 404), ("%2e%2e/x", 400), ("a%00b", 400), ("x" * 5000, 400)],
     ids=["near", "unknown", "dots", "nul", "long"],
 )
-def test_missing_folder_suggests_similar_ones(server: PageServer, path: str, status: int) -> None:
+def test_missing_or_invalid_folder_is_an_error_that_suggests_a_similar_one(
+    server: PageServer, path: str, status: int
+) -> None:
     page = server.get(f"/folder/{path}", status)
     assert ('href="/folder/guides"' in page) == (path == "guide")
 

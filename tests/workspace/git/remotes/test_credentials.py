@@ -37,7 +37,7 @@ def credential_file(tmp_path: Path) -> Path:
         ("https://ada:own@docs.example/x", ("ada", "own")),
     ],
 )
-def test_credential_file_is_matched_by_host(
+def test_login_is_that_of_the_url_or_of_a_matching_line_of_the_credential_file(
     url: str, login: tuple[str, str] | None, credential_file: Path
 ) -> None:
     assert Access(file=credential_file).find_login(parse_remote_url(url), ()) == login

@@ -57,7 +57,7 @@ def test_remote_url_is_parsed(
         "javascript://h/x",
     ],
 )
-def test_unsupported_url_is_refused_and_absent_from_the_message(url: str) -> None:
+def test_unsupported_url_is_refused_without_repeating_its_command(url: str) -> None:
     with pytest.raises(UnsupportedRemote) as error_info:
         parse_remote_url(url)
     assert "id" not in error_info.value.message.split()

@@ -1,4 +1,4 @@
-"""`docyard` with a longer timeout for Git's locks, for tests on a slow machine."""
+"""`docyard` that waits up to a minute for Git's locks, for tests that hold locks or run on a slow machine."""
 
 from __future__ import annotations
 
