@@ -88,7 +88,7 @@ def test_error_of_replaced_name_names_the_field(call_tool: CallTool) -> None:
     assert "'top_k' was read as 'limit'" in data["hints"]
 
 
-def test_near_names_are_not_fields_of_all_tools() -> None:
+def test_meanings_of_near_names_are_existing_fields() -> None:
     tools = (*TOOLS.values(), *load_toolset(SOURCES_TOOLSET))
     all_fields = {field for tool in tools for field in tool.arguments.model_fields}
     for names in (near_names._NAMES, near_names._READING_NAMES):

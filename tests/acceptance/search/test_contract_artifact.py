@@ -163,7 +163,7 @@ def rewrite_metadata(artifact: Path, copy: Path, **fields: Any) -> Path:
         ({"corpus_description": None}, "corpus_description"),
     ],
 )
-def test_unsupported_metadata_prevent_server_start(
+def test_unsupported_or_invalid_metadata_prevent_server_start(
     artifact: Path, tmp_path: Path, fields: dict[str, Any], expected: str
 ) -> None:
     copy = rewrite_metadata(artifact, tmp_path / "copy", **fields)

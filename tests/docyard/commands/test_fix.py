@@ -260,7 +260,7 @@ def test_repository_without_commit_has_no_fixes(
     assert run_fix(capsys, folder, "--check")[0] == 1
 
 
-def test_help_lists_every_fixable_rule() -> None:
+def test_rule_option_accepts_every_fixable_rule() -> None:
     assert set(RULES) == FIXABLE_RULES
 
 

@@ -1,4 +1,4 @@
-"""`docyard doctor`: each test causes a problem, and expects its message and its fix in the report."""
+"""`docyard doctor`: problems, each reported with its message and its fix, and healthy repositories."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_documents_excluded_by_settings_are_deleted(repo: Repo, base_commit: str
     )
 
 
-def test_over_a_third_of_changed_documents_require_a_rebuild(
+def test_over_a_third_of_changed_documents_and_over_the_limit_require_a_rebuild(
     repo: Repo, base_commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})

@@ -56,7 +56,7 @@ def test_error_in_worker_is_raised_in_parent() -> None:
         list(process_map(_fail, iter([5, 6]), 1))
 
 
-def test_initializer_runs_in_each_process() -> None:
+def test_initializer_runs_in_worker_process() -> None:
     assert list(
         process_map(_read_environment_mark, iter([1]), 1, partial(_set_environment_mark, "begun"))
     ) == [(1, "begun")]

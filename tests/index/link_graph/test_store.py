@@ -94,11 +94,11 @@ def test_changed_byte_is_detected_or_harmless(file: Path) -> None:
     assert detected_count > 10
 
 
-@pytest.mark.parametrize("kept_share", [0.1, 0.5, 0.9])
-def test_truncated_file_raises_index_damaged(file: Path, kept_share: float) -> None:
+@pytest.mark.parametrize("preserved_share", [0.1, 0.5, 0.9])
+def test_truncated_file_raises_index_damaged(file: Path, preserved_share: float) -> None:
     fill_store(file)
     data = file.read_bytes()
-    file.write_bytes(data[: int(len(data) * kept_share)])
+    file.write_bytes(data[: int(len(data) * preserved_share)])
     with pytest.raises(IndexDamaged):
         LinkStore(file)
 

@@ -172,7 +172,7 @@ def test_write_to_renamed_document_is_refused_with_new_path(
     assert result.data["commit"] != answer.data["commit"]
 
 
-def test_batch_reports_move_of_each_operation(call_tool: CallTool, renaming_commit: str) -> None:
+def test_batch_reports_move_only_for_moved_addresses(call_tool: CallTool, renaming_commit: str) -> None:
     answer = call_tool(
         "complete_task",
         operations=[{"file": "api.md", "slug": "tasks[1]"}, {"file": "nothing.md", "slug": "tasks[1]"}],

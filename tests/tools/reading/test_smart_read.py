@@ -100,7 +100,7 @@ def test_long_text_is_summarized(smart_read: CallTool) -> None:
     assert "next_step" not in data
 
 
-def test_read_section_accepts_every_listed_header(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
+def test_read_section_accepts_listed_headers(smart_read: CallTool, dispatcher: ToolDispatcher) -> None:
     for address in smart_read("guides/long.md").data["sections"]["headers"][::10]:
         answer = dispatcher.call(
             "read_section", {"file_path": "guides/long.md", "section_heading": address}, client="x"

@@ -1,4 +1,4 @@
-"""Kinds of changes: each operation is reported as changes of the expected kinds."""
+"""Kinds of changes: each operation has the expected kinds, and no difference is unreported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The upper bound of tokens, compared with two real tokenizers."""
+"""The upper bound of tokens, compared with one or two real tokenizers."""
 
 # Sentences of other scripts are intentional.
 

@@ -89,7 +89,7 @@ def test_commit_lists_its_own_files(repo: Repo) -> None:
     assert list_commit(git, repo.head()).documents == ("a.md",)
 
 
-def test_folder_without_repository_lists_all_files(tmp_path: Path) -> None:
+def test_folder_without_repository_lists_documents_outside_hidden_folders(tmp_path: Path) -> None:
     (tmp_path / "deep" / ".hidden").mkdir(parents=True)
     for name in ("a.md", "deep/b.markdown", "deep/.hidden/c.md", "x.txt"):
         (tmp_path / name).write_text("# X\n")

@@ -92,7 +92,7 @@ def test_workflow_commands_escape_special_characters() -> None:
     ]
 
 
-def test_json_contains_every_finding_and_no_document_text() -> None:
+def test_json_has_the_fields_of_a_finding_and_of_the_report() -> None:
     data = json.loads(format_json(build_report(LINK_FINDING, MULTILINE_FINDING)))
     assert data["findings"][0] == {
         "rule": "broken-link",
