@@ -21,15 +21,21 @@ from workspace.branch import BranchNotFound, RepositoryMissing
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository, NotARepository, UnsupportedRepository
+from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import TooManyFiles
 
 if TYPE_CHECKING:
     from index.artifacts.swap import Artifacts
+    from index.port import Progress
+    from index.service import SearchPage
     from index.sources.settings import SourceSettings
     from workspace.git.remotes.credentials import Access
 
 _RETRY_AFTER_S = 2.0
 """The time before a source that could not be opened is tried again."""
+
+_MAX_CACHED_BYTES = 2_000_000
+"""The size of the pages of questions that a source caches."""
 
 _FAILURES = (
     ArtifactDamaged,
@@ -99,6 +105,10 @@ class Source:
         self._failure: SourceUnavailable | None = None
         self._retry_time = 0.0
         self.fetch_error: WorkspaceError | None = None
+        # A source has one index, so a key needs neither filters nor rights: every caller may read all of it.
+        self._pages: LRUCache[tuple[str | None, str, int], SearchPage] = LRUCache(
+            _MAX_CACHED_BYTES, _measure_page
+        )
 
     @property
     def description(self) -> str:
@@ -141,6 +151,20 @@ class Source:
         """Open the source if it is closed. Raises SourceUnavailable."""
         with self.open() as index:
             index.workspace.tip()
+
+    def search(self, query: str, limit: int, progress: Progress | None = None) -> SearchPage:
+        """Return the first hits of a question; it is searched once for each commit.
+
+        Raises SourceUnavailable, and the errors of `SearchIndex.search`.
+        """
+        with self.open() as index:
+            key = index.workspace.tip(), query, limit
+            page = self._pages.find(key)
+            if page is None:
+                page = index.search(query, limit=limit, progress=progress)
+                if page.commit == key[0] and not page.is_stale:
+                    self._pages.put(key, page)
+            return page
 
     def stats(self) -> SourceStats:
         """Return the size and the commit of the source. Raises SourceUnavailable."""
@@ -268,6 +292,11 @@ class Source:
             error if isinstance(error, SourceUnavailable) else SourceUnavailable(self.name, error.message)
         )
         return self._failure
+
+
+def _measure_page(page: SearchPage) -> int:
+    """Return the size of a cached page in bytes: its texts, and a constant for each hit."""
+    return 1_000 + sum(len(hit.text) + 2_000 for hit in page.hits)
 
 
 def _describe_os_error(error: OSError) -> WorkspaceError:

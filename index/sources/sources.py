@@ -206,8 +206,7 @@ def search_sources(
     unavailable: dict[str, SourceUnavailable] = {}
     for source in sources:
         try:
-            with source.open() as index:
-                pages[source] = index.search(query, limit=offset + limit + 1, progress=progress)
+            pages[source] = source.search(query, offset + limit + 1, progress)
         except SourceUnavailable as error:
             unavailable[source.name] = error
     if not pages:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from index.query import EmptyQuery
+from index.service import SearchPage
 from index.sources.settings import read_sources_file
 from index.sources.source import SourceUnavailable
 from index.sources.sources import (
@@ -122,6 +124,29 @@ def test_rank_fusion_prefers_the_source_with_more_words_of_the_question(sources:
     scores = [hit.score for hit in page.hits]
     assert scores == sorted(scores, reverse=True)
     assert set(page.commits) == {"api-reference", "tutorials"}
+
+
+def test_repeated_question_is_searched_once_for_each_commit(
+    sources: Sources, repositories: tuple[Repo, Repo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [source] = sources.select("tutorials")
+    searches: list[str] = []
+    with source.open() as index:
+        search = index.search
+
+        def count_search(query: str, **options: Any) -> SearchPage:
+            searches.append(query)
+            return search(query, **options)
+
+        monkeypatch.setattr(index, "search", count_search)
+    assert source.search("retry", 5) == source.search("retry", 5)
+    assert searches == ["retry"]
+    source.search("retry", 6)
+    source.search("shell", 5)
+    assert searches == ["retry", "retry", "shell"]
+    repositories[1].commit({"zoo.md": "# Zoo\n\nRetry the zebra.\n"})
+    assert any(hit.filepath == "zoo.md" for hit in source.search("retry", 5).hits)
+    assert len(searches) == 4
 
 
 def test_word_is_missing_only_if_no_source_contains_it(sources: Sources) -> None:
