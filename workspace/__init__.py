@@ -6,7 +6,7 @@ child_processes.py   child processes, started by spawn
 config/              the settings of a workspace: `docyard.toml`, its tables and the taxonomy
 diff/                differences between two versions
 document/            documents as values: headings, sections, tasks, addresses and the splices that edit them
-edits/               the operations, one file each
+edits/               the operations on documents
 errors.py            the base class of all errors that a user can act on
 frontmatter/         front matter: the only package that imports `yaml`
 git/                 Git: the only package that imports `pygit2`
@@ -30,5 +30,5 @@ sync/                synchronization with a remote: fetch, merge and push of bra
 texts/               texts of any kind for the reading tools: their outline and their parts by name
 validation/          validation of the Markdown of a workspace
 workspace.py         the workspace: one branch of a repository, read as snapshots and written in batches
-writing/             writes: the operations of a call, planned on the tip, checked, published as one commit
+writing/             writes: the operations of a call, planned on the tip, and published as one commit
 """

@@ -37,7 +37,7 @@ class SuggestionSource(NamedTuple):
 
 
 class WorkspaceError(Exception):
-    """An expected failure, with a fix."""
+    """An error: an expected failure, with a fix."""
 
     code: ClassVar[str] = "WORKSPACE_ERROR"
 

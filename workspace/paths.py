@@ -22,7 +22,7 @@ _GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
 class InvalidPath(WorkspaceError):
-    """A path that Docyard does not write; `reason` states why."""
+    """An error: a path that Docyard does not write; `reason` states why."""
 
     code: ClassVar[str] = "INVALID_PATH"
 

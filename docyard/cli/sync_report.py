@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.sync.branches import SyncedBranch
-    from workspace.sync.status import UnpushedCommits
+    from workspace.sync.status import MissingCommits
     from workspace.sync.sync import SyncResult
 
 _MAX_CONFLICT_NAMES = 10
@@ -196,7 +196,7 @@ def _describe_diverged(synced_branch: SyncedBranch, remote: str) -> list[str]:
     ]
 
 
-def _describe_unpushed(unpushed_info: UnpushedCommits, remote: str) -> str:
+def _describe_unpushed(unpushed_info: MissingCommits, remote: str) -> str:
     since = unpushed_info.since.strftime("%Y-%m-%d %H:%M UTC")
     prefix = "more than " if unpushed_info.has_more else ""
     verb = "has" if unpushed_info.commit_count == 1 and not unpushed_info.has_more else "have"

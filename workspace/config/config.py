@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
 
 MAX_CALL_READ_BYTES = 50_000_000
-"""The maximum number of bytes of documents that the operations of one call may read in total."""
+"""The maximum number of bytes of documents that several operations of one call may read in total."""
 HEADING_READ_COST_BYTES = 100
 """The cost to read a heading, in bytes of text."""
 DOCUMENT_SUFFIXES = (".md", ".markdown")
 
 ANY_NAME = "?.md"
-"""A file name that a glob matches only if it matches every document in the folder."""
+"""A file name by which a glob is tested against all documents of a folder: `*` matches it."""
 _MAX_SHOWN_LENGTH = 100
 
 
@@ -139,7 +139,7 @@ class Limits(_Settings):
             )
 
     def check_read_bytes(self, size: int, operation_count: int) -> None:
-        """Raise LimitExceeded if the operations of a call, which each parse a document, read too much."""
+        """Raise LimitExceeded if several operations of a call read too much; each parses its document."""
         if size > MAX_CALL_READ_BYTES and operation_count > 1:
             raise LimitExceeded(
                 f"the operations of this call read more than {MAX_CALL_READ_BYTES:,} bytes, "
@@ -235,11 +235,11 @@ class WorkspaceConfig(_Settings):
             ) from error
 
     def is_document(self, path: str) -> bool:
-        """Return True if a file at this path is a document, by its name, its folder and `exclude`."""
+        """Return True if a file at this path is a document, by its suffix, `root` and `exclude`."""
         return path.endswith(DOCUMENT_SUFFIXES) and self.is_readable(path)
 
     def is_readable(self, path: str) -> bool:
-        """Return True if a file of any kind may be read, by its folder and `exclude`."""
+        """Return True if a file of any kind may be read, by its path, `root` and `exclude`."""
         if not is_nameable(path):
             return False
         if self.root and not path.startswith(self.root + "/"):

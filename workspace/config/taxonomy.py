@@ -41,7 +41,7 @@ BUILT_IN_KEYS = ("type", "tags")
 """The keys of every workspace."""
 
 KEY_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-"""The pattern of property names that MCP hosts accept."""
+"""The pattern of a key. MCP hosts accept such keys as names of parameters."""
 
 RESERVED_NAMES = ("query", "limit", "cursor", "ref", "path")
 """Names that a key cannot have, because they are parameters of a search."""
@@ -91,7 +91,10 @@ class Taxonomy(NamedTuple):
 
 
 def read_values(key: str, value: object) -> tuple[str, ...]:
-    """Return the texts of a value or of its list items, in order, without repeats; `tags` split at commas."""
+    """Return the texts of a value or of its list items, in order, without repeats, at most MAX_VALUES.
+
+    A text of `tags` is split at commas.
+    """
     if key == "tags" and isinstance(value, str):
         value = value.split(",")
     items = value if isinstance(value, list) else [value]

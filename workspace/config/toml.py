@@ -44,7 +44,8 @@ def read_bytes(git: GitReader, blob: str) -> bytes:
 def load_toml(data: bytes) -> dict[str, object]:
     """Return the tables of a file.
 
-    Raises InvalidToml for a file that is over 64 KiB, nested too deeply, not UTF-8 or not TOML.
+    Raises InvalidToml for a file that is over 64 KiB, nested too deeply, not UTF-8 or not TOML, and for a
+    number with too many digits.
     """
     import tomllib  # imported late, because most workspaces have no such file
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.text import BLANKS, decode_trimmed
-from workspace.frontmatter.reader import are_equal_typed
+from workspace.frontmatter.reader import have_equal_values_and_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ class SectionChange(NamedTuple):
     - Task added, removed, moved, completed, reopened: the lines of the task.
     - Task changed: the value of its `field`, which is `title`, `criteria`, `completed`, `note`, `assignee`,
       or `text` for all other text.
-    - Metadata: the value of a key.
+    - Metadata: the value of a key, or the full front matter.
 
     `workspace.diff.text.diff_texts` returns the differences of the texts.
     """
@@ -111,9 +111,9 @@ class DocumentKind(StrEnum):
 class DocumentChange(NamedTuple):
     """A document that differs between two versions of a workspace, and its changes.
 
-    `sections` is empty if only blank lines, line ends or bytes that are not text differ. It is also empty if
-    a version cannot be read as a document; `unread` is the code of the error. `path` is the new path, or the
-    old path of a removed document.
+    `sections` is empty if at most blank lines, line ends or bytes that are not text differ. It is also empty
+    if a version cannot be read as a document; `unread` is the code of the error. `path` is the new path, or
+    the old path of a removed document.
     """
 
     kind: DocumentKind
@@ -169,7 +169,11 @@ def _make_full_change(old: Document, new: Document, texts: tuple[str, str]) -> S
 
 
 def _has_same_value(old_values: Mapping[str, object], new_values: Mapping[str, object], key: str) -> bool:
-    return key in old_values and key in new_values and are_equal_typed(old_values[key], new_values[key])
+    return (
+        key in old_values
+        and key in new_values
+        and have_equal_values_and_types(old_values[key], new_values[key])
+    )
 
 
 def _make_part(document: Document, key: str) -> PartVersion | None:

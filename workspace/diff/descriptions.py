@@ -126,7 +126,7 @@ def describe_change(change: SectionChange, path: str) -> ChangeDescription:
 
 
 def format_one_line(text: str, max_chars: int = _MAX_TITLE_CHARACTERS) -> str:
-    """Return a text on one line, of at most `max_chars` characters, with invisible characters replaced."""
+    """Return a text on one line, cut after `max_chars` characters, with invisible characters replaced."""
     one_line = collapse_blanks(text[: 4 * max_chars])
     return _make_visible(one_line if len(one_line) <= max_chars else one_line[:max_chars] + "…")
 
@@ -234,7 +234,7 @@ def _describe_values(before: str, after: str) -> tuple[Segment, ...]:
 
 
 def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
-    """Return the rows of two texts that differ, at most `_MAX_ROWS`."""
+    """Return the rows of two texts that differ: at most `_MAX_ROWS`, then the number of the others."""
     rows: list[DiffRow] = []
     omitted_count = 0
     for step in diff_units(before, after):

@@ -94,7 +94,7 @@ class SectionMatch:
             self._new_positions[old.position] = new.position
 
     def _match_anchors(self) -> None:
-        """Pair sections of the same name, if the name is an anchor in the old version."""
+        """Pair the preambles, and sections of the same address if it is an anchor in the old version."""
         old_preamble, new_preamble = self.old.preamble, self.new.preamble
         if old_preamble and new_preamble:
             self._add_pair(old_preamble, new_preamble)
@@ -105,7 +105,7 @@ class SectionMatch:
                     self._add_pair(item, namesakes[0])
 
     def _match_slugs(self) -> None:
-        """Pair sections of the same slug and parent."""
+        """Pair sections of the same slug and parent, and sections whose address became their anchor."""
         new_groups = _group_by_slug(self.list_added())
         anchored_successors = {
             item.position: anchored_successor

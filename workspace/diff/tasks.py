@@ -1,7 +1,8 @@
 """Compare the tasks of two versions of a section: completed, reopened, added, removed, moved or edited tasks.
 
 A task is matched by its title and the titles of its parent tasks. Tasks with equal titles are matched in
-order. A task with a new title is matched by its words, or as the only remaining task.
+order. A task that moved to another section is matched by its own title, if the title is unique. A task with a
+new title is matched by its words, or as the only remaining task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compare two texts: by unit, and by word within a matched unit.
 
-Units are paragraphs, list items, rows of tables and lines of code. They are found line by line without a
-parser. Joined units equal the text, even if the classification of a line is wrong.
+Units are paragraphs, list items, headings, rows of tables, lines of code and blank lines. They are found line
+by line without a parser. Joined units equal the text, even if the classification of a line is wrong.
 
 A token is a word, a run of spaces, a mark, a code span, or a letter of a script without spaces (Chinese,
 Japanese). Tokens are compared one by one. Edits of words are expanded to the surrounding white space for

@@ -186,7 +186,7 @@ def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
     """Yield the changes of the documents between two snapshots of one repository, in order of their paths.
 
     Moves of sections between documents are detected if at most 200 documents differ. Documents that cannot be
-    read (too large, or pointers of Git LFS) have no sections in the result.
+    read (for example too large, or pointers of Git LFS) have no sections in the result.
     """
     pairs = _pair_paths(old, new)
     if len(pairs) > _MAX_DOCUMENTS:
@@ -200,7 +200,10 @@ def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
 
 
 def compare_document(old: Document | None, new: Document | None) -> DocumentChange | None:
-    """Return the change of one document, of which one version may be missing; None if the bytes are equal."""
+    """Return the change of one document, of which one version may be missing.
+
+    Return None if the bytes and the paths are equal, or if both versions are missing.
+    """
     if old is not None and new is not None and (old.data, old.path) == (new.data, new.path):
         return None
     existing_document = new or old
@@ -253,7 +256,7 @@ def _find_renamed_paths(
 def _match_equal_bytes(
     removed_blobs: Mapping[str, str], added_blobs: Mapping[str, str]
 ) -> Sequence[tuple[str, str]]:
-    """Return the paths of documents whose bytes were removed once and added once."""
+    """Return the path of each removed document whose bytes were added once, with the added path."""
     paths_by_blob: dict[str, list[str]] = {}
     for new_path, blob in added_blobs.items():
         paths_by_blob.setdefault(blob, []).append(new_path)

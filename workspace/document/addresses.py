@@ -31,7 +31,7 @@ _MAX_SHOWN_LENGTH = 200
 
 
 class SectionNotFound(WorkspaceError):
-    """An error: no section has this address. `candidates` are the most similar addresses."""
+    """An error: no section has this address. `candidates` are the most similar addresses, else the first."""
 
     code = "SECTION_NOT_FOUND"
 
@@ -43,7 +43,7 @@ class TaskNotFound(WorkspaceError):
 
 
 class AmbiguousAddress(WorkspaceError):
-    """An error: several sections match this address. `candidates` are their keys, titles and lines."""
+    """An error: several sections match an address. `candidates` are their keys, titles, lines and parents."""
 
     code = "AMBIGUOUS_ADDRESS"
 
@@ -88,7 +88,7 @@ def read_fragment(fragment: str) -> Fragment:
 
 
 def resolve_section(document: Document, slug: str) -> Section:
-    """Return the section for a slug: by address, else by alias, else by its heading or headings if unique.
+    """Return the section with a name (see `find_sections_by_name`), else by its heading and those above it.
 
     Raises SectionNotFound, AmbiguousAddress, or InvalidAddress for a task's address.
     """
@@ -110,7 +110,10 @@ def resolve_section(document: Document, slug: str) -> Section:
 
 
 def find_sections_by_name(document: Document, name: str) -> Sequence[Section]:
-    """Return the sections that match a name: by address, else by alias, else by slug."""
+    """Return the sections that match a name.
+
+    The first of these with a match counts: address, key, alias, slug, name in Docyard 0.1.0.
+    """
     section = document.section_by_key(name)
     return document.sections_by_address(name) or ((section,) if section else _find_by_alias(document, name))
 
@@ -137,7 +140,10 @@ def _find_by_headings(document: Document, name: str) -> Sequence[Section]:
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
-    """Return the task of an address such as `tasks[0]`, and its section."""
+    """Return the task of an address such as `tasks[0]`, and its section.
+
+    Raises TaskNotFound, InvalidAddress for a section's address, and the errors of `resolve_section`.
+    """
     fragment = read_fragment(slug)
     if fragment.task is None:
         section = resolve_section(document, slug)
@@ -175,19 +181,19 @@ def make_section_not_found_error(document: Document, slug: str) -> SectionNotFou
     """Return the error for a slug that matches no section, with the most similar addresses."""
     addresses = [section.address for section in document.sections]
     nearest = find_nearest(slug, addresses)
-    among = None
+    suggestion_source = None
     if nearest:
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses:
         fix = f"Use the address of a section of {document.path}."
-        among = SuggestionSource(HintKind.SECTIONS, document.path)
+        suggestion_source = SuggestionSource(HintKind.SECTIONS, document.path)
     else:
         fix = f"{document.path} has no sections: use its path alone, or add a section first."
     short_slug = slug if len(slug) <= _MAX_SHOWN_LENGTH else slug[:_MAX_SHOWN_LENGTH] + "…"
     return SectionNotFound(
         f"no section '{short_slug}' in {document.path}",
         fix=fix,
-        among=among,
+        among=suggestion_source,
         candidates=nearest
         or [name for name in addresses if name != PREAMBLE][:MAX_NEAREST_NAMES]
         or addresses,

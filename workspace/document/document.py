@@ -160,7 +160,7 @@ class Document:
 
     @property
     def line_ending(self) -> bytes:
-        """The line ending that the document uses."""
+        """The line ending of the document's first line; LF for a document of one line."""
         return detect_line_ending(self.data)
 
     @property

@@ -1,7 +1,7 @@
 """Headings with their anchors, and the layout of a document.
 
-An anchor can be in the heading, in HTML on the lines right above it, or in a kramdown attribute list
-(`{: #id}`) right below it. The layout is the spans of the front matter and the headings, in bytes and in
+An anchor can be in the heading, in HTML on the lines above it, or in a kramdown attribute list (`{: #id}`)
+right below it. The layout is the spans of the front matter and the headings, in bytes and in
 lines. The scanner reads the layout if it can, else the parser does; their results are equal.
 """
 

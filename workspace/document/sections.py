@@ -1,8 +1,8 @@
 """Sections: the parts of a document with an address.
 
 An explicit anchor is the full address. Otherwise the address is the parent's address, a slash and the
-heading's slug, numbered among siblings. The first H1 is the title: it belongs to `_preamble`, and to no other
-address.
+heading's slug, numbered among siblings. The first H1 is the title. Usually it belongs to `_preamble`, and to
+no other address; see `build_sections`.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def build_sections(
 ) -> tuple[tuple[Section, ...], str | None]:
     """Return the sections of a document in order, and its title: the first H1, else `metadata_title`.
 
-    The first H1 is the preamble, even after other headings. But if there is text before the first heading,
-    that text is the preamble; the H1 is then a section, and still gives the title.
+    The first H1 is the preamble, even after other headings. But if it comes after other headings, and there
+    is text before them, that text is the preamble. The H1 is then a section, and still gives the title.
     """
     headings = layout.headings
     levels = [heading.block.level for heading in headings]

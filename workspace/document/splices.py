@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 class StructureChanged(WorkspaceError):
-    """An error: an edit would change a section that it does not target.
+    """An error: an edit would change a section that it does not target, or its text would not stay separate.
 
-    For example, the new text has a code fence that is not closed.
+    For example, the new text or the text before it has a code fence that is not closed.
     """
 
     code = "STRUCTURE_CHANGED"
@@ -269,8 +269,8 @@ def find_text_start(data: bytes, floor: int, end: int) -> int:
 def insert_block(document: Document, offset: int, text: str) -> Splice:
     """Return the splice that inserts a block after the text before `offset`, separated by a blank line.
 
-    There is no blank line between items of one list. Raises StructureChanged if the document ends inside an
-    open code fence, which would absorb the block.
+    There is no blank line between items of one list or rows of one table. Raises StructureChanged if the
+    document ends inside an open code fence, comment or HTML block, which would absorb the block.
     """
     data, ending = document.data, document.line_ending
     position = find_text_end(data, 0, offset)

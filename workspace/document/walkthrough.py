@@ -47,8 +47,8 @@ class Step:
 class Walkthrough:
     """A walkthrough. Its `id` is the path of its document.
 
-    `description` is the first paragraph of the preamble as plain text, or "". `technology` has the values of
-    this front matter key, joined by ", "; None without values.
+    `description` is the first paragraph with text in the preamble, as plain text, or "". `technology` has
+    the values of this front matter key, joined by ", "; None without values. Both are shortened.
     """
 
     id: str

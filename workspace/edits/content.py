@@ -35,13 +35,16 @@ _MAX_SHOWN_CHARACTERS = 100
 
 
 class InvalidContent(WorkspaceError):
-    """An error: content is empty, contains a NUL or a lone surrogate, or ends in an open code fence."""
+    """An error: a text is missing or empty, contains a NUL or a lone surrogate, or ends in an open block."""
 
     code = "INVALID_CONTENT"
 
 
 class InvalidTitle(WorkspaceError):
-    """An error: a title is empty or too long, has several lines, or has an anchor."""
+    """An error: a title is empty, invisible or too long, or has a control character, an anchor or attributes.
+
+    It is also raised if a title has no letter or digit for a file name.
+    """
 
     code = "INVALID_TITLE"
 

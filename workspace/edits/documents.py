@@ -101,7 +101,11 @@ class CreateDocument(Operation):
     path: str = ""
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Create the document in the overlay. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
+        """Create the document in the overlay.
+
+        Raises InvalidTitle, InvalidPath, PathExists, InvalidContent, LevelConflict, SectionExists,
+        LimitExceeded.
+        """
         title = check_title(self.title)
         path = self._derive_path(title, overlay)
         text = self._format_text(title, context.anchor_form)
@@ -241,7 +245,7 @@ def _join_source_lines(heading: AnchoredHeading) -> str:
 
 
 def _shift_headings(text: str, shift: int) -> str:
-    """Return a text with the level of its headings increased by `shift`."""
+    """Return a text with the level of its headings increased by `shift`. Raises LevelConflict."""
     headings = read_outline(text).headings if shift else ()
     lines = text.split("\n")
     for heading in reversed(headings):

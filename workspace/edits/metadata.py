@@ -23,7 +23,7 @@ from workspace.frontmatter.reader import (
     MAX_INTEGER_BITS,
     MAX_NESTING_DEPTH,
     InvalidFrontMatter,
-    are_equal_typed,
+    have_equal_values_and_types,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def set_front_matter_keys(
 
     With `rewrite_values`, a changed list or mapping is rewritten in full, not only its changed items.
     If no key remains, the front matter is removed with the blank line after it.
-    Raises InvalidFrontMatter if the front matter is not a mapping.
+    Raises InvalidFrontMatter if the existing front matter is invalid.
     """
     ending = document.line_ending.decode()
     return _rewrite_front_matter(
@@ -82,7 +82,7 @@ _CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class InvalidMetadata(WorkspaceError):
-    """An error: front matter cannot store the metadata, because of its keys, numbers, size or nesting."""
+    """An error: metadata is empty, or has keys, numbers, a size or a nesting that cannot be stored."""
 
     code = "INVALID_METADATA"
 
@@ -103,7 +103,7 @@ class SetMetadata(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises InvalidMetadata, InvalidFrontMatter.
+        Raises InvalidMetadata, InvalidContent, InvalidFrontMatter.
         """
         _check_metadata(self.metadata)
         if document.front_matter_error:
@@ -115,7 +115,7 @@ class SetMetadata(DocumentOperation):
             if value is None:
                 if key in old_values:
                     updates[key] = REMOVAL
-            elif key not in old_values or not are_equal_typed(old_values[key], new_value):
+            elif key not in old_values or not have_equal_values_and_types(old_values[key], new_value):
                 updates[key] = new_value
         removed_keys = [key for key, value in updates.items() if value is REMOVAL]
         result: dict[str, object] = {
@@ -141,7 +141,8 @@ class SetMetadata(DocumentOperation):
         for key, value in self.metadata.items() if edit.splices else ():
             old_value = document.front_matter.get(key)
             is_set = value is None or (
-                key in new_values and are_equal_typed(new_values[key], reader.coerce_value(old_value, value))
+                key in new_values
+                and have_equal_values_and_types(new_values[key], reader.coerce_value(old_value, value))
             )
             if not is_set or (value is None and key in new_values):
                 raise StructureChanged(
@@ -190,7 +191,7 @@ def _check_key(key: object) -> None:
 
 
 def _check_and_measure_value(value: object, depth: int) -> int:
-    """Return the approximate number of characters of a value. Raises InvalidMetadata for an invalid item."""
+    """Return the approximate number of characters of a value. Raises InvalidMetadata or InvalidContent."""
     if depth >= MAX_NESTING_DEPTH:
         raise InvalidMetadata(
             f"the metadata is nested too deeply (limit {MAX_NESTING_DEPTH} levels)",
@@ -223,7 +224,10 @@ _INVISIBLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e
 
 
 class InvalidTag(WorkspaceError):
-    """An error: a tag is empty, too long, or has a comma or an invisible character."""
+    """An error: a tag is empty, too long, or has a comma or an invisible character.
+
+    It is also raised for no tags, for too many tags, and for `remove` together with `replace`.
+    """
 
     code = "INVALID_TAG"
 

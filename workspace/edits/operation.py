@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 RemovedTexts = tuple["Document", "Sequence[Section]"]
-"""A document, and its sections whose own text is removed; the first section is the operation's target."""
+"""A document, and its sections whose own text is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,11 @@ class DocumentOperation(Operation):
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the document after the edit.
+
+        Raises the errors of `edit`, StructureChanged, and InvalidTitle for a title that would be read
+        differently.
+        """
         edit = self.edit(document, context)
         if not edit.splices:
             return document, edit
@@ -154,7 +158,7 @@ class DocumentOperation(Operation):
 
 
 def describe_new_anchors(before: Document, after: Document) -> dict[str, object]:
-    """Return the addresses in the document that an edit wrote as anchors, as a field of the result."""
+    """Return the anchors of sections that only the new version has, as a field of the result."""
     old_names = {section.anchor for section in before.sections}
     names = [section.anchor for section in after.sections if section.anchor not in old_names]
     return {"anchors_added": names} if names else {}

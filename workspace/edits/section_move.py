@@ -331,12 +331,12 @@ class _Move:
         for _ in range(_MAX_ROUNDS):
             draft = self._make_draft()
             new_sections = self._list_moved_sections(draft)
-            lost_addresses = self._find_lost_addresses(draft, new_sections)
-            if not lost_addresses:
+            required_addresses = self._find_required_addresses(draft, new_sections)
+            if not required_addresses:
                 return self._make_result(draft, new_sections)
-            if any(position in self.new_anchors for position in lost_addresses):
+            if any(position in self.new_anchors for position in required_addresses):
                 break
-            self.new_anchors |= lost_addresses
+            self.new_anchors |= required_addresses
         raise StructureChanged(
             f"'{self.section.address}' cannot be moved to that position without changing "
             "another section's address",
@@ -459,15 +459,15 @@ class _Move:
                 raise self._make_structure_error(item)
         return new_sections
 
-    def _find_lost_addresses(self, draft: _Draft, new_sections: Sequence[Section]) -> dict[int, str]:
+    def _find_required_addresses(self, draft: _Draft, new_sections: Sequence[Section]) -> dict[int, str]:
         """Return the required address of each section that has another address in the draft, by position."""
-        lost_addresses: dict[int, str] = {}
+        required_addresses: dict[int, str] = {}
         for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             planned_address = self.address_plan.addresses[item.position]
             # The address of a title is an alias of the preamble.
             address = new_section.anchor if new_section.is_preamble else new_section.address
-            if address != planned_address and item.parent not in lost_addresses:
-                lost_addresses[item.position] = planned_address
+            if address != planned_address and item.parent not in required_addresses:
+                required_addresses[item.position] = planned_address
         moved_positions = {item.position for item in self.moved_sections}
         remaining_sections = [
             item for item in _list_sections_with_heading(self.source) if item.position not in moved_positions
@@ -481,10 +481,10 @@ class _Move:
             if (
                 new_section.address != item.address
                 and item.anchor is None
-                and item.parent not in lost_addresses
+                and item.parent not in required_addresses
             ):
-                lost_addresses[item.position] = item.address
-        return lost_addresses
+                required_addresses[item.position] = item.address
+        return required_addresses
 
     def _make_result(self, draft: _Draft, new_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target

@@ -35,8 +35,8 @@ def resolve_position(
 ) -> RequestedPosition:
     """Return the position that a call requests. The preamble as a parent means the top level.
 
-    Raises SectionNotFound, AmbiguousAddress, and InvalidAddress for both `before` and `after`, or for the
-    preamble as a sibling.
+    Raises SectionNotFound, AmbiguousAddress, and InvalidAddress for both `before` and `after`. InvalidAddress
+    is also raised for a sibling that is the preamble, or that is not directly in `parent_slug`.
     """
     if before and after:
         raise InvalidAddress("'before' and 'after' are both set", fix="Set only one of them.")
@@ -63,7 +63,7 @@ def resolve_position(
 
 
 class InvalidMove(WorkspaceError):
-    """An error: a section cannot be moved into or next to itself, and the preamble cannot be moved."""
+    """An error: a move has no valid target, such as the moved section itself, or would move the preamble."""
 
     code = "INVALID_MOVE"
 

@@ -86,7 +86,8 @@ class AddSection(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
-        Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress.
+        Raises InvalidTitle, InvalidContent, SectionNotFound, AmbiguousAddress, SectionExists, LevelConflict,
+        InvalidAddress.
         """
         title = check_title(self.title)
         offset, parent, sibling, _ = resolve_position(document, self.parent_slug, self.before, self.after)

@@ -277,7 +277,7 @@ def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
 
 
 def _shift_line(line: bytes, old_columns: int, new_columns: int) -> bytes:
-    """Return a line with its indentation shifted from `old_columns` to `new_columns`, or further right."""
+    """Return a line, shifted from `old_columns` to `new_columns`, and indented at least `new_columns`."""
     text = line.lstrip(b" \t")
     columns = max(0, _count_columns(line[: len(line) - len(text)]) - old_columns)
     return b" " * (new_columns + columns if text or columns else 0) + text

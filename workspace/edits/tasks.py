@@ -59,7 +59,10 @@ class AddTask(DocumentOperation):
     before: str | None = None
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit.
+
+        Raises InvalidTitle, InvalidContent, SectionNotFound, TaskNotFound, InvalidAddress.
+        """
         title = check_task_title(self.title)
         requested_fields = (("Criteria", self.criteria), ("Assignee", self.assignee))
         fields = [

@@ -176,7 +176,7 @@ class MatchCount(WorkspaceError):
     """An error: the text occurs more or fewer times than the caller requested.
 
     `matches` is the number of matches. `lines` are the first 50 lines (from 1) on which a match begins.
-    Without a match, `near` are the numbers of similar lines.
+    Without a match, `near` are the numbers of lines with a similar text, or with the text elsewhere.
     """
 
     code = "MATCH_COUNT"
@@ -322,7 +322,7 @@ def _count_common_prefix_and_suffix(old: str, new: str) -> tuple[int, int]:
 def _suggest_fix(
     document: Document, text: _NormalizedText, old: str, slug: str | None
 ) -> tuple[str, list[int]]:
-    """Return a fix for a text that was not found, and the numbers of similar lines."""
+    """Return a fix for a text that was not found, and the numbers of lines that have it or a similar text."""
     if slug:
         full_text = _NormalizedText(document, document.front_matter_end, len(document.data))
         offsets = [full_text.offset(position) for position in full_text.find(old.encode())]

@@ -45,7 +45,7 @@ class _Change(NamedTuple):
 
 
 class CommitUndo:
-    """The revert of one commit: `actions` are the reverted changes, `conflicts` the other changes.
+    """The revert of one commit: `actions` are the reverted changes, `conflicts` those that conflict.
 
     After a conflict the revert continues with the next change. To revert all changes or no change, discard
     the overlay after a conflict. `skipped_paths` are files that are not documents. `unreverted_lines` are
@@ -251,7 +251,7 @@ class CommitUndo:
             )
 
     def _record_unreverted_lines(self, change: _Change) -> None:
-        """Record the lines that the commit moved to this document, or away from it, as not reverted."""
+        """Record the lines that the commit added to a document, or removed from it, as not reverted."""
         self.unreverted_lines |= PreservedLines.of_change(change.before or b"", change.after or b"")
 
     def _find_current_path(self, path: str) -> str | None:

@@ -227,14 +227,17 @@ def _find_predecessors(row: Sequence[RowUnit], other_ids: Collection[Id]) -> Map
 
 
 Id = tuple[str, int | bytes]
-"""The id of a unit: the first version that contains it, and its position (or its key) in that version."""
+"""The id of a unit: the first of `base`, `before` and `now` that contains it, and its position there.
+
+The id of a key of front matter is `key` and the key.
+"""
 
 
 class RowUnit(NamedTuple):
     """A section's own bytes, or the lines of a front matter key, without the blank lines after them.
 
-    `gap` is these blank lines (None for the last unit). `start` is the offset of the section in its
-    document, `key` its address, and `parent` the id of the parent's unit.
+    `gap` is these blank lines; None for the last unit and for a key. `start` is the offset of the section in
+    its document, `key` its address, and `parent` the id of the parent's unit.
     """
 
     id: Id

@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workspace.frontmatter.lines import FrontMatterLayout, OwnLines
-from workspace.frontmatter.reader import InvalidFrontMatter, are_equal_typed, get_loader, parse_front_matter
+from workspace.frontmatter.reader import (
+    InvalidFrontMatter,
+    get_loader,
+    have_equal_values_and_types,
+    parse_front_matter,
+)
 from workspace.frontmatter.writer import add_comment, write_pair
 from workspace.markdown.lines import LINE_END, detect_line_ending
 
@@ -83,7 +88,7 @@ def _diff_value(
         result = parse_front_matter(_apply_splices(layout.source, splices, "", "\n"))
     except (NeedsRewrite, InvalidFrontMatter):
         return None
-    return splices if are_equal_typed(dict(result), {**old_values, key: value}) else None
+    return splices if have_equal_values_and_types(dict(result), {**old_values, key: value}) else None
 
 
 def _rewrite_key(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> Splice:
@@ -111,7 +116,7 @@ def _apply_splices(source: str, splices: Sequence[Splice], added_text: str, endi
 def _check_values(source: str, expected_values: Mapping[str, object], key: str) -> str:
     """Return front matter unchanged; raise InvalidFrontMatter if it does not have the expected values."""
     try:
-        is_correct = are_equal_typed(dict(parse_front_matter(source)), dict(expected_values))
+        is_correct = have_equal_values_and_types(dict(parse_front_matter(source)), dict(expected_values))
     except InvalidFrontMatter:
         is_correct = False
     if not is_correct:
@@ -123,7 +128,7 @@ def _check_values(source: str, expected_values: Mapping[str, object], key: str) 
 
 
 def _find_keys(layout: FrontMatterLayout) -> dict[str, _Key]:
-    """Return the top-level keys. Raises InvalidFrontMatter if there is no mapping, or a mapping in braces."""
+    """Return the top-level keys. Raises InvalidFrontMatter for a list, a text, or a mapping in braces."""
     import yaml
 
     node = yaml.compose(layout.source, get_loader())

@@ -9,7 +9,7 @@ import re
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from workspace.frontmatter.reader import are_equal_typed
+from workspace.frontmatter.reader import have_equal_values_and_types
 from workspace.frontmatter.writer import add_comment, indent_later_lines, write_inline, write_item, write_pair
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ class _Collection:
 
     def _diff_list(self, old: list[Any], new: list[Any]) -> list[Splice]:
         shorter_length = min(len(old), len(new))
-        equal_flags = [are_equal_typed(left, right) for left, right in zip(old, new, strict=False)]
+        equal_flags = [
+            have_equal_values_and_types(left, right) for left, right in zip(old, new, strict=False)
+        ]
         prefix_length = equal_flags.index(False) if False in equal_flags else shorter_length
         suffix_length = 0
-        while suffix_length < shorter_length - prefix_length and are_equal_typed(
+        while suffix_length < shorter_length - prefix_length and have_equal_values_and_types(
             old[-1 - suffix_length], new[-1 - suffix_length]
         ):
             suffix_length += 1
@@ -96,7 +98,7 @@ class _Collection:
 
     def _diff_entry(self, entry: _Entry, old: object, new: object, item: tuple[Any, ...]) -> list[Splice]:
         """Return the splices that change one entry; `item` is the new (value,) or (key, value)."""
-        if are_equal_typed(old, new):
+        if have_equal_values_and_types(old, new):
             return []
         try:
             if entry.value.start_mark.index < entry.start:  # an alias
@@ -175,7 +177,7 @@ class _FlowCollection(_Collection):
 
 
 class _BlockCollection(_Collection):
-    """A list or mapping with one entry per line; the first entry may follow the dash of the parent."""
+    """A list or mapping whose entries begin on separate lines; the first may follow the parent's dash."""
 
     def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         super().__init__(layout, node, end)

@@ -1,6 +1,6 @@
 """Parse front matter with PyYAML, within limits.
 
-Also convert JSON values of a call to front matter values, and compare values with their types.
+Also convert JSON values of a call to front matter values, and compare values by value and type.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 # In characters. Longer front matter could slow down every reader.
 MAX_FRONT_MATTER_LENGTH = 64 * 1024
 
-# libyaml composes nested values by recursion in C, so a text of brackets could overflow the stack.
+# PyYAML composes nested values by recursion, its C loader without a limit. A text of brackets could
+# overflow the stack.
 MAX_NESTING_DEPTH = 50
 
 # Python refuses to convert numbers of thousands of digits to text.
 MAX_INTEGER_BITS = 256
 
-# Front matter of 64 KiB cannot contain so many values without aliases.
+# Front matter of MAX_FRONT_MATTER_LENGTH cannot contain so many values without aliases.
 MAX_EXPANDED_VALUES = 100_000
 
 # PyYAML raises these errors for values that are valid only as syntax: `2024-13-45`, `!!int ""`,
@@ -33,7 +34,7 @@ _VALUE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, T
 
 
 class InvalidFrontMatter(WorkspaceError):
-    """An error: front matter is not a YAML mapping. `line` is set if YAML reports the line."""
+    """An error: front matter is not a YAML mapping, or exceeds a limit. `line` is set if YAML reports it."""
 
     code = "INVALID_FRONT_MATTER"
     line: int | None = None
@@ -58,8 +59,8 @@ def get_loader() -> type[yaml.SafeLoader]:
 def parse_front_matter(source: str) -> Mapping[str, object]:
     """Return the mapping in front matter.
 
-    Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or has too much nesting or too
-    many aliases.
+    Raises InvalidFrontMatter if it is not YAML, not a mapping, or too long. It is also raised for too much
+    nesting, an alias of no earlier value, and too many values after aliases are expanded.
     """
     if len(source) > MAX_FRONT_MATTER_LENGTH:
         raise InvalidFrontMatter(
@@ -175,7 +176,7 @@ def _parse_date(text: str) -> object:
     return text
 
 
-def are_equal_typed(left: object, right: object) -> bool:
+def have_equal_values_and_types(left: object, right: object) -> bool:
     """Return True if two values and all values in them are equal and have equal types.
 
     `1`, `1.0` and `true` differ.
@@ -185,9 +186,10 @@ def are_equal_typed(left: object, right: object) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         keys = {(type(key), key) for key in right}
         return len(left) == len(right) and all(
-            (type(key), key) in keys and are_equal_typed(value, right[key]) for key, value in left.items()
+            (type(key), key) in keys and have_equal_values_and_types(value, right[key])
+            for key, value in left.items()
         )
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(are_equal_typed, left, right))
+        return len(left) == len(right) and all(map(have_equal_values_and_types, left, right))
     # NaN is not equal to itself.
     return left == right or (left != left and right != right)

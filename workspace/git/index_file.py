@@ -147,7 +147,7 @@ class SplitIndex(DamagedRepository):
 
 
 class PathOccupied(Exception):
-    """A new path that needs a folder at the path of a file in the index, or the reverse."""
+    """An error: a new path that needs a folder at the path of a file in the index, or the reverse."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

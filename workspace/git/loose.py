@@ -34,11 +34,11 @@ BROKEN_OBJECTS = "docyard/broken-objects"
 
 
 class BrokenObject(Exception):
-    """A loose object that is empty, truncated, or does not match its id."""
+    """An error: a loose object that is empty, truncated, or does not match its id."""
 
 
 class LargeObject(Exception):
-    """A loose object that exceeds the requested size."""
+    """An error: a loose object that exceeds the requested size."""
 
 
 def build_loose_path(common_dir: Path, id: str) -> Path:
@@ -121,7 +121,7 @@ def pack_loose(kind: str, data: bytes) -> bytes:
 def unpack_loose(concatenated_files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
     """Yield each loose object in a concatenation of loose files: its id, its file, its kind and its data.
 
-    The iteration ends at the first object that is truncated, damaged, or larger than 256 MB.
+    The iteration ends at the first object that is truncated, damaged, or larger than 256 MiB.
     """
     view, start = memoryview(concatenated_files), 0
     while start < len(concatenated_files):

@@ -69,7 +69,10 @@ def _clean(text: str) -> str:
 
 
 def _shorten_subject(subject: str) -> str:
-    """Return a subject of at most 72 characters, as Git's tools display it; the rest moves to the body."""
+    """Return a one-line subject cut to 72 characters, as Git's tools display it; the rest moves to the body.
+
+    A subject of several lines is unchanged.
+    """
     if "\n" in subject or len(subject) <= MAX_SUBJECT_LENGTH:
         return subject
     return subject[: MAX_SUBJECT_LENGTH - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT_LENGTH - 1 :].lstrip()

@@ -27,7 +27,7 @@ _FAN_OUT_BYTES = 256 * 4
 
 
 class ObjectChanged(Exception):
-    """The bytes to be packed do not match the expected `id` of their object."""
+    """An error: the bytes to be packed do not match the expected `id` of their object."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id)

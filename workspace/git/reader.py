@@ -254,7 +254,7 @@ _SHORTENED_PREFIXES = ("refs/heads/", "refs/tags/", "refs/remotes/")
 
 
 class AmbiguousId(WorkspaceError):
-    """An id prefix that matches several objects."""
+    """An error: an id prefix that matches several objects."""
 
     code: ClassVar[str] = "AMBIGUOUS_ID"
 
@@ -456,7 +456,7 @@ class GitReader(ObjectReader):
         return (name, email) if name and email else None
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
-        """Return every work tree, main or linked, in which a branch is checked out or being rebased."""
+        """Return every work tree in which a branch is checked out, or is being rebased or bisected."""
         return worktrees.find_worktrees(branch, self.common_dir, self._main_folder)
 
     def worktree_at(self, git_dir: Path) -> Worktree | None:

@@ -20,13 +20,13 @@ _KNOWN_EXTENSIONS = {"noop", "objectformat", "worktreeconfig", "preciousobjects"
 
 
 class NotARepository(WorkspaceError):
-    """A path that is not inside a Git repository."""
+    """An error: a path that is not inside a Git repository."""
 
     code: ClassVar[str] = "NOT_A_REPOSITORY"
 
 
 class UnsupportedRepository(WorkspaceError):
-    """A Git repository that Docyard does not open; `reason` states why."""
+    """An error: a Git repository that Docyard does not open; `reason` states why."""
 
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 
@@ -138,7 +138,7 @@ pygit2.settings.cache_max_size(16 << 20)
 
 
 class DamagedRepository(WorkspaceError):
-    """A missing or broken object or ref of the repository."""
+    """An error: a missing or broken object or ref of the repository."""
 
     code: ClassVar[str] = "DAMAGED_REPO"
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ReadOnly(WorkspaceError):
-    """A write to a workspace that was opened for reading."""
+    """An error: a write to a workspace that was opened for reading."""
 
     code = "READ_ONLY"
 

@@ -13,7 +13,7 @@ from workspace.git.store import GitStore
 
 
 class PathBlocked(WorkspaceError):
-    """A path that cannot be written, because the path or a folder above it has another kind."""
+    """An error: a path that cannot be written, because the path or a folder above it has another kind."""
 
     code: ClassVar[str] = "PATH_BLOCKED"
 

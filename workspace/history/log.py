@@ -61,7 +61,8 @@ class ChangePage(NamedTuple):
     """A page of changes, newest first.
 
     `next` is the `after` of the next page, None at the end. `is_complete` is False if the page ended early
-    because of the number of scanned commits. `notes` name the commits and versions that could not be read.
+    because of the number of scanned commits. On the last page, `notes` name the commits and versions that
+    could not be read.
     """
 
     entries: tuple[CommitChange, ...]

@@ -92,7 +92,7 @@ class Versions:
         return Lines(self.data(text_range.blob) or b"").line_at(text_range.start) + 1
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a parsed version; None if it is too large or not text."""
+        """Return a parsed version; None if it is too large, or cannot be read as a document."""
         if self.git.blob_size(blob) > self.max_bytes:
             self.has_unread_version = True
             return None

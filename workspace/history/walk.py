@@ -175,7 +175,7 @@ _PROGRESS_INTERVAL = 500  # scanned commits
 
 
 class FoundChange(NamedTuple):
-    """A change, and the number of commits scanned before it."""
+    """A change, and the number of commits that were scanned to find it, including its own."""
 
     scanned_count: int
     change: CommitChange

@@ -210,7 +210,7 @@ def find_dangling_references(
         except LimitExceeded:
             continue
         if old_document is not None and _may_lose_definition(
-            old_document, offset_map.find_lost_spans(old_document)
+            old_document, offset_map.find_removed_spans(old_document)
         ):
             yield from _find_dangling_links(old_document, after, offset_map)
             if _FOOTNOTE_MARK in old_document.data:

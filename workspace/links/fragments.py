@@ -276,7 +276,7 @@ def find_target(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentT
 
 
 def choose_name(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
-    """Return the best name of an offset: the fragment of the link, else an author's name, else any name."""
+    """Return the best name of an offset: the link's fragment, else an author's name, else any; or None."""
     names = find_names(document, dialect)
     if fragment is not None and (target := find_target(names, fragment)) and target.offset == offset:
         return fragment
@@ -291,7 +291,10 @@ def choose_name(document: Document, offset: int, fragment: str | None, dialect: 
 
 
 def choose_document_name(document: Document, fragment: str, dialect: Dialect) -> str:
-    """Return a name of the full document: the fragment of the link, unless a section has that name now."""
+    """Return a name of the full document: the link's fragment, unless a section has that name now.
+
+    The next choices are `top`, `_preamble` and "".
+    """
     names = find_names(document, dialect)
     candidates = (
         name for name in (fragment, TOP_FRAGMENT, PREAMBLE) if find_target(names, name) == DOCUMENT_TARGET

@@ -218,7 +218,7 @@ _MAX_DISPLAYED_LENGTH = 200
 
 
 def display_destination(destination: str) -> str:
-    """Return a destination for a message: one line, at most 200 characters, invisible characters escaped."""
+    """Return a destination for a message: one line, cut after 200 characters, invisible ones escaped."""
     text = (
         destination
         if len(destination) <= _MAX_DISPLAYED_LENGTH

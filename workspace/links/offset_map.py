@@ -199,17 +199,17 @@ class OffsetMap:
             written_spans.append((position, len(document.data)))
         return written_spans
 
-    def find_lost_spans(self, document: Document) -> Sequence[tuple[int, int]]:
+    def find_removed_spans(self, document: Document) -> Sequence[tuple[int, int]]:
         """Return the spans of an old document that the operation did not preserve."""
-        lost_spans: list[tuple[int, int]] = []
+        removed_spans: list[tuple[int, int]] = []
         position = 0
         for span in self._spans_by_old_path.get(document.path, ()):
             if position < span.old_start:
-                lost_spans.append((position, span.old_start))
+                removed_spans.append((position, span.old_start))
             position = span.old_end
         if position < len(document.data) and self._is_changed(document.path):
-            lost_spans.append((position, len(document.data)))
-        return lost_spans
+            removed_spans.append((position, len(document.data)))
+        return removed_spans
 
     def _is_changed(self, path: str) -> bool:
         return path in self._spans_by_old_path or path in self.path_map

@@ -178,8 +178,9 @@ class LinkStatus(StrEnum):
 class ResolvedLink(NamedTuple):
     """The result of resolving a link.
 
-    `path` is the file or folder that the link leads to, None if it does not exist. `fragment_target` is the
-    target of the link's fragment; None without a fragment, or if the file is not a document.
+    `path` is the file or folder that the link leads to, None if it does not exist or is not in the repository.
+    `fragment_target` is the target of the link's fragment; None without a fragment, if the fragment does not
+    exist, or if the file is not a document.
     """
 
     status: LinkStatus
@@ -364,8 +365,8 @@ def _fold_title(title: str) -> str:
 def format_wiki_destination(link: Link, source_path: str, target: Target, tree: FileTree) -> str:
     """Return a wiki link's destination for a target: a unique name if the old link had a name, else a path.
 
-    Wiki links have no escapes, so a name with brackets or bars cannot be written. For such a name, the old
-    destination is returned.
+    Wiki links have no escapes, so a name with brackets or bars cannot be written. If no destination that can
+    be written leads to the target, the old destination is returned.
     """
     page, separator, headings = link.destination.partition("#")
     fragment_part = "" if target.fragment is None else f"#{target.fragment}"

@@ -61,7 +61,7 @@ def add_anchors(
     """Add anchors to headings, and return the changed documents and an offset map that includes the anchors.
 
     `headings_without_name` maps each path to the offsets of the lines of headings. A heading is skipped if
-    its anchor would lead elsewhere or cannot be written.
+    its anchor would lead elsewhere or cannot be written, or if the document would be too large.
     """
     config = overlay.snapshot.config
     revised_documents: list[tuple[Document, Document]] = []

@@ -3,7 +3,7 @@
 ## Endpoints {#endpoints}              braces (also `{#endpoints .class}`)
 ## Endpoints { #endpoints }            spaced, {: #endpoints } colon, {/* #endpoints */} comment
 ## Endpoints <#endpoints>              angle
-## <a id="endpoints"></a>Endpoints     HTML, in the heading or on a line of its own just above it
+## <a id="endpoints"></a>Endpoints     HTML, in the heading or on lines of its own above it
 
 `attribute_lists` parses the forms in braces. A list without an id (`{.class}`) is neither an anchor nor text.
 """

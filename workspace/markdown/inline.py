@@ -49,7 +49,7 @@ class BlockText(NamedTuple):
 
 
 def read_block_texts(text: str) -> list[BlockText]:
-    """Return the texts of the blocks of a text in order, except those without `[` and `<`.
+    """Return the texts of the blocks of a text in order, except texts that have neither `[` nor `<`.
 
     Lines of the text end in LF. A footnote (`[^1]: word`) is text, not a link definition.
     Raises LimitExceeded for too many blocks.

@@ -56,7 +56,7 @@ def detect_line_ending(data: bytes) -> bytes:
 
 
 def encode_with_ending(text: str, ending: bytes) -> bytes:
-    """Return a text as UTF-8 with `ending` after every line."""
+    """Return a text as UTF-8 with every line ending replaced by `ending`."""
     return LINE_END_BYTES.sub(ending, text.encode())
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.frontmatter import reader
 from workspace.frontmatter.editor import set_keys
-from workspace.frontmatter.reader import InvalidFrontMatter, are_equal_typed
+from workspace.frontmatter.reader import InvalidFrontMatter, have_equal_values_and_types
 from workspace.markdown.lines import BOM, Lines, detect_line_ending
 from workspace.merge.conflict import CLASH, UnitConflict, UnitId, UnitKind, merge_values
 from workspace.merge.order import merge_order
@@ -168,9 +168,11 @@ def _merge_mappings(
     merged_mapping: dict[object, object] = {}
     for key in dict.fromkeys([*ours, *theirs]):
         base_value, our_value, their_value = (side.get(key, _MISSING_VALUE) for side in (base, ours, theirs))
-        if are_equal_typed(our_value, their_value) or are_equal_typed(their_value, base_value):
+        if have_equal_values_and_types(our_value, their_value) or have_equal_values_and_types(
+            their_value, base_value
+        ):
             value = our_value
-        elif are_equal_typed(our_value, base_value):
+        elif have_equal_values_and_types(our_value, base_value):
             value = their_value
         elif isinstance(our_value, list) and isinstance(their_value, list):
             value = merge_key_values(base_value, our_value, their_value)
@@ -299,5 +301,6 @@ def _has_values(
         values
     )
     return all(
-        are_equal_typed(document.front_matter.get(name), value) for name, value in expected_values.items()
+        have_equal_values_and_types(document.front_matter.get(name), value)
+        for name, value in expected_values.items()
     )

@@ -115,7 +115,7 @@ class GoverningRule(NamedTuple):
 
 
 class Protected(WorkspaceError):
-    """Paths that may only be changed by a proposal. `count` is their number, and the first 20 are listed."""
+    """An error: paths that may only be changed by a proposal. `count` is their number, and the first 20 are listed."""
 
     code: ClassVar[str] = "PROTECTED"
 

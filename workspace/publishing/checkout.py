@@ -42,7 +42,7 @@ PRIVATE_PREFIX = ".docyard-"
 
 
 class FileChanged(Exception):
-    """A file that has changed since its comparison."""
+    """An error: a file that has changed since its comparison."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -295,7 +295,7 @@ OLD_INDEX_NAME = "index.old"
 
 
 class WorktreeConflict(WorkspaceError):
-    """Changed, staged or untracked files of a user that the batch would write; `paths` lists them."""
+    """An error: changed, staged or untracked files of a user that the batch would write; `paths` lists them."""
 
     code: ClassVar[str] = "WORKTREE_CONFLICT"
 
@@ -310,7 +310,7 @@ class WorktreeConflict(WorkspaceError):
 
 
 class WorktreeBusy(WorkspaceError):
-    """A work tree whose state prevents a write; `reason` is the state."""
+    """An error: a work tree whose state prevents a write; `reason` is the state."""
 
     code: ClassVar[str] = "WORKTREE_BUSY"
 

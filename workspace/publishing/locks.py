@@ -47,7 +47,7 @@ def is_same_inode(path: Path, expected: os.stat_result) -> bool:
 
 
 class Locked(WorkspaceError):
-    """A lock that another program did not release in time; `file` is its path within the repository."""
+    """An error: a lock that another program did not release in time; `file` is its path within the repository."""
 
     code: ClassVar[str] = "LOCKED"
 
@@ -63,7 +63,7 @@ class Locked(WorkspaceError):
 
 
 class Busy(WorkspaceError):
-    """A write that failed because other writers were first; `retry_after_ms` is the time before a retry."""
+    """An error: a write that failed because other writers were first; `retry_after_ms` is the time before a retry."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -72,7 +72,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """A lock that another Docyard process did not release in time; `retry_after_ms` is the time to wait."""
+    """An error: a lock that another Docyard process did not release in time; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -82,7 +82,7 @@ class AnotherWriter(Locked):
 
 
 class CannotWrite(WorkspaceError):
-    """A write that the system refused (disk full, no permission, read-only disk); nothing was published."""
+    """An error: a write that the system refused (disk full, no permission, read-only disk); nothing was published."""
 
     code: ClassVar[str] = "CANNOT_WRITE"
 

@@ -31,7 +31,7 @@ _MAX_ATTEMPTS = 5
 
 
 class BranchMoved(WorkspaceError):
-    """A branch that has moved from the base of the batch; `tip` is its current commit."""
+    """An error: a branch that has moved from the base of the batch; `tip` is its current commit."""
 
     code: ClassVar[str] = "BRANCH_MOVED"
 
@@ -41,7 +41,7 @@ class BranchMoved(WorkspaceError):
 
 
 class InvalidBranch(WorkspaceError):
-    """A branch name that Git does not accept (git-check-ref-format)."""
+    """An error: a branch name that Git does not accept (git-check-ref-format)."""
 
     code: ClassVar[str] = "INVALID_BRANCH"
 
@@ -52,7 +52,7 @@ class InvalidBranch(WorkspaceError):
 
 
 class RefConflict(WorkspaceError):
-    """A branch that cannot be created because of another branch or a symbolic ref."""
+    """An error: a branch that cannot be created because of another branch or a symbolic ref."""
 
     code: ClassVar[str] = "REF_CONFLICT"
 

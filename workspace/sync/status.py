@@ -38,11 +38,11 @@ MAX_COUNTED_COMMITS = 2_000
 """The maximum number of commits of one side that are counted."""
 
 
-class UnpushedCommits(NamedTuple):
-    """The number of commits of the served branch that the remote lacks, and the time of the first.
+class MissingCommits(NamedTuple):
+    """The number of commits of one side that the other side lacks, and the earliest time of them.
 
-    If `has_more` is True, there are more commits, and `since` is the earliest time of those that were
-    counted.
+    Commits without a readable time are not counted. If `has_more` is True, there are more commits, which
+    were neither counted nor compared.
     """
 
     commit_count: int
@@ -52,13 +52,13 @@ class UnpushedCommits(NamedTuple):
 
 def count_commits_ahead(
     git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
-) -> UnpushedCommits | None:
-    """Count the commits of `ours` that `theirs` lacks, at most `max_count`; return None for zero commits."""
+) -> MissingCommits | None:
+    """Count the commits of `ours` that `theirs` lacks, up to `max_count`; return None if none is counted."""
     graph = Graph(git)
     commits, has_more = list_commits_between(graph, ours, theirs, max_commits=max_count)
-    # A shallow clone lacks the times of some commits.
+    # A shallow clone lacks the times of some commits; these are not counted.
     times = [time for id in commits if (time := graph.time(id))]
-    return UnpushedCommits(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
+    return MissingCommits(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
 
 
 _MAX_UPDATED_COMMITS = 64
@@ -68,13 +68,14 @@ _MAX_UPDATED_COMMITS = 64
 class TrackedState(NamedTuple):
     """The served branch and the remote's branch: their commits, and the commits that the remote lacks.
 
-    If the branches diverged, `diverged_since` is the time of the first commit that our branch lacks.
+    `lost_commit` is a commit that the remote's branch had, and that a force push or a deletion removed.
+    If the branches diverged, `diverged_since` is the earliest time of the commits that our branch lacks.
     """
 
     remote: str
     tracked: TrackedCommits
     lost_commit: str | None
-    unpushed: UnpushedCommits | None
+    unpushed: MissingCommits | None
     diverged_since: datetime | None
 
 
@@ -96,15 +97,17 @@ class TrackingStatus:
         self._settings_path = os.path.join(workspace.git.common_dir, "config")
         self._lock = threading.Lock()
         self._last_state: TrackedState | None = None
-        self._remote_name: tuple[object, str | None] = (None, None)
-        self._no_remote_stamp: object = None  # the stamp of Git's settings that have no remote
+        # The name of the remote, with the branch and the settings that it was computed from.
+        self._cached_remote: tuple[object, str | None] = (None, None)
+        # The file stamp (time, size and inode) of Git's settings, if they have no remote.
+        self._no_remote_stamp: object = None
         self._blocked_paths: BlockedPaths | None = None
         self.failure: ExchangeFailure | None = None
 
     def read(self) -> TrackedState | None:
         """Return the state of both sides; None if there is no commit or no remote, or before the first fetch.
 
-        If pushes are automatic, a remote also counts before its first fetch.
+        If synchronization is automatic, a remote also counts before its first fetch.
         Raises DamagedRepository, ShallowHistory.
         """
         # This is called after every request, and most repositories have no remote.
@@ -173,7 +176,7 @@ class TrackingStatus:
             return None
         key = (branch, configured_name, stamp)
         with self._lock:
-            cached_key, name = self._remote_name
+            cached_key, name = self._cached_remote
         if cached_key != key:
             no_remote_stamp: object = None
             try:
@@ -183,7 +186,7 @@ class TrackingStatus:
             except UnknownRemote:
                 name = None
             with self._lock:
-                self._remote_name, self._no_remote_stamp = (key, name), no_remote_stamp
+                self._cached_remote, self._no_remote_stamp = (key, name), no_remote_stamp
         return name
 
     def _read_stamp(self) -> tuple[int, int, int] | None:
@@ -230,9 +233,9 @@ class TrackingStatus:
         state = (
             SyncState.AHEAD if last_state.tracked.state is SyncState.UP_TO_DATE else last_state.tracked.state
         )
-        last_unpushed = last_state.unpushed or UnpushedCommits(0, datetime.fromtimestamp(min(times), UTC))
+        last_unpushed = last_state.unpushed or MissingCommits(0, datetime.fromtimestamp(min(times), UTC))
         since = min(last_unpushed.since, datetime.fromtimestamp(min(times), UTC))
-        unpushed = UnpushedCommits(last_unpushed.commit_count + len(times), since, last_unpushed.has_more)
+        unpushed = MissingCommits(last_unpushed.commit_count + len(times), since, last_unpushed.has_more)
         return last_state._replace(
             tracked=TrackedCommits(ours, last_state.tracked.theirs, state), unpushed=unpushed
         )

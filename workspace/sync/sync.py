@@ -58,7 +58,7 @@ from workspace.sync.branches import (
     select_remote,
 )
 from workspace.sync.exchange import RemoteSession, check_attributes, fast_forward
-from workspace.sync.status import UnpushedCommits, count_commits_ahead
+from workspace.sync.status import MissingCommits, count_commits_ahead
 from workspace.writing.write import DetachedHead, is_proposal_branch, make_author_signature
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ class SyncResult(NamedTuple):
     is_fast_forwarded: bool
     merge_commit: str | None
     pushed_count: int
-    unpushed: UnpushedCommits | None
+    unpushed: MissingCommits | None
     conflicts: tuple[FileConflict, ...] = ()
     merge_error: WorkspaceError | None = None
     other_branches: tuple[SyncedBranch, ...] = ()

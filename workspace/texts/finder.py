@@ -30,7 +30,7 @@ _MAX_LISTED_LINES = 20
 # Transliteration is slow, and a text may have a hundred thousand headings.
 _MAX_TRANSLITERATED_HEADINGS = 2000
 
-# Longer queries cannot be headings, and are not compared with them.
+# Only so many characters of a heading are compared; a longer query is not compared with headings.
 _MAX_COMPARED_LENGTH = 2000
 
 _SECTION_WORD = r"(?:section|sec\.|chapter|part|appendix|§)"
@@ -61,9 +61,11 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
     The first criterion with a match determines the result:
 
     - the address, or another name of the part, such as an HTML id or the slug of its heading
-    - the number in a heading, then the position in the outline
-    - the words of the heading, without case and marks
-    - the beginning of the words or of an address
+    - the number in a heading, then the position in the outline; words after the number must also match
+    - the words of the heading, without case
+    - the letters and digits of the heading
+    - the words of the heading without its number
+    - the beginning of the words, with or without the number, or of the address
 
     Raises AmbiguousSection, SectionNotFound, and InvalidAddress for a task's address.
     """
@@ -96,7 +98,7 @@ def _parse_query(text_query: str) -> _SectionQuery:
 
 
 def fold_text(text: str) -> str:
-    """Return text folded for comparison: compatible forms, case and spaces (Unicode, NFKC_Casefold)."""
+    """Return text folded for comparison: NFKC, case-folded, with single spaces."""
     folded_text = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded_text).split())
 
@@ -184,7 +186,10 @@ def _keep_letters_and_digits(words: str) -> str:
 
 
 def _find_by_prefix(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
-    """Return matches by the beginning of the words or of the last part of the address."""
+    """Return matches by the beginning of the words, with or without their number, or of the address.
+
+    A part whose parent's address also matches is not a match by address.
+    """
     if not query.words or len(query.words) > _MAX_COMPARED_LENGTH:
         return ()
     return [entry for entry in outline.entries if _has_prefix(outline, entry, query)]
@@ -225,18 +230,18 @@ def _make_ambiguous_error(
 def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQuery) -> SectionNotFound:
     nearest = _find_nearest_addresses(outline, query)
     addresses = [entry.address for entry in outline.entries]
-    among = None
+    suggestion_source = None
     if nearest:
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses == [PREAMBLE]:
         fix = f"The text has no sections: read all of it, or '{PREAMBLE}'."
     else:
         fix = "Name a section of the text."
-        among = SuggestionSource(HintKind.SECTIONS, text.path)
+        suggestion_source = SuggestionSource(HintKind.SECTIONS, text.path)
     return SectionNotFound(
         f"no section '{_shorten_name(query)}' in {text.path}",
         fix=fix,
-        among=among,
+        among=suggestion_source,
         candidates=nearest or addresses[:_MAX_CANDIDATES],
         wanted=_shorten_name(query),
     )

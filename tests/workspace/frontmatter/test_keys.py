@@ -22,8 +22,8 @@ from workspace.frontmatter.reader import (
     MAX_FRONT_MATTER_LENGTH,
     MAX_NESTING_DEPTH,
     InvalidFrontMatter,
-    are_equal_typed,
     coerce_value,
+    have_equal_values_and_types,
     parse_front_matter,
 )
 from workspace.frontmatter.writer import write_pair
@@ -74,7 +74,7 @@ def test_new_values_are_read_back_and_comments_preserved(
     for key, value in metadata.items():
         if value is None:
             del expected[key]
-    assert are_equal_typed(dict(new_document.front_matter), expected)
+    assert have_equal_values_and_types(dict(new_document.front_matter), expected)
     text = new_document.data.decode()
     if expected:
         assert [line for line in text.splitlines(keepends=True) if line in comments] == comments
@@ -124,9 +124,9 @@ def test_text_becomes_a_date_only_where_the_old_value_is_a_date() -> None:
     ("left", "right"), [(1, 1.0), (1, True), ({"a": 1}, {"a": True}), ([1], [1.0]), ({1: 0}, {True: 0})]
 )
 def test_values_of_different_types_are_not_equal(left: object, right: object) -> None:
-    assert not are_equal_typed(left, right)
-    assert are_equal_typed(left, left)
-    assert are_equal_typed([float("nan")], [float("nan")])
+    assert not have_equal_values_and_types(left, right)
+    assert have_equal_values_and_types(left, left)
+    assert have_equal_values_and_types([float("nan")], [float("nan")])
 
 
 def nest_lists(depth: int) -> list[Any]:
@@ -245,7 +245,7 @@ def test_edit_inside_value_changes_no_other_line(
     elif len(container) > 1:
         del container[last_key]
     new_source = set_keys(source, {"v": value}, ending)
-    assert are_equal_typed(parse_front_matter(new_source)["v"], value)
+    assert have_equal_values_and_types(parse_front_matter(new_source)["v"], value)
     new_lines = new_source.split(ending)
     assert len(new_lines) == len(new_source.splitlines()) + 1
     unchanged_lines = [line for line in lines if line in new_lines]

@@ -15,7 +15,7 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.sync import servers
 from workspace.git.remotes.credentials import Access
-from workspace.sync.status import TrackingStatus, UnpushedCommits
+from workspace.sync.status import MissingCommits, TrackingStatus
 from workspace.sync.sync import ChooseResolutions, SyncResult, sync
 from workspace.workspace import Workspace
 
@@ -54,7 +54,7 @@ class SyncPair:
         workspace = Workspace.open(self.local_repo.path, durable=False)
         return sync(workspace, self.access, fetch=fetch, push=push, choose=choose)
 
-    def read_unpushed_commits(self) -> UnpushedCommits | None:
+    def read_unpushed_commits(self) -> MissingCommits | None:
         """Return the commits of the clone that the remote does not have, according to the last fetch."""
         state = TrackingStatus(Workspace.open(self.local_repo.path)).read()
         return state.unpushed if state is not None else None

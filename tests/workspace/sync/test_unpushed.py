@@ -13,7 +13,7 @@ from tests.repositories import create_repository
 from tests.workspace.sync.conftest import SyncPair
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.status import UnpushedCommits, count_commits_ahead
+from workspace.sync.status import MissingCommits, count_commits_ahead
 
 HISTORIES = st.lists(
     st.tuples(st.lists(st.integers(0, 30), max_size=3), st.integers(-40_000, 40_000)), min_size=2, max_size=14
@@ -25,7 +25,7 @@ def test_unpushed_time_is_that_of_oldest_commit(file_sync_pair: SyncPair) -> Non
     file_sync_pair.local_repo.commit({"a.md": "# A\n"})
     first_time_s = int(file_sync_pair.local_repo.git("log", "-1", "--format=%ct"))
     file_sync_pair.local_repo.commit({"b.md": "# B\n"})
-    assert file_sync_pair.read_unpushed_commits() == UnpushedCommits(
+    assert file_sync_pair.read_unpushed_commits() == MissingCommits(
         2, datetime.fromtimestamp(first_time_s, UTC)
     )
     file_sync_pair.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
@@ -48,7 +48,7 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     for number in range(commit_count):
         signature = Signature("A", "a@example.org", 1_700_000_000 + number)
         commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
-    assert count_commits_ahead(store, commits[-1], commits[0]) == UnpushedCommits(
+    assert count_commits_ahead(store, commits[-1], commits[0]) == MissingCommits(
         commit_count - 1, datetime.fromtimestamp(1_700_000_001, UTC)
     )
     unpushed = count_commits_ahead(store, commits[-1], None, max_count=10)

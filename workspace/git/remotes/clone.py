@@ -31,7 +31,7 @@ _MAX_COMPARED_REFS = 2_000
 
 
 class RemoteRefNotFound(WorkspaceError):
-    """A remote has no such branch, tag or commit; `refs` are the most similar names."""
+    """An error: a remote has no such branch, tag or commit; `refs` are the most similar names."""
 
     code: ClassVar[str] = "REMOTE_REF_NOT_FOUND"
 

@@ -30,7 +30,7 @@ _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/
 
 
 def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return one line of at most 500 characters, without secrets, user names in URLs and absolute paths."""
+    """Return one line, cut after 500 characters, without secrets, user names in URLs and absolute paths."""
     text = text[:_MAX_INPUT_LENGTH]
     for secret in secrets:
         if secret:
@@ -47,7 +47,7 @@ Progress = Callable[[float, float | None, str | None], None]
 
 
 class RemoteUnreachable(WorkspaceError):
-    """A failed or lost connection to a remote; `reason` is the error message."""
+    """An error: a failed or lost connection to a remote; `reason` is the error message."""
 
     code: ClassVar[str] = "REMOTE_UNREACHABLE"
 
@@ -61,7 +61,7 @@ class RemoteUnreachable(WorkspaceError):
 
 
 class RemoteTooSlow(WorkspaceError):
-    """An exchange with a remote that exceeded its time limit, `seconds`."""
+    """An error: an exchange with a remote that exceeded its time limit, `seconds`."""
 
     code: ClassVar[str] = "REMOTE_TOO_SLOW"
 
@@ -75,7 +75,7 @@ class RemoteTooSlow(WorkspaceError):
 
 
 class RemoteTooLarge(WorkspaceError):
-    """A fetch of more than `limit` bytes."""
+    """An error: a fetch of more than `limit` bytes."""
 
     code: ClassVar[str] = "REMOTE_TOO_LARGE"
 
@@ -89,7 +89,7 @@ class RemoteTooLarge(WorkspaceError):
 
 
 class RemoteDenied(WorkspaceError):
-    """An exchange to which the remote denied access."""
+    """An error: an exchange to which the remote denied access."""
 
     code: ClassVar[str] = "REMOTE_DENIED"
 
@@ -98,7 +98,7 @@ class RemoteDenied(WorkspaceError):
 
 
 class HostNotTrusted(WorkspaceError):
-    """A remote whose key or certificate could not be verified; nothing was sent."""
+    """An error: a remote whose key or certificate could not be verified; nothing was sent."""
 
     code: ClassVar[str] = "HOST_NOT_TRUSTED"
 

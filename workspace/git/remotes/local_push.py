@@ -27,7 +27,7 @@ _RETRY_INTERVAL_S = 0.05
 
 
 class FolderPushRefused(Exception):
-    """A push that a repository in a folder refused; `reason` is a short text, such as Git's `fetch first`."""
+    """An error: a repository in a folder refused a push. `reason` is a short text, such as `fetch first`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

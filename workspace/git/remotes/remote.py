@@ -32,7 +32,7 @@ _NOT_AHEAD_MESSAGES = ("non-fastforwardable", "contains commits that are not pre
 
 
 class PushRejected(WorkspaceError):
-    """A push that the remote rejected; `reason` is its message, in one line."""
+    """An error: a push that the remote rejected; `reason` is its message, in one line."""
 
     code: ClassVar[str] = "PUSH_REJECTED"
 
@@ -46,7 +46,7 @@ class PushRejected(WorkspaceError):
 
 
 class RemoteMoved(PushRejected):
-    """A rejection because the remote branch has commits that our branch lacks; nothing was forced."""
+    """An error: a rejection because the remote branch has commits that our branch lacks; nothing was forced."""
 
     code: ClassVar[str] = "REMOTE_MOVED"
 
@@ -117,7 +117,11 @@ class GitRemotes:
         return str(reference.target)
 
     def set_ref(self, ref: str, commit: str | None, *, expected: str | None) -> bool:
-        """Move a local ref, or remove it (None); return False if the ref is not at `expected`."""
+        """Move a local ref from the commit `expected`; return True if the ref is at `commit` then.
+
+        None for `expected` creates the ref. None for `commit` removes it, but only from `expected`; the
+        result is then True even if the ref was not removed because of another commit.
+        """
         try:
             if commit is None:
                 if self.commit_at(ref) == expected and expected is not None:
@@ -164,8 +168,8 @@ class GitRemotes:
         """Push commits to branches in one exchange; return the rejections, by branch.
 
         Nothing is forced: our commits must descend from those of the remote, else the error is RemoteMoved.
-        libgit2 then reverts the whole push, so each branch has that error. Raises the errors of
-        `RemoteProcess.run`.
+        Unless the remote is a folder, libgit2 then refuses the full push, so each branch has that error.
+        Raises the errors of `RemoteProcess.run`.
         """
         rejections, message = self._process.run(peer, partial(_push, commits=dict(commits)), progress)
         secrets = (peer.login.secret,) if peer.login is not None else ()

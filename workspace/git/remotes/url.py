@@ -28,7 +28,7 @@ class Transport(StrEnum):
 
 
 class UnsupportedRemote(WorkspaceError):
-    """A remote with an invalid URL, or with an unsupported transport."""
+    """An error: a remote with an invalid URL, or with an unsupported transport."""
 
     code: ClassVar[str] = "UNSUPPORTED_REMOTE"
 
@@ -56,7 +56,7 @@ class RemoteUrl:
 
     @property
     def is_private(self) -> bool:
-        """Return True if data cannot be read in transit, so a token may be sent."""
+        """Return False for unencrypted HTTP to another computer, over which no token is sent."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def format_redacted(self) -> str:

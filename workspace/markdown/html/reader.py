@@ -212,7 +212,8 @@ def read_wiki_link(state: StateInline, silent: bool) -> bool:
     return True
 
 
-# A page of more blocks would take seconds to render, and more time to read.
+# In tokens of the parser: the start, the text and the end of a block are one each. A longer page would take
+# seconds to render.
 MAX_BLOCKS = 60_000
 
 # Inline rules take quadratic time for some texts. The cost of a text is the product of its marks and
