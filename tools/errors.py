@@ -90,7 +90,9 @@ def error_response(
     # The `ref` of a writing tool is a source of text, not the commit to read.
     ref = arguments.get("proposal" if tool.writes else "ref") or proposal_id
     read_ref = ref if isinstance(ref, str) else None
-    if fix := add_list_call(choose_error_fix(error, is_cut=is_cut), error.among, offered_tools, read_ref):
+    if fix := add_list_call(
+        choose_error_fix(error, is_cut=is_cut), error.suggestion_source, offered_tools, read_ref
+    ):
         data["fix"] = _truncate(escape_invisible(fix))
     data.update({key: _truncate(value) for key, value in get_error_details(error).items()})
     data.update(text_fields)

@@ -48,7 +48,7 @@ def strip_for_replay(
         return {"success": True, **build_data(step)}
     assert step.error is not None, "a batch with a rolled back operation is not committed"
     error = step.error
-    fix = add_list_call(error.fix, error.among, offered_tools)
+    fix = add_list_call(error.fix, error.suggestion_source, offered_tools)
     return {
         "success": False,
         "error": error.message,

@@ -105,8 +105,8 @@ def make_deleted_branch_error(
 class Branch:
     """A branch of a repository: the named branch, else the checked-out branch.
 
-    Thread-safe. `guards` are functions by name. Each checks the changes of a write to a commit,
-    in addition to the policy, under the writer lock.
+    Thread-safe. `guards` are functions by name. Before changes are committed, each guard checks them in
+    addition to the policy; it may raise an error to refuse them.
     """
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
@@ -185,7 +185,7 @@ class Branch:
         return self.git.has_object(commit)
 
     def author(self) -> tuple[str, str]:
-        """Return the name and address of the author: Git's configured identity, else Docyard's own."""
+        """Return the name and email address of the author: Git's configured identity, else Docyard's own."""
         return self.git.identity() or FALLBACK_AUTHOR
 
     @property

@@ -3,8 +3,9 @@
 Each error is defined next to the code that raises it. It has a stable `code` for programs, a `message` and a
 `fix` for people, and `details` as data. A message never contains document text, an absolute path or a stack.
 
-No error names a tool or a command, because both agents and people read it. `among` is the list that contains
-the intended name; the code that formats the error for its reader adds the command for that list.
+No error names a tool or a command, because both agents and people read it. `suggestion_source` is the list
+that contains the intended name. The code that formats the error for its reader adds the call or the command
+that shows this list.
 """
 
 from __future__ import annotations
@@ -42,12 +43,17 @@ class WorkspaceError(Exception):
     code: ClassVar[str] = "WORKSPACE_ERROR"
 
     def __init__(
-        self, message: str, *, fix: str = "", among: SuggestionSource | None = None, **details: object
+        self,
+        message: str,
+        *,
+        fix: str = "",
+        suggestion_source: SuggestionSource | None = None,
+        **details: object,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.fix = fix
-        self.among = among
+        self.suggestion_source = suggestion_source
         self.details: dict[str, Any] = details
 
     def __reduce__(self) -> tuple[Callable[..., WorkspaceError], tuple[object, ...]]:
@@ -70,7 +76,7 @@ class InvalidConfig(WorkspaceError):
 
 
 class LimitExceeded(WorkspaceError):
-    """An error: an object exceeds a limit of the workspace. `limit` and `actual` are numbers."""
+    """An error: an object exceeds a limit of the workspace. `limit` and `actual`, if given, are numbers."""
 
     code = "LIMIT_EXCEEDED"
 

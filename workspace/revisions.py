@@ -53,13 +53,19 @@ _LAST_SECOND = time(23, 59, 59)
 
 
 class RefNotFound(WorkspaceError):
-    """An error: a ref does not exist, or its name is invalid. `refs` are the most similar names."""
+    """An error: a ref does not exist, or its name is invalid.
+
+    `refs`, if given, are the most similar names, or else some existing names.
+    """
 
     code = "REF_NOT_FOUND"
 
 
 class NotACommit(WorkspaceError):
-    """An error: a ref names a file's content or a folder. `kind` is "blob" or "tree"."""
+    """An error: a ref names a file's content or a folder, or searches for a commit.
+
+    `kind`, if given, is the type of the named Git object, such as "blob" or "tree".
+    """
 
     code = "NOT_A_COMMIT"
 
@@ -126,7 +132,7 @@ def resolve_ref(
 
 
 def list_ref_names(git: GitReader) -> tuple[str, ...]:
-    """Return all names that can be refs: HEAD, branches, tags, remote branches, and open proposals."""
+    """Return names that can be refs: HEAD, branches, tags, remote branches, and proposals with a branch."""
     names = (name for name in git.ref_names() if name.isprintable())
     return ("HEAD", *names, *list_proposals_with_branches(git))
 
@@ -147,7 +153,7 @@ def _split_ref(ref: str) -> tuple[str, str]:
 
 
 def _parse_date(date_text: str, ref: str) -> int:
-    """Return the last second, since 1970 UTC, that a date includes."""
+    """Return the end of a day, or a time on this day, in seconds since 1970 (UTC)."""
     match = _DATE_PATTERN.fullmatch(date_text.removesuffix("}")) if date_text.endswith("}") else None
     if match is None:
         raise RefNotFound(
@@ -301,7 +307,10 @@ _MAX_LISTED_PROPOSALS = 20
 
 
 class NoProposedCommit(WorkspaceError):
-    """An error: a proposal has no commit to read. `state` says if it was closed or its branch was deleted."""
+    """An error: a proposal has no commit to read, because its branch was deleted before a merge.
+
+    `state` is the state of the proposal, such as "closed" or "gone".
+    """
 
     code: ClassVar[str] = "NO_PROPOSED_COMMIT"
 
@@ -339,7 +348,7 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
 
 
 def list_open_proposals(git: GitReader) -> tuple[str, ...]:
-    """Return the ids of the open proposals, newest first, up to a limit."""
+    """Return the ids of the newest open proposals, newest first, at most 20."""
     proposals = EventLog(git).read_consistently(Proposals(git).list_all)
     return tuple(proposal.id for proposal in proposals if proposal.is_open)[:_MAX_LISTED_PROPOSALS]
 

@@ -29,7 +29,7 @@ def suggest_fix(error: WorkspaceError) -> str:
         return f"Reopen the proposal with `docyard proposals reopen {error.details['proposal']}`."
     if error.code == "PROPOSAL_MOVED":
         return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows the proposal."
-    listing_hint = "" if error.among is None else _find_list_command(error.among)
+    listing_hint = "" if error.suggestion_source is None else _find_list_command(error.suggestion_source)
     return f"{error.fix} {listing_hint}".strip()
 
 

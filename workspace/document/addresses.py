@@ -167,7 +167,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         fix="Use an existing index; indexes start at 0."
         if addresses
         else "Use the section's address, or add a task first.",
-        among=SuggestionSource(HintKind.TASKS, document.path, section.key) if addresses else None,
+        suggestion_source=SuggestionSource(HintKind.TASKS, document.path, section.key) if addresses else None,
         tasks=addresses[:_MAX_LISTED_ADDRESSES],
     )
 
@@ -193,7 +193,7 @@ def make_section_not_found_error(document: Document, slug: str) -> SectionNotFou
     return SectionNotFound(
         f"no section '{short_slug}' in {document.path}",
         fix=fix,
-        among=suggestion_source,
+        suggestion_source=suggestion_source,
         candidates=nearest
         or [name for name in addresses if name != PREAMBLE][:MAX_NEAREST_NAMES]
         or addresses,

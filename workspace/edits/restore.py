@@ -130,7 +130,7 @@ class RestoreDocument(Operation):
             raise NotAtRef(
                 f"'{path}' did not exist at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it exists.",
-                among=SuggestionSource(HintKind.COMMITS, path),
+                suggestion_source=SuggestionSource(HintKind.COMMITS, path),
                 ref=self.commit,
             )
         later_position = HistoryTracer(tip).map_position([*reversed(history)], SectionPosition(path))
@@ -318,7 +318,7 @@ class RestoreSection(DocumentOperation):
         raise NotAtRef(
             f"{subject} did not exist at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it exists.",
-            among=SuggestionSource(HintKind.COMMITS, path, self.slug),
+            suggestion_source=SuggestionSource(HintKind.COMMITS, path, self.slug),
             ref=self.commit,
             candidates=find_nearest(self.slug, keys) or keys[:5],
         )

@@ -472,6 +472,6 @@ def _read_target(overlay: Overlay, path: str) -> Document:
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
             fix=f"{advice} that document, then send the call again.",
-            among=SuggestionSource(HintKind.MISSING, path),
+            suggestion_source=SuggestionSource(HintKind.MISSING, path),
             candidates=similar_paths,
         ) from error

@@ -27,7 +27,7 @@ _OPERATION_FILES = {
 
 
 class ForeignWorktree(WorkspaceError):
-    """An error: a folder that a Git directory names as its work tree, but that does not belong to its repository."""
+    """An error: a Git directory names a folder as its work tree that belongs to another repository."""
 
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 

@@ -178,7 +178,7 @@ class LinkStatus(StrEnum):
 class ResolvedLink(NamedTuple):
     """The result of resolving a link.
 
-    `path` is the file or folder that the link leads to, None if it does not exist or is not in the repository.
+    `path` is the file or folder that the link leads to; None if it does not exist in the repository.
     `fragment_target` is the target of the link's fragment; None without a fragment, if the fragment does not
     exist, or if the file is not a document.
     """

@@ -197,8 +197,8 @@ def commit_merge(
     lock, right before the commit, so it must be fast. The author is the `person` that a token identifies,
     else Git's configured identity.
 
-    Raises MergeConflict, ReadOnly, SigningRequired, Busy, and the errors of `merge_commits` and
-    `Publication`.
+    Raises MergeConflict, ReadOnly, SigningRequired, BranchNotFound, Busy, and the errors of `merge_commits`
+    and `Publication`.
     """
     store = require_writable(workspace.git)
 

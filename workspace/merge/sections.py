@@ -164,7 +164,10 @@ def merge_trees(
     remaining_ids: Collection[SectionId],
     conflicts: Conflicts,
 ) -> MergedTree:
-    """Return the merged tree of sections. Sections moved differently by both sides are placed as in ours."""
+    """Return the merged tree of sections.
+
+    Sections moved differently by both sides are placed as in ours, unless a resolution takes theirs.
+    """
     return _TreeMerger(base, ours, theirs, remaining_ids, conflicts).merge()
 
 

@@ -115,7 +115,7 @@ class GoverningRule(NamedTuple):
 
 
 class Protected(WorkspaceError):
-    """An error: paths that may only be changed by a proposal. `count` is their number, and the first 20 are listed."""
+    """An error: only a proposal may change some paths. `count` is their number, `paths` the first 20."""
 
     code: ClassVar[str] = "PROTECTED"
 

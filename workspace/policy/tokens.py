@@ -117,7 +117,7 @@ _STAMP_FIELDS = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class UnsafeTokens(WorkspaceError):
-    """An error: others could read or write the file of tokens, so it is not used. `reason` is the cause."""
+    """An error: the file of tokens is not private to this user, or unreadable, so it is not used."""
 
     code: ClassVar[str] = "UNSAFE_TOKENS"
 
@@ -151,7 +151,10 @@ class TokenFile:
         self._last_read: tuple[tuple[int, ...], Mapping[str, KnownPerson]] | None = None
 
     def read(self) -> Mapping[str, KnownPerson]:
-        """Return the tokens; empty if there is no file. Raises UnsafeTokens, DamagedTokens."""
+        """Return the tokens; empty if there is no file, or if its folder is private to another user.
+
+        Raises UnsafeTokens, DamagedTokens.
+        """
         if self._path.parent.is_symlink():
             raise UnsafeTokens(
                 "its folder is a symbolic link", "Replace the link `docyard` in the Git folder by a folder."
@@ -283,7 +286,7 @@ _SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 
 class InvalidToken(WorkspaceError):
-    """An error: a token is unknown. The message contains no part of the token."""
+    """An error: a token is unknown, or a text is not a token. The message contains no part of the text."""
 
     code: ClassVar[str] = "INVALID_TOKEN"
 
@@ -296,7 +299,7 @@ class InvalidToken(WorkspaceError):
 
 
 class TokenExists(WorkspaceError):
-    """An error: a token of this name exists already."""
+    """An error: another token of this name exists, or the maximum number of tokens is reached."""
 
     code: ClassVar[str] = "TOKEN_EXISTS"
 

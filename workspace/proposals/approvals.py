@@ -54,7 +54,7 @@ class OwnProposal(WorkspaceError):
 
 
 def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
-    """Raise OwnProposal if the reviewer opened the proposal, or is the author of one of its commits."""
+    """Raise OwnProposal if the reviewer opened the proposal, or is an author of it by its commits."""
     target = git.tip(proposal.content.target)
     authors = frozenset[str]()
     if target is not None and proposal.tip is not None:
@@ -315,7 +315,7 @@ _MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that a
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
-    """Return the lower-case e-mail addresses of the authors of commits in `tip` and not in `target`.
+    """Return the lower-case addresses of the authors and committers of commits in `tip`, not in `target`.
 
     A client commits in the name of its user, who may not have read the commit. The author of such a commit
     counts only if a token proved the author. A user who amended or rebased such a commit counts as its

@@ -85,7 +85,7 @@ def sort_events(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def find_heads(events: Sequence[Event]) -> tuple[str, ...]:
-    """Return the sorted ids of the last events, which no event names as an earlier event."""
+    """Return the sorted ids of the last events (at most 20), which no event names as an earlier event."""
     predecessor_ids = {id for event in events for id in _list_predecessors(event)}
     return tuple(sorted([event.id for event in events if event.id not in predecessor_ids][-_MAX_HEADS:]))
 
@@ -352,7 +352,7 @@ class Discussion:
         small_files = {key: size for key, size in sizes.items() if size <= MAX_EVENT_BYTES}
         known_events = earlier_result.events if earlier_result else {}
         events: dict[FileKey, Event | None] = {}
-        lost_count = 0
+        missing_count = 0
         selected_files = select_within_quota(small_files)
         for key in selected_files:
             if key in known_events:
@@ -360,11 +360,13 @@ class Discussion:
                 continue
             data = self._read_blob(key[1])
             if data is None:
-                lost_count += 1
+                missing_count += 1
             else:
                 events[key] = _decode_event(proposal, strip_blob_suffix(key[0]), data)
         readable_events = [event for event in events.values() if event is not None]
-        unread_event_count = len(all_files) - len(sizes) + len(small_files) - len(selected_files) + lost_count
+        unread_event_count = (
+            len(all_files) - len(sizes) + len(small_files) - len(selected_files) + missing_count
+        )
         proposal_events = ProposalEvents(
             drop_repeats(sort_events(readable_events)),
             unreadable_count + len(all_files) - len(readable_events),
@@ -372,7 +374,7 @@ class Discussion:
             len(all_files) - len(sizes) + len(small_files),
             sum(small_files.values()),
         )
-        has_missing_files = lost_count > 0 or len(sizes) < len(all_files[:_MAX_FILES])
+        has_missing_files = missing_count > 0 or len(sizes) < len(all_files[:_MAX_FILES])
         return ParsedProposalEvents(trees, proposal_events, sizes, events, has_missing_files)
 
     def _read_sizes(self, files: Sequence[FileKey], known_sizes: Mapping[FileKey, int]) -> dict[FileKey, int]:

@@ -207,8 +207,8 @@ class EventLog:
         def build_batch(ours: str | None) -> Batch | str:
             if ours is not None and self._contains(ours, theirs):
                 return ours
-            lost_changes = self._list_union_changes(theirs, [ours]) if ours is not None else {}
-            if not lost_changes and (ours is None or self._contains(theirs, ours)):
+            missing_files = self._list_union_changes(theirs, [ours]) if ours is not None else {}
+            if not missing_files and (ours is None or self._contains(theirs, ours)):
                 our_tree = store.commit(ours).tree if ours is not None else None
                 fast_forward: Changes = {
                     change.path: WholeEntry(change.new)

@@ -175,7 +175,7 @@ class Submitted:
 class Refreshed:
     """A merge of the target's commit `target` into the proposal; the merge is the commit `commit`.
 
-    `asked` is a digest of the resolutions of the call.
+    `asked` is the digest of the call's arguments, for a call with resolutions and an idempotency key.
     """
 
     kind: ClassVar[str] = "refreshed"

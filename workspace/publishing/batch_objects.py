@@ -203,7 +203,7 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     """Restore a branch as `restore_pruned` does, if its tip is incomplete; return the number of objects.
 
     Every publication calls this before it writes, so that a loss is repaired while there are copies. Only the
-    copy of the tip is read. If that copy is over 64 KB, only the existence of the commit is checked.
+    copy of the tip is read. If that copy is over 64 KiB, only the existence of the commit is checked.
 
     Raises the errors of `restore_pruned`, and DamagedRepository.
     """

@@ -295,7 +295,7 @@ OLD_INDEX_NAME = "index.old"
 
 
 class WorktreeConflict(WorkspaceError):
-    """An error: changed, staged or untracked files of a user that the batch would write; `paths` lists them."""
+    """An error: the batch would write changed, staged or untracked files of a user; `paths` lists them."""
 
     code: ClassVar[str] = "WORKTREE_CONFLICT"
 

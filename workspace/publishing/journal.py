@@ -26,7 +26,7 @@ _GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
 class UnknownJournal(WorkspaceError):
-    """An error: a complete journal of another version of Docyard; this version cannot roll its publication back."""
+    """An error: a complete journal is of another version of Docyard, so this one cannot roll it back."""
 
     code: ClassVar[str] = "UNKNOWN_JOURNAL"
 

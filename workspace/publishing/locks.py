@@ -47,7 +47,7 @@ def is_same_inode(path: Path, expected: os.stat_result) -> bool:
 
 
 class Locked(WorkspaceError):
-    """An error: a lock that another program did not release in time; `file` is its path within the repository."""
+    """An error: another program did not release a lock in time; `file` is its path in the repository."""
 
     code: ClassVar[str] = "LOCKED"
 
@@ -63,7 +63,7 @@ class Locked(WorkspaceError):
 
 
 class Busy(WorkspaceError):
-    """An error: a write that failed because other writers were first; `retry_after_ms` is the time before a retry."""
+    """An error: a write failed because other writers were first; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -72,7 +72,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """An error: a lock that another Docyard process did not release in time; `retry_after_ms` is the time to wait."""
+    """An error: another Docyard process did not release a lock; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -82,7 +82,7 @@ class AnotherWriter(Locked):
 
 
 class CannotWrite(WorkspaceError):
-    """An error: a write that the system refused (disk full, no permission, read-only disk); nothing was published."""
+    """An error: the system refused a write (disk full, no permission, read-only disk)."""
 
     code: ClassVar[str] = "CANNOT_WRITE"
 

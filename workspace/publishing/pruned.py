@@ -59,7 +59,10 @@ class PrunedBranch(NamedTuple):
 
 
 class RebuildResult(NamedTuple):
-    """The result for a branch: the number of restored objects, the lost ones, and the new tip if it moved."""
+    """The result for a branch: the number of restored objects, the lost ones, and the new tip if it moved.
+
+    A lost object is a missing object that no source has.
+    """
 
     restored_count: int
     lost_objects: tuple[MissingObject, ...]

@@ -150,7 +150,7 @@ class FormulaConverter:
         self._count = self._length = 0
 
     def convert(self, source: str, *, is_block: bool) -> str:
-        """Return a formula as MathML; invalid formulas are returned as escaped text."""
+        """Return a formula as MathML; return an invalid or excess formula as escaped text."""
         self._count += 1
         self._length += len(source)
         is_within_limits = (

@@ -48,7 +48,10 @@ class Overlay:
         self._last_document: Document | None = None
 
     def document(self, path: str) -> Document:
-        """Return a document in the state of the batch. Raises DocumentNotFound."""
+        """Return a document in the state of the batch.
+
+        Raises DocumentNotFound, NotADocument, LimitExceeded.
+        """
         if path in self._documents:
             document = self._documents[path]
             if document is None:
@@ -72,7 +75,10 @@ class Overlay:
         return self._last_document
 
     def find(self, path: str) -> Document | None:
-        """Return the document at a path, or None. Raises LimitExceeded, NotADocument."""
+        """Return the document at a path; None without one, or for a pointer of Git LFS.
+
+        Raises LimitExceeded.
+        """
         try:
             return self.document(path)
         except DocumentNotFound:
@@ -201,7 +207,7 @@ class Overlay:
             raise PathExists(
                 f"'{path}' already exists",
                 fix="Change that document, or choose another name or folder.",
-                among=SuggestionSource(HintKind.SECTIONS, path),
+                suggestion_source=SuggestionSource(HintKind.SECTIONS, path),
                 path=path,
             )
         check_new_path(path)

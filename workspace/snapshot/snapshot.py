@@ -327,14 +327,14 @@ class Snapshot:
             return DocumentNotFound(
                 f"'{short_path}' is a folder",
                 fix="Name a document in this folder.",
-                among=SuggestionSource(HintKind.DOCUMENTS),
+                suggestion_source=SuggestionSource(HintKind.DOCUMENTS),
                 candidates=paths_in_folder[:_MAX_CANDIDATES],
             )
         if entry is not None:
             return DocumentNotFound(
                 f"'{short_path}' is not a document of this workspace",
                 fix="Documents are .md files.",
-                among=SuggestionSource(HintKind.DOCUMENTS),
+                suggestion_source=SuggestionSource(HintKind.DOCUMENTS),
             )
         return self.make_missing_path_error(
             "document", path, list(self.documents), is_selected=self.config.is_document(path)
@@ -364,7 +364,7 @@ class Snapshot:
             fix=f"Name a {kind} that the commit has."
             if self.commit
             else "Nothing is committed yet: commit a document first.",
-            among=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
+            suggestion_source=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
             candidates=list(paths[:_MAX_CANDIDATES]),
         )
 

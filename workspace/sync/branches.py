@@ -2,6 +2,9 @@
 
 The discussion and the branches of proposals are synchronized with the served branch. States are computed from
 local refs and commits. The last functions name the local refs that record the state of a remote.
+
+A lost commit is a commit that a fetch has seen on a remote's branch, and that a force push or a deletion
+removed from it.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SyncState(StrEnum):
-    """The state of a branch relative to the remote's branch, after a synchronization."""
+    """The state of a branch relative to the remote's branch as last seen."""
 
     UP_TO_DATE = "level"
     BEHIND = "behind"
@@ -43,7 +46,7 @@ class TrackedCommits(NamedTuple):
 def compare_commits(
     git: GitReader, ours: str | None, theirs: str | None, lost_commit: str | None
 ) -> SyncState:
-    """Return the state of two commits; `lost_commit` is a commit that the remote had and removed.
+    """Return the state of two commits; `lost_commit` is a lost commit of the remote's branch, or None.
 
     Raises ShallowHistory, DamagedRepository.
     """
@@ -64,7 +67,7 @@ def compare_commits(
 def is_lost_commit_preserved(
     git: GitReader, ours: str | None, theirs: str | None, lost_commit: str | None
 ) -> bool:
-    """Return True if our branch still has a commit that the remote removed and has not restored."""
+    """Return True if our branch still has a lost commit that the remote has not restored."""
     if lost_commit is None or ours is None or not git.is_descendant(ours, lost_commit):
         return False
     return theirs is None or not git.is_descendant(theirs, lost_commit)
@@ -192,5 +195,5 @@ def format_fetched_ref(remote: str, branch: str) -> str:
 
 
 def format_lost_ref(remote: str, branch: str) -> str:
-    """Return the ref of the commit that was removed from a remote's branch."""
+    """Return the ref of the lost commit of a remote's branch."""
     return f"refs/docyard/lost/{remote}/{branch}"

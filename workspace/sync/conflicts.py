@@ -19,7 +19,7 @@ _MAX_NAMED_PATHS = 3
 
 
 class SyncConflict(WorkspaceError):
-    """An error: a write to paths that changed differently here and in the remote; `paths` contains the first 20."""
+    """An error: a write to paths that changed differently here and in the remote; `paths` has 20 of them."""
 
     code: ClassVar[str] = "SYNC_CONFLICT"
 

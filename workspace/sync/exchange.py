@@ -60,7 +60,7 @@ _MAX_ATTEMPTS = 5  # the maximum number of failed attempts while no lock file ex
 
 
 class RefNotMoved(WorkspaceError):
-    """An error: a local ref that records a remote's state was not written, so nothing was synchronized."""
+    """An error: a local ref that records a remote's state was not written."""
 
     code: ClassVar[str] = "REF_NOT_MOVED"
 

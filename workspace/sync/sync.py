@@ -340,9 +340,9 @@ class SyncResult(NamedTuple):
 
     `commit` is the tip of the served branch, and `theirs` the last seen tip of the remote's branch. If the
     branch was fast-forwarded, `old_commit` is its earlier tip. `merge_commit` is the id of the merge.
-    `pushed_count` is the number of pushed commits, at most 2,000. `conflicts` prevent the merge of a diverged
-    branch; `merge_error` is another reason that prevents it. `other_branches` are the synchronized branches
-    except the served branch.
+    `pushed_count` is the number of pushed commits, at most 2,000 for one push. `conflicts` prevent the merge
+    of a diverged branch; `merge_error` is another reason that prevents it. `other_branches` are the
+    synchronized branches except the served branch.
     """
 
     remote: str

@@ -70,7 +70,7 @@ class _Language(NamedTuple):
     """The syntax of a language. `mask` matches its comments and strings.
 
     `definition_keywords` are the words that begin a definition. `callable_form` is the form of definitions
-    such as `name(…) {`: "typed" if a type precedes the name, "bare" if not, "" without such definitions.
+    such as `name(…) {`: "typed" if a type must precede the name, "bare" if not, "" without such definitions.
     """
 
     mask: re.Pattern[str]
@@ -107,8 +107,9 @@ _LANGUAGES_BY_SUFFIX = {
 
 
 def read_headings(lines: Lines, path: str) -> list[TextHeading]:
-    """Return the classes and functions of a source file in order; return [] for an unknown language.
+    """Return the definitions in a source file, such as classes and functions, in order.
 
+    Return [] for an unknown language, and for a file of more than `MAX_SOURCE_BYTES`.
     Comments, decorators and attributes on the lines directly above belong to a definition. A second
     definition on the same line is part of the first.
     """

@@ -41,7 +41,10 @@ _HEADING_MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
 
 
 class AmbiguousSection(WorkspaceError):
-    """An error: a query matches several parts of a text. `candidates` are their addresses and lines."""
+    """An error: a query matches several parts of a text.
+
+    `candidates` are their addresses, titles, lines and parents, for at most 100 parts.
+    """
 
     code: ClassVar[str] = "AMBIGUOUS_SECTION"
 
@@ -241,7 +244,7 @@ def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQ
     return SectionNotFound(
         f"no section '{_shorten_name(query)}' in {text.path}",
         fix=fix,
-        among=suggestion_source,
+        suggestion_source=suggestion_source,
         candidates=nearest or addresses[:_MAX_CANDIDATES],
         wanted=_shorten_name(query),
     )
@@ -254,7 +257,7 @@ def _shorten_name(query: _SectionQuery) -> str:
 
 
 def _find_nearest_addresses(outline: TextOutline, query: _SectionQuery) -> list[str]:
-    """Return the addresses most similar to the query: by words, spelling, or transliteration."""
+    """Return the addresses most similar to the query, by words and by slug, else by transliteration."""
     if not query.name or len(query.name) > _MAX_DISPLAYED_LENGTH:
         return []
     address_by_words: dict[str, str] = {}

@@ -23,7 +23,10 @@ MAX_LEVEL = 6
 
 
 class TextHeading(NamedTuple):
-    """A heading: its title, its level, its line, and the first line that belongs to it, counted from 0."""
+    """A heading: its title, its level (0 for a document's title), its line, and the first line of its part.
+
+    Lines count from 0. Comments, decorators or an overline may precede the line of the heading.
+    """
 
     title: str
     level: int
@@ -50,8 +53,8 @@ def promote_title(
 def build_entries(lines: Lines, headings: Sequence[TextHeading]) -> tuple[OutlineEntry, ...]:
     """Return the parts that begin with these headings; text before the first heading is `_preamble`.
 
-    There is always at least one part. A title (level 0) begins the preamble, and blank lines belong to the
-    part that contains them.
+    There is always at least one part. A title (level 0) begins the preamble. Blank lines before the first
+    heading belong to the first part.
     """
     data = lines.data
     headings = (
@@ -91,7 +94,10 @@ def _move_to_first_line(title: TextHeading) -> TextHeading:
 
 
 def _make_addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -> list[str]:
-    """Return the address of each heading: the parent's address, a slash and the slug, numbered if used."""
+    """Return the address of each heading: the parent's address, a slash and the slug.
+
+    A number follows the slug if an earlier heading below the same parent has this slug.
+    """
     siblings: dict[int | None, UniqueNames] = {}
     addresses: list[str] = []
     for heading, parent in zip(headings, parents, strict=True):
@@ -105,8 +111,9 @@ def _make_addresses(headings: Sequence[TextHeading], parents: Sequence[int | Non
 
 
 class OutlineEntry(NamedTuple):
-    """A part of a text: a section, a class, a function, or `_preamble`, the text before the first of them.
+    """A part of a text: a section, a definition in source code, or `_preamble`.
 
+    The preamble is the text before the first other part; without other parts, it is the full text.
     Offsets are bytes. [start, end) is the part's own text with its heading; [start, tree_end) includes the
     parts below it.
 
@@ -114,7 +121,7 @@ class OutlineEntry(NamedTuple):
     HTML anchors and comments may precede that line. `end_line` is the last line, including the parts below.
 
     `level` is 1 to 6, and 0 only for `_preamble`. `number` is the outline number, such as `3.1.2`, and
-    "" for the preamble. `position` and `parent` are indexes of the outline.
+    "" for the preamble. `position` and `parent` are indexes of the outline; a top part has no parent.
     """
 
     address: str

@@ -31,8 +31,9 @@ _TARGET = re.compile(r" ?<[^<>`]*>(?=`)")
 def read_restructuredtext(lines: Lines) -> list[TextHeading]:
     """Return the section titles; their levels follow the first appearance of each style.
 
-    A title is a line with an adornment below it, or above and below it. Indented lines are not titles: they
-    are literal blocks, quotations or the content of directives.
+    A title is a line with an adornment below it, or above and below it, at the beginning of a paragraph.
+    Indented lines without an overline are not titles: they are literal blocks, quotations or the content of
+    directives.
     """
     headings: list[TextHeading] = []
     styles: dict[tuple[bytes, bool], int] = {}
@@ -111,9 +112,10 @@ _INLINE_MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
 
 
 def read_asciidoc(lines: Lines) -> list[TextHeading]:
-    """Return the section titles outside of delimited blocks; `= Title` has level 1, and so on.
+    """Return the section titles outside of delimited blocks: of one line, or with an underline.
 
-    A block without an end extends to the end of the text.
+    `= Title` and `# Title` have level 1, and each further mark is one level deeper. A block without an end
+    extends to the end of the text.
     """
     headings: list[TextHeading] = []
     fence, may_be_title, line, line_count = b"", True, 0, len(lines)
@@ -147,7 +149,10 @@ def read_asciidoc(lines: Lines) -> list[TextHeading]:
 
 
 def _read_underline_level(lines: Lines, line: int, raw_line: bytes) -> int:
-    """Return the level of a two-line title, whose underline is about as long as the title, else 0."""
+    """Return the level of a title with an underline, or 0 for another line.
+
+    The lengths of a title and its underline differ by at most one character.
+    """
     underline = lines.line_bytes(line).rstrip() if line < len(lines) else b""
     level = _UNDERLINE_LEVELS.get(underline[0], 0) if len(underline) > 1 else 0
     if not level or underline.count(underline[:1]) != len(underline):

@@ -125,7 +125,7 @@ def detect_kind(path: str) -> TextKind:
 
 
 class NotText(WorkspaceError):
-    """An error: a file is binary."""
+    """An error: a file is binary. The detail `is` says so."""
 
     code: ClassVar[str] = "NOT_TEXT"
 
@@ -135,7 +135,7 @@ class TextFile:
     """A text at a commit: its path, the id of its blob, its bytes, and its kind by its name.
 
     Offsets are bytes of `data`. Bytes that are not UTF-8 are displayed as U+FFFD, and stay unchanged.
-    `parse` returns the parsed document if the file is a document of the workspace; otherwise it is None.
+    `parse` returns the parsed document; it is None unless the file is a document of the workspace.
     """
 
     path: str
@@ -186,9 +186,9 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
 
 
 def is_binary(data: bytes, *, may_contain_nul: bool = False) -> bool:
-    """Return True if the first bytes of a file contain a NUL, as in Git, or many control characters.
+    """Return True if the first 8,000 bytes of a file contain a NUL, as in Git, or over 2% control characters.
 
-    A text in another encoding than UTF-8 is not binary; its invalid bytes are displayed as U+FFFD.
+    Invalid UTF-8 alone does not make a file binary; it is displayed as U+FFFD.
     """
     sample = data[:_SAMPLE_BYTES]
     control_count = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
@@ -198,8 +198,9 @@ def is_binary(data: bytes, *, may_contain_nul: bool = False) -> bool:
 def normalize_path(snapshot: Snapshot, path: str) -> str:
     """Return a path relative to the root of the commit, without a leading `./`.
 
-    An absolute path is accepted inside the work tree. Raises InvalidPath for other absolute paths; the
-    message does not contain the path.
+    An absolute path is accepted inside the work tree, and a path with a leading `~` if such a file exists.
+    Raises InvalidPath for other absolute paths, blank paths and control characters; the message does not
+    contain the path.
     """
     if not path.strip():
         raise InvalidPath("", "it is empty")

@@ -39,7 +39,10 @@ _LINE_END = re.compile(rb"[\r\n]")
 
 
 def find_invisible_characters(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Yield each invisible character with its byte range [start, end), including needed characters."""
+    """Yield each invisible character with its byte range [start, end), including needed characters.
+
+    A byte-order mark at the beginning is not included, and neither is NUL.
+    """
     if not data.translate(None, _HARMLESS_BYTES):
         return
     for match in _INVISIBLE_CHARACTER.finditer(data):
@@ -68,7 +71,7 @@ def is_character_needed(data: bytes, start: int, end: int, character: str) -> bo
 
 
 def is_direction_isolated(data: bytes, start: int, end: int) -> bool:
-    """Return True if the bidirectional controls of a line are closed isolates around right-to-left text."""
+    """Return True if all bidirectional controls of a line with right-to-left letters are closed isolates."""
     return _find_direction(_find_line(data, start, end)).is_isolated
 
 

@@ -21,7 +21,7 @@ _MAX_SHOWN_CHARACTERS = 200
 
 
 def find_missing_files(context: RuleContext, *, is_image: bool) -> Iterator[ByteFinding]:
-    """Yield the links, or the images if `is_image`, whose file or folder does not exist."""
+    """Yield the links, or the images if `is_image`, that lead to no file or folder of the repository."""
     for link, resolved_link in context.links:
         if link.is_image == is_image and resolved_link.status in (
             LinkStatus.MISSING_FILE,
@@ -76,6 +76,6 @@ def _find_nearest_destination(context: RuleContext, link: Link, resolved_link: R
 
 
 def shorten(text: str) -> str:
-    """Return a destination or path in the form of messages: on one line, at most 200 characters."""
+    """Return a destination or path in the form of messages: on one line, cut after 200 characters."""
     shown_text = escape_path(text[: _MAX_SHOWN_CHARACTERS + 1])
     return shown_text if len(text) <= _MAX_SHOWN_CHARACTERS else shown_text[:_MAX_SHOWN_CHARACTERS] + "…"

@@ -3,8 +3,8 @@
 The byte offsets that rules return are converted to lines and columns.
 
 A run over a range of commits reports only new findings. A finding is old if the same rule has the same
-message for the same words on an equal line of the same document. So a finding is new if its line changed. A
-broken link is new as well if its target was removed or renamed.
+message, apart from numbers, for the same words on an equal line of the same document. So a finding is new if
+its line changed. A broken link is new as well if its target was removed or renamed.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class RequestLog:
         return recorded_request
 
     def find(self, tip: str | None, key: str) -> RecordedRequest | None:
-        """Return the first request with this key in a tip's history. Raises DamagedRepository."""
+        """Return the oldest request with this key in a tip's last 1,000 commits. Raises DamagedRepository."""
         if tip is None:
             return None
         with self._lock:
@@ -158,7 +158,7 @@ def check_key(key: str) -> None:
 
 
 def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return the SHA-256, in hex, of a call; it does not depend on the order of arguments.
+    """Return the SHA-256, in hex, of a tool's name and its arguments, regardless of their order.
 
     Raises LimitExceeded for arguments that are nested too deeply.
     """

@@ -166,9 +166,9 @@ def plan(
 ) -> Plan:
     """Apply operations to a snapshot. An operation with an error does not change the documents.
 
-    A text is removed only if `precondition` proves that the caller has read it. Without a precondition, no
-    text is checked. Addresses are resolved in the base commit of the precondition, if it has one: the batch
-    is also run there, and each address is mapped from there to the snapshot.
+    A text is removed only if `precondition` proves that the caller has read or written it. Without a
+    precondition, no text is checked. Addresses are resolved in the base commit of the precondition, if it
+    has one: the batch is also run there, and each address is mapped from there to the snapshot.
 
     Each step also updates the links to moved or renamed sections and files. `inbound_links` finds the files
     with such links; without it, every document is scanned.
@@ -273,7 +273,7 @@ def _count_bytes(document: Document | None) -> int:
 
 
 def _count_text_bytes(operation: Operation | WorkspaceError) -> int:
-    """Return the size of an operation's text in bytes of UTF-8."""
+    """Return the total size of an operation's text fields in bytes of UTF-8."""
     if not is_dataclass(operation):
         return 0
     values = [getattr(operation, field.name) for field in fields(operation)]

@@ -89,9 +89,9 @@ class WriteResult:
 class WriteRequest:
     """The operations of one call, and the texts that its caller has read.
 
-    The fields are those of `Workspace.write`. With `skip_policy`, a dry run is not checked against the
-    policy. `check_new_request` is called for a request that no commit has recorded, if the branch has
-    protected paths; it may raise an error to refuse the request.
+    The fields are those of `Workspace.write`. With `skip_policy`, a dry run is not checked against the policy
+    and the guards. `check_new_request` is called for a request that no commit has recorded, if the branch has
+    protected paths and is not a proposal's; it may raise an error to refuse the request.
     """
 
     workspace: Branch

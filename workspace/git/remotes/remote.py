@@ -46,7 +46,7 @@ class PushRejected(WorkspaceError):
 
 
 class RemoteMoved(PushRejected):
-    """An error: a rejection because the remote branch has commits that our branch lacks; nothing was forced."""
+    """An error: a push was rejected, because the remote branch has commits that our branch lacks."""
 
     code: ClassVar[str] = "REMOTE_MOVED"
 

@@ -290,7 +290,7 @@ MAX_LISTED_COMMITS = 100
 
 
 class ProposedCommit(NamedTuple):
-    """A commit in a proposal's first-parent history; `is_refresh` is True for a merge of the target."""
+    """A commit in a proposal's first-parent history; `is_refresh` is True for any merge commit."""
 
     info: CommitInfo
     is_refresh: bool

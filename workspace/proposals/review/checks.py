@@ -223,7 +223,7 @@ SWITCHED_OFF_RULE = "rule-switched-off"
 
 
 def find_disabling_comments(document: Document, rules: Collection[str]) -> Iterator[Finding]:
-    """Return a finding for each comment of a document that disables a rule."""
+    """Yield a finding for each comment of a document that disables all rules, or one of `rules`."""
     for offset, is_off, names in find_switches(document.data):
         if is_off and (not names or names & set(rules)):
             yield make_file_finding(

@@ -1,7 +1,7 @@
 """Passages of source code and of logs.
 
-The passages of source code are the declaration, comments and docstrings. The passages of a log are its first
-and last lines, and the first line of each level of errors and warnings.
+The passages of source code are the declaration, comments and docstrings. The passages of a log are its lines.
+Its first and last lines, and the first line of each level of errors and warnings, have higher weights.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _is_code(line: str) -> bool:
 
 
 def _read_comments(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the paragraphs of comments and docstrings; an empty line of a comment ends a paragraph."""
+    """Yield the paragraphs of comments and docstrings; an empty line or a line of code ends a paragraph."""
     paragraph: list[str] = []
     closing_mark = ""
     for line in lines:
@@ -91,7 +91,10 @@ _EDGE_LINE_COUNT = 3
 
 
 def read_log_passages(text: str) -> Iterator[Passage]:
-    """Yield the first and last lines of a log, and the first line of each level with its number of lines."""
+    """Yield the lines of a log that are not blank. The first line of each level has a note with their number.
+
+    The three first and the three last lines, and the first line of each level, have higher weights.
+    """
     lines = [line for line in LINE_END.split(text) if line.strip()]
     counts: dict[str, int] = {}
     levels_by_first_line: dict[int, str] = {}

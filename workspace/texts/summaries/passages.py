@@ -36,7 +36,7 @@ class PassageKind(StrEnum):
 class Passage(NamedTuple):
     """A part of a section: its `text` on one line, and a `note` about the text, such as "12 rows".
 
-    `is_first` is True for the declaration or the first sentence of a section.
+    `is_first` is True for the declaration or the first sentence of a section, and the first line of a log.
     """
 
     kind: PassageKind
@@ -62,7 +62,7 @@ WEIGHTS = {
     PassageKind.CODE: 0.0,
 }
 
-# Kinds other than prose, for which a summary states how many passages it includes.
+# Kinds other than ordinary sentences; a summary states how many passages of each of them it includes.
 MARKED_KINDS = (
     PassageKind.WARNING,
     PassageKind.REQUIREMENT,
@@ -77,7 +77,7 @@ MARKED_KINDS = (
 # The factor for a passage that is a repetition of an earlier one.
 REPETITION_FACTOR = 0.1
 
-# Longer sentences are cut between words, because most of them are lists or data.
+# Longer sentences are cut, because most of them are lists or data.
 _MAX_PASSAGE_LENGTH = 400
 CUT_MARK = " …"
 
@@ -132,7 +132,7 @@ def classify_sentence(sentence: str) -> PassageKind:
 
 
 def clip(text: str) -> str:
-    """Return a text of limited length; a longer text is cut between words and ends with `CUT_MARK`."""
+    """Return a text of limited length: a longer text is cut, if possible at a space, and has a `CUT_MARK`."""
     if len(text) <= _MAX_PASSAGE_LENGTH:
         return text
     space = text.rfind(" ", _MAX_PASSAGE_LENGTH // 2, _MAX_PASSAGE_LENGTH)
@@ -162,8 +162,8 @@ _ABBREVIATIONS = re.compile(
 def split_sentences(paragraph: str) -> Iterator[str]:
     """Yield the sentences of a paragraph in order, without surrounding white space.
 
-    A full stop does not end a sentence in a code span, after an abbreviation or an initial, or before a
-    lower-case letter.
+    No mark ends a sentence in a code span. A full stop does not end a sentence after an abbreviation, an
+    initial or the number of a list item, or before a lower-case letter.
     """
     start = 0
     spans = CODE_SPAN.finditer(paragraph)
@@ -225,7 +225,7 @@ _REPLACED_SPAN = re.compile(rf"`{_PLACEHOLDER}(\d+)`")
 
 
 def strip_markup(source: str) -> str:
-    """Return inline text on one line, without link destinations, images, comments, tags and anchors.
+    """Return inline text on one line, without link destinations, images, comments, tags, anchors and roles.
 
     Every word of the rendered text is preserved, and so are emphasis and code spans. Each pattern stops at
     the mark with which it begins, so the time is linear in the text.
@@ -321,7 +321,10 @@ def _is_c_declaration(line: str) -> bool:
 
 
 def join_declaration(lines: Sequence[str]) -> str:
-    """Return the lines of a declaration, joined, up to the line that closes its parentheses."""
+    """Return the lines of a declaration, joined, up to the line that closes its parentheses.
+
+    At most 12 lines are joined; a blank line also ends the declaration.
+    """
     declaration: list[str] = []
     depth = 0
     for line in lines[:_MAX_DECLARATION_LINES]:

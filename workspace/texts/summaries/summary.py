@@ -64,13 +64,13 @@ def choose_passages(
         # The best candidate is the last one, because it is removed from the end.
         section_candidates.sort(key=lambda item: (_compute_weight_per_token(item), -item.position))
     size_roots = {section: math.sqrt(sizes[section] + 1) for section in candidates_by_section}
-    share_per_root = max(remaining_tokens, 1) / (sum(size_roots.values()) or 1.0)
+    fair_tokens_per_root = max(remaining_tokens, 1) / (sum(size_roots.values()) or 1.0)
     spent_tokens = dict.fromkeys(candidates_by_section, 0)
 
     def rank(section: int) -> tuple[float, int]:
-        share = share_per_root * size_roots[section]
+        fair_tokens = fair_tokens_per_root * size_roots[section]
         weight = _compute_weight_per_token(candidates_by_section[section][-1])
-        return -weight * share / (share + spent_tokens[section]), section
+        return -weight * fair_tokens / (fair_tokens + spent_tokens[section]), section
 
     heap = [rank(section) for section in candidates_by_section]
     heapify(heap)
@@ -425,7 +425,11 @@ def _list_candidates(
 
 
 def _weigh(passage: Passage, index: int, style: str) -> float:
-    """Return the weight of a passage in a style: 0 in an outline; by its position in "lead"."""
+    """Return the weight of a passage in a style.
+
+    It is the passage's own weight in "structured", and 0 in "outline". In "lead", it decreases with the
+    position in the section, and is 0 for tables, code and tasks.
+    """
     if style == "structured":
         return passage.weight
     if style == "outline" or passage.kind in (

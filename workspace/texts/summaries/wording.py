@@ -46,26 +46,31 @@ def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
     )
     if sections == 1:
         names_clause = "names it" if named_count else "names none"
-    shares = [_format_share(count, total, noun) for count, total, noun in _list_shares(summary)]
-    passages_clause = f", and keeps word for word {', '.join(shares)}" if shares else ""
+    counts = [
+        _format_count_of(count, total, noun) for count, total, noun in _count_included_passages(summary)
+    ]
+    passages_clause = f", and keeps word for word {', '.join(counts)}" if counts else ""
     limit_clause = f", of the first {MAX_PASSAGES:,} passages alone" if summary.is_cut else ""
     return f"{subject} is {size}; this summary {names_clause}{passages_clause}{limit_clause}."
 
 
-def _list_shares(summary: Summary) -> list[tuple[int, int, str]]:
-    """Return the number of included passages, the number of all passages, and the noun, for each kind."""
+def _count_included_passages(summary: Summary) -> list[tuple[int, int, str]]:
+    """Return the number of included passages, the number of all passages, and the noun, for each kind.
+
+    Kinds without passages are omitted, and so are table rows and code blocks.
+    """
     included_count = sum(summary.included_counts.get(kind, 0) for kind in _SENTENCES)
     total = sum(summary.total_counts.get(kind, 0) for kind in _SENTENCES)
-    shares = [(included_count, total, "sentences")] if total else []
+    counts = [(included_count, total, "sentences")] if total else []
     for kind in MARKED_KINDS:
         if summary.total_counts.get(kind):
-            shares.append(
+            counts.append(
                 (summary.included_counts.get(kind, 0), summary.total_counts[kind], _KIND_NAMES[kind])
             )
-    return shares
+    return counts
 
 
-def _format_share(count: int, total: int, noun: str) -> str:
+def _format_count_of(count: int, total: int, noun: str) -> str:
     return f"{count:,} of {total:,} {noun}"
 
 
@@ -82,7 +87,7 @@ def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def compute_confidence(summary: Summary) -> float:
-    """Return the share of sections, leading sentences and marked passages in a summary, from 0 to 1."""
+    """Return the included fraction, from 0 to 1, of all sections, first sentences and marked passages."""
     kinds = (PassageKind.LEAD, *MARKED_KINDS)
     covered_count = len(summary.named_entries) + sum(summary.included_counts.get(kind, 0) for kind in kinds)
     total = summary.section_count + sum(summary.total_counts.get(kind, 0) for kind in kinds)
@@ -109,9 +114,9 @@ def list_discouraged_uses(summary: Summary) -> list[str]:
     uses = ["quoting or editing the file"]
     if omitted_count := summary.section_count - len(summary.named_entries):
         uses.append(f"finding anything in the {format_count(omitted_count, 'section')} not named")
-    for count, total, noun in _list_shares(summary):
+    for count, total, noun in _count_included_passages(summary):
         if count < total and noun != "sentences":
-            uses.append(f"a complete list of its {noun}: {_format_share(count, total, 'included')}")
+            uses.append(f"a complete list of its {noun}: {_format_count_of(count, total, 'included')}")
     if summary.total_counts.get(PassageKind.ROW, 0) > summary.included_counts.get(PassageKind.ROW, 0):
         uses.append("values in the rows of its tables")
     if summary.total_counts.get(PassageKind.CODE):

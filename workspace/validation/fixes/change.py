@@ -26,7 +26,10 @@ class Fix(NamedTuple):
 
 
 class SkippedFix(NamedTuple):
-    """A finding without a fix, on a line (from 1, or 0 for the full document), and the reason."""
+    """A finding without a fix, or a fix with a remark, on a line (from 1; 0 means the full document).
+
+    `reason` states why there is no fix, or is the remark.
+    """
 
     rule: str
     path: str

@@ -105,7 +105,7 @@ def _make_overlay(snapshot: Snapshot, files: FileSet) -> Overlay:
 def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
     """Replace the file of a document atomically, with the same mode.
 
-    Return a `SkippedFix` if the file was not written: it changed before, or the system
+    Return a `SkippedFix` if the file was not written: it has changed since it was read, or the system
     refused the write.
     """
     file = root / change.path

@@ -69,7 +69,10 @@ def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
 
 
 def apply_fixes(document: Document, candidates: Iterable[Fix | SkippedFix]) -> FixedDocument:
-    """Return the document with its non-overlapping fixes, or with the fixes of one rule only."""
+    """Return the document with its non-overlapping fixes.
+
+    If all fixes together would change its structure, only the fixes of one rule are applied, or none.
+    """
     all_candidates = tuple(candidates)
     skipped_fixes = tuple(item for item in all_candidates if isinstance(item, SkippedFix))
     fixes = _select_non_overlapping([item for item in all_candidates if isinstance(item, Fix)])
@@ -206,7 +209,7 @@ class FixFinder:
             )
 
     def may_find_more(self, fixes: tuple[Fix, ...]) -> bool:
-        """Return True if a rule reported its maximum number of findings."""
+        """Return True if a rule has as many fixes as the maximum number of its findings."""
         return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_RULE_FINDINGS
 
 
@@ -284,7 +287,10 @@ def _may_change_name_targets(old_document: Document, new_document: Document, dia
 
 
 def _list_preserved_spans(old_document: Document, new_document: Document) -> Iterator[PreservedSpan]:
-    """Yield the bytes that two versions of the same lines have in common, at the ends of each line."""
+    """Yield the bytes that two versions of the same lines have in common.
+
+    These are equal lines, and the common beginning and end of each changed line.
+    """
     old_lines, new_lines = old_document.lines, new_document.lines
     start = (old_lines.offset(0), new_lines.offset(0))
     for line in range(len(old_lines)):
@@ -317,7 +323,7 @@ UNREADABLE_RULE = "unreadable-document"
 
 
 def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
-    """Return the results for the documents that were changed, or in which a fix was skipped.
+    """Return the results for the documents with fixes or skipped fixes, or that need the history.
 
     Raises DamagedRepository.
     """

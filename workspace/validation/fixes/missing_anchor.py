@@ -38,8 +38,8 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
     """Yield a fix for each section without an anchor, in the document's own form, else in `form`.
 
     If several sections share an address, it becomes the anchor of the first section. The other sections get
-    the address with a number. A section is skipped if its address is already the name of another
-    target for a browser.
+    the address with a number, which a `SkippedFix` states. A section is skipped if its address is already
+    the name of another target for a browser, or cannot be written as an anchor.
     """
     sections_without_anchor = [
         candidate for candidate in document.sections if not candidate.is_preamble and candidate.anchor is None
