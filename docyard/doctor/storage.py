@@ -200,12 +200,12 @@ def _rebuild_branch(open_writable: Callable[[], Workspace], pruned_branch: Prune
             f"{' and ' if description else ''}committed Git's index as {result.new_tip[:12]} on the branch "
         )
         description += f"{pruned_branch.branch}, in place of {pruned_branch.tip[:12]}"
-    if result.lost_objects:
-        lost_objects = [
+    if result.unrestorable_objects:
+        unrestorable_objects = [
             f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "")
-            for item in result.lost_objects
+            for item in result.unrestorable_objects
         ]
-        description += f"; could not restore: {format_list(lost_objects)}"
+        description += f"; could not restore: {format_list(unrestorable_objects)}"
     return description.removeprefix("; ")
 
 

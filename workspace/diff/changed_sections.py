@@ -1,7 +1,7 @@
 """The sections of a snapshot whose text differs from an earlier snapshot.
 
 A section that was only moved or renamed is unchanged: each text of the earlier snapshot that is no longer at
-its address accounts for one equal text elsewhere. A new section is changed, also a copy of another one.
+its address accounts for one equal text elsewhere. A new section is changed, even if it is a copy of another.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def find_changed_sections(old: Snapshot, new: Snapshot, progress: Progress | Non
                     (path, section.key): compute_digest(document, section) for section in document.sections
                 }
     missing = object()
-    unmatched = {
+    changed_digests = {
         address: digest
         for address, digest in new_digests.items()
         if old_digests.get(address, missing) != digest
     }
-    departed = Counter(
+    removed_counts = Counter(
         digest for address, digest in old_digests.items() if new_digests.get(address, missing) != digest
     )
     keys_by_path: dict[str, set[str]] = {}
-    for (path, key), digest in unmatched.items():
-        if departed[digest]:
-            departed[digest] -= 1
+    for (path, key), digest in changed_digests.items():
+        if removed_counts[digest]:
+            removed_counts[digest] -= 1
         else:
             keys_by_path.setdefault(path, set()).add(key)
     return {path: frozenset(keys) for path, keys in keys_by_path.items()}

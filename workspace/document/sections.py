@@ -1,8 +1,8 @@
 """Sections: the parts of a document with an address.
 
 An explicit anchor is the full address. Otherwise the address is the parent's address, a slash and the
-heading's slug, numbered among siblings. The first H1 is the title. Usually it belongs to `_preamble`, and to
-no other address; see `build_sections`.
+heading's slug; a number is added if this address is already used. The first H1 is the title. Usually it
+belongs to `_preamble`, and to no other address; see `build_sections`.
 """
 
 from __future__ import annotations
@@ -189,8 +189,9 @@ def assign_addresses(
 ) -> list[str]:
     """Return the address of each section, from its anchor and its slug.
 
-    An explicit anchor is the address. Otherwise it is the parent's address and the slug, numbered among
-    siblings. Sections at the positions `numbered_last` are numbered after their siblings.
+    An explicit anchor is the address. Otherwise it is the parent's address and the slug; a number is added
+    if an anchor or an earlier sibling has this address. Sections at the positions `numbered_last` get their
+    addresses after their siblings.
     """
     anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
     explicit_anchors = {PREAMBLE, *filter(None, anchors)}

@@ -102,7 +102,7 @@ class DocumentOperation(Operation):
     ) -> Self:
         """Return the operation with its addresses mapped to the overlay.
 
-        Raises DocumentNotFound, SectionNotFound, TaskNotFound and ConcurrentChange.
+        Raises the errors of `Overlay.document` and of `map_address`.
         """
         path = check_path(self.file)
         document = overlay.document(path)

@@ -157,7 +157,8 @@ class TaskPosition(NamedTuple):
 def find_position_in(document: Document, slug: str, before: str | None) -> TaskPosition:
     """Return the position at the end of a section or task, or before one of its tasks.
 
-    Raises SectionNotFound, TaskNotFound, InvalidAddress.
+    Raises InvalidAddress if `before` is not directly in `slug`, and the errors of `resolve_section` and
+    `resolve_task`.
     """
     section, parent = _resolve_parent(document, slug)
     prefix = f"{parent.index}." if parent else ""

@@ -61,7 +61,7 @@ class AddTask(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
-        Raises InvalidTitle, InvalidContent, SectionNotFound, TaskNotFound, InvalidAddress.
+        Raises InvalidTitle, InvalidContent, and the errors of `resolve_section` and `resolve_task`.
         """
         title = check_task_title(self.title)
         requested_fields = (("Criteria", self.criteria), ("Assignee", self.assignee))
@@ -121,7 +121,7 @@ class CompleteTask(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises SectionNotFound, TaskNotFound, InvalidAddress.
+        Raises InvalidContent for the note, and the errors of `resolve_task`.
         """
         section, task = resolve_task(document, self.slug)
         address = format_task_address(section.key, task)
@@ -157,10 +157,7 @@ class ReopenTask(DocumentOperation):
     slug: str
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit, which has no splices if the task is open.
-
-        Raises SectionNotFound, TaskNotFound, InvalidAddress.
-        """
+        """Return the edit, which has no splices if the task is open. Raises the errors of `resolve_task`."""
         section, task = resolve_task(document, self.slug)
         address = format_task_address(section.key, task)
         result: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
@@ -190,7 +187,10 @@ class RemoveTask(DocumentOperation):
         return (resolve_task(document, self.slug)[0],)
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit.
+
+        Raises InvalidAddress if another list item is on the task's line, and the errors of `resolve_task`.
+        """
         section, task = resolve_task(document, self.slug)
         check_separate_line(document, section, task)
         result = build_task_result(section, task)
@@ -233,7 +233,7 @@ class UpdateTask(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises InvalidTitle, InvalidContent, TaskNotFound.
+        Raises InvalidTitle, InvalidContent, and the errors of `resolve_task`.
         """
         section, task = resolve_task(document, self.slug)
         requested_fields = [(name, value) for name, value in self._list_fields() if value is not None]
@@ -307,7 +307,8 @@ class MoveTask(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if the task is already at the target position.
 
-        Raises SectionNotFound, TaskNotFound, InvalidAddress.
+        Raises InvalidAddress for an impossible move, StructureChanged, and the errors of `resolve_section`
+        and `resolve_task`.
         """
         section, task = resolve_task(document, self.slug)
         position = self._find_position(document, task)

@@ -77,7 +77,7 @@ class UpdateContent(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises SectionNotFound, LevelConflict, SectionExists.
+        Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
         """
         text = strip_blank_lines(check_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
@@ -141,7 +141,10 @@ class AppendContent(DocumentOperation):
     content: str
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
+        """Return the edit.
+
+        Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
+        """
         text = strip_blank_lines(check_text(self.content, "content"))
         if not text:
             raise InvalidContent("'content' is empty", fix="Set 'content' to the text to add.")
@@ -408,7 +411,7 @@ class RewriteText(DocumentOperation):
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises ConcurrentChange, InvalidContent, SectionNotFound.
+        Raises ConcurrentChange, InvalidContent, and the errors of `resolve_section`.
         """
         return self._make_edit(document, replaces_all=False)
 

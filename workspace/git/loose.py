@@ -1,7 +1,7 @@
 """Loose objects (gitrepository-layout, "objects"), checked before they are read.
 
-libgit2 never returns from an object truncated by a loss of power, so each object is checked here before
-libgit2 reads it.
+libgit2 does not return from the read of an object that a loss of power truncated. So each object is checked
+here before libgit2 reads it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BROKEN_OBJECTS = "docyard/broken-objects"
 
 
 class BrokenObject(Exception):
-    """An error: a loose object that is empty, truncated, or does not match its id."""
+    """An error: a loose object that is empty, truncated, unreadable, or does not match its id."""
 
 
 class LargeObject(Exception):

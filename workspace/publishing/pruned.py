@@ -1,9 +1,9 @@
 """Branches whose commits or files Git's housekeeping has removed, and the objects to rebuild them.
 
 An object is restored exactly from the copies of publications, from Git's index, or from the files of the work
-tree. The index has the trees of the checked-out commit. If the tip itself is lost, the branch gets a new
-commit with the files of the index. A branch is never moved back automatically, because another clone may have
-the missing objects.
+tree. The index has the trees of the checked-out commit. If the tip itself cannot be restored, the branch gets
+a new commit with the files of the index. A branch is never moved back automatically, because another clone
+may have the missing objects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from workspace.publishing.repair import find_last_complete_commit, is_complete_c
 from workspace.publishing.staging_folder import StagingFolder
 
 REBUILT_TRAILER = "Docyard-Rebuilt"
-"""The trailer with the id of a lost commit, in the commit that replaces it."""
+"""The trailer with the id of a commit that could not be restored, in the commit that replaces it."""
 
 _REFLOG_ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
 
@@ -59,13 +59,13 @@ class PrunedBranch(NamedTuple):
 
 
 class RebuildResult(NamedTuple):
-    """The result for a branch: the number of restored objects, the lost ones, and the new tip if it moved.
+    """The result for a branch: the number of restored objects, the others, and the new tip if it moved.
 
-    A lost object is a missing object that no source has.
+    An unrestorable object is a missing object that neither copies, Git's index nor the work tree contain.
     """
 
     restored_count: int
-    lost_objects: tuple[MissingObject, ...]
+    unrestorable_objects: tuple[MissingObject, ...]
     new_tip: str | None = None
 
 
@@ -101,7 +101,9 @@ def find_pruned_branches(git: GitReader, served_branch: str | None) -> Iterator[
 
 
 def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResult | None:
-    """Write available objects again, and move the branch if its tip is lost; None if it moved meanwhile.
+    """Write restorable objects again, and replace a tip that cannot be restored.
+
+    Return None, without a change, if the branch has moved meanwhile.
 
     Raises:
         Locked: another Docyard is writing, or another program has the branch's lock.
@@ -111,30 +113,30 @@ def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResul
         if store.tip(pruned_branch.branch) != pruned_branch.tip:
             return None
         restorable_objects = _RestorableObjects(store, pruned_branch.branch)
-        restored_count, lost_objects_by_id, commits = 0, dict[str, MissingObject](), {pruned_branch.tip}
-        while missing_objects := _find_all_missing_objects(store, commits, lost_objects_by_id):
+        restored_count, unrestorable_by_id, commits = 0, dict[str, MissingObject](), {pruned_branch.tip}
+        while missing_objects := _find_all_missing_objects(store, commits, unrestorable_by_id):
             for missing_object in missing_objects:
                 data = restorable_objects.find(missing_object)
                 if data is None:
-                    lost_objects_by_id[missing_object.id] = missing_object
+                    unrestorable_by_id[missing_object.id] = missing_object
                     continue
                 file = pack_loose(missing_object.kind, data)
                 write_loose(store.common_dir, missing_object.id, file, durable=True)
                 restored_count += 1
                 if missing_object.kind == "commit":
                     commits.add(missing_object.id)
-        lost_objects = tuple(lost_objects_by_id.values())
+        unrestorable_objects = tuple(unrestorable_by_id.values())
         replacement = (
             restorable_objects.find_replacement(pruned_branch.tip)
-            if _is_unusable(pruned_branch.tip, lost_objects)
+            if _is_unusable(pruned_branch.tip, unrestorable_objects)
             else None
         )
         if replacement is None:
-            return RebuildResult(restored_count, lost_objects)
+            return RebuildResult(restored_count, unrestorable_objects)
         commit = _commit_index(store, restorable_objects, replacement)
         if not _move_branch(store, pruned_branch, commit, replacement):
-            return RebuildResult(restored_count, lost_objects)
-        return RebuildResult(restored_count, lost_objects, commit)
+            return RebuildResult(restored_count, unrestorable_objects)
+        return RebuildResult(restored_count, unrestorable_objects, commit)
 
 
 def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
@@ -153,12 +155,15 @@ def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
 
 
 class _Replacement(NamedTuple):
-    """The replacement of a lost tip: the last complete commit, and author and subject of the last move."""
+    """The replacement of a tip that cannot be restored.
+
+    `base_commit` is the last complete commit; author and subject are those of the last move of the branch.
+    """
 
     base_commit: str
     author: Signature
     subject: str
-    lost_tip: str
+    replaced_tip: str
 
 
 class _RestorableObjects:
@@ -189,7 +194,10 @@ class _RestorableObjects:
         return None
 
     def find_replacement(self, tip: str) -> _Replacement | None:
-        """Return the replacement of a lost tip; None if an index file is lost, or no commit is complete."""
+        """Return the replacement of an unrestorable tip.
+
+        Return None if the files of Git's index are missing, or if no commit is complete.
+        """
         if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index_entries):
             return None
         base_commit = find_last_complete_commit(self._git, self._branch, ()).commit
@@ -270,16 +278,16 @@ class _RestorableObjects:
 
 
 def _find_all_missing_objects(
-    git: GitReader, commits: Collection[str], lost_ids: Collection[str]
+    git: GitReader, commits: Collection[str], excluded_ids: Collection[str]
 ) -> list[MissingObject]:
-    """Return the missing objects of some commits, each once, without the lost objects."""
+    """Return the missing objects of some commits, each once, except those in `excluded_ids`."""
     visited_trees: set[str] = set()
     missing_by_id = {
         missing_object.id: missing_object
         for commit in commits
         for missing_object in _find_missing_objects(git, commit, visited_trees)
     }
-    return [missing_object for id, missing_object in missing_by_id.items() if id not in lost_ids]
+    return [missing_object for id, missing_object in missing_by_id.items() if id not in excluded_ids]
 
 
 def _find_missing_objects(git: GitReader, tip: str, visited_trees: set[str]) -> Iterator[MissingObject]:
@@ -334,7 +342,7 @@ def _commit_index(store: GitStore, restorable_objects: _RestorableObjects, repla
     message = (
         f"{replacement.subject or 'Rebuild a lost commit'}\n\n"
         "Made by docyard doctor from Git's index, because the commit was missing.\n\n"
-        f"{REBUILT_TRAILER}: {replacement.lost_tip}\n"
+        f"{REBUILT_TRAILER}: {replacement.replaced_tip}\n"
     )
     with sync_written_objects():
         return store.put_commit(
@@ -345,7 +353,7 @@ def _commit_index(store: GitStore, restorable_objects: _RestorableObjects, repla
 def _move_branch(
     store: GitStore, pruned_branch: PrunedBranch, commit: str, replacement: _Replacement
 ) -> bool:
-    """Move a branch from its lost tip to a commit; return False if the branch has moved."""
+    """Move a branch from its unrestorable tip to a commit; return False if the branch has moved."""
     staging_folder = StagingFolder.make(store.common_dir, durable=True)
     ref = BranchRef(store, pruned_branch.branch, staging_folder)
     try:

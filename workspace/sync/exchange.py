@@ -255,11 +255,11 @@ class RemoteSession:
         ours = self.workspace.tip(branch) if branch == self.branch else self.store.tip(branch)
         theirs = self.remotes.commit_at(format_tracking_ref(self.remote.name, branch))
         lost_ref_name = format_lost_ref(self.remote.name, branch)
-        lost = self.remotes.commit_at(lost_ref_name)
-        state = compare_commits(self.store, ours, theirs, lost)
-        if lost is not None and state is not SyncState.FORCE_PUSHED:
+        lost_commit = self.remotes.commit_at(lost_ref_name)
+        state = compare_commits(self.store, ours, theirs, lost_commit)
+        if lost_commit is not None and state is not SyncState.FORCE_PUSHED:
             # The remote has the commit again, or our branch dropped it too.
-            self.ref_mover.move(lost_ref_name, None, expected=lost)
+            self.ref_mover.move(lost_ref_name, None, expected=lost_commit)
         return TrackedCommits(ours, theirs, state)
 
     def fetch(self, peer: Peer) -> dict[str, WorkspaceError]:
