@@ -172,7 +172,7 @@ class Protection(BaseModel):
 
 
 def check_tables(value: object) -> object:
-    """Return the tables unchanged. Raises ValueError if they are not a list, or if there are too many."""
+    """Return the `[[protect]]` tables unchanged. Raises ValueError for another value, or too many tables."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
     if len(value) > MAX_RULES:
@@ -189,7 +189,10 @@ _MAX_INTERVAL_S = 86_400 * 7
 
 
 def parse_interval(value: object) -> int:
-    """Return the seconds of an interval: a number, or a text such as "5m". Raises ValueError."""
+    """Return the seconds of an interval, given as a number of seconds or as a text such as "5m".
+
+    Raises ValueError for another value, and for an interval under 5 seconds or over 7 days.
+    """
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError('must be a number of seconds, or a text such as "5m"')
     match = _INTERVAL_PATTERN.fullmatch(str(value))

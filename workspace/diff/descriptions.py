@@ -318,7 +318,7 @@ Block = TypeVar("Block")
 def truncate_to_budget(
     blocks: Iterable[tuple[Callable[[], Block], int]], max_chars: int, size_of: Callable[[Block], int]
 ) -> tuple[list[Block], int]:
-    """Return the first blocks of at most `max_chars` characters, and the number of omitted changes.
+    """Return the first blocks of at most `max_chars` characters in total, and the number of omitted changes.
 
     Each item of `blocks` is a function that makes a block, with the number of changes in it. Blocks are not
     cut.

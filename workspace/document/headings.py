@@ -171,8 +171,8 @@ def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
 def replace_inline(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
     """Return the bytes [start, end) of a heading's inline Markdown, and their replacement.
 
-    The full heading is rewritten with #s if it is empty, or if an underline would not make the new text a
-    heading (`- a list`, `> a quote`).
+    The full heading is rewritten with #s if it is empty. This also applies if the new text would not be a
+    heading above an underline (`- a list`, `> a quote`).
     """
     start, end = find_inline_span(lines, heading)
     if start < end and (not heading.is_setext or _can_be_setext(inline)):

@@ -35,7 +35,8 @@ class UndoAction(StrEnum):
 class RevertResult(NamedTuple):
     """The row after the revert, the reverted units with their actions, and the units that conflict.
 
-    Each unit has its current text or, if it is missing now, its text before the commit.
+    In `actions` and `conflicts`, a unit has its current text or, if it is missing now, its text before the
+    commit.
     """
 
     units: tuple[RowUnit, ...]

@@ -87,10 +87,11 @@ class RevertedText(NamedTuple):
     """A document after the revert, and its differences from the current document.
 
     If `has_expected_sections` is False, the document would not be parsed as the reverted sections.
-    `metadata_conflicts` are keys of the front matter that later commits have changed. `conflicting_lines` are
-    the lines of sections that conflict. `preserved_ids` are the sections that stay because of conflicts in
-    other sections. `preserved_spans` are the unchanged spans of the document; none if the full old text is
-    restored. `new_headings` maps the offset of each current heading to the offset after the revert.
+    `metadata_conflicts` are keys of the front matter that later commits have changed, or "front matter" if it
+    cannot be split into keys. `conflicting_lines` are the lines of sections that conflict. `preserved_ids`
+    are the sections that stay because of conflicts in other sections. `preserved_spans` are the unchanged
+    spans of the document; none if the full old text is restored. `new_headings` maps the offset of each
+    current heading to the offset after the revert.
     """
 
     document: Document

@@ -147,9 +147,9 @@ class Graph:
     ) -> Iterator[Node]:
         """Yield the commits of `starts` and their ancestors, each once, and add their ids to `visited`.
 
-        The walk does not continue past commits of `visited` or `excluded`, past unreadable commits, or past
-        more than 50 consecutive commits that are more than a day older than `since`. It ends when `visited`
-        contains `max_visited` ids.
+        The walk does not continue past commits of `visited` or `excluded`, or past unreadable commits. Nor
+        does it continue past more than 50 consecutive commits that are more than a day older than `since`. It
+        ends when `visited` contains `max_visited` ids.
         """
         stack = [(start, 0) for start in starts]
         while stack and len(visited) < max_visited:

@@ -162,7 +162,7 @@ def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal
 
 
 def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
-    """Do the steps after the commit point: make the ref durable, write the reflogs, remove private files.
+    """Run the steps after the commit point: make the ref durable, write the reflogs, remove private files.
 
     Removed objects are restored first: Git's housekeeping may have run right after the branch moved.
 

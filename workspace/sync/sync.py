@@ -553,7 +553,10 @@ class _Synchronization:
         return commits
 
     def _push(self, push_peer: Peer, commits: dict[str, str], *, is_last: bool) -> bool:
-        """Push; return True if another client moved the remote's branch, so that a new fetch is needed."""
+        """Push commits, by branch; return True if another client moved a branch of the remote.
+
+        Then a new fetch is needed before the next push.
+        """
         commit_counts = {
             branch: self._count_commits_to_push(branch, commit) for branch, commit in commits.items()
         }

@@ -69,7 +69,7 @@ class UnknownCommit(WorkspaceError):
 class ReadFirst(WorkspaceError):
     """An error: the call would remove text that its client has not read.
 
-    `current` is that text, in the sections `slugs`.
+    `current` is that text, in the sections `slugs`; neither is set for a document that is too large to read.
     """
 
     code = "READ_FIRST"
@@ -132,7 +132,10 @@ class OverwriteCheck:
         self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
 
     def check(self, operation: Operation, before: Overlay, after: Overlay) -> None:
-        """Record the changes of an operation. Raises ReadFirst or ConcurrentChange for unread text."""
+        """Check the texts that an operation removed, and record the texts that it added.
+
+        Raises ReadFirst or ConcurrentChange for removed text that the caller has not read.
+        """
         if self._precondition is None:
             return
         paths = after.list_changed_paths(before)
@@ -266,7 +269,7 @@ class OverwriteCheck:
             self.written_digests.update(added_counts)
 
     def _count_digests(self, path: str, document: Document | None) -> Counter[bytes]:
-        """Return the digests of a document's texts, cached for the next operation."""
+        """Return the digests of a document's texts, each with its number, cached for the next operation."""
         if document is None:
             return Counter()
         cached_counts = self._digests.get(path)

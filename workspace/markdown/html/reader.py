@@ -264,7 +264,7 @@ def _get_parser(features: Features) -> MarkdownIt:
 
 
 def _limit_blocks(state: StateCore) -> None:
-    """Drop the blocks beyond the limit, without splitting a block.
+    """Remove the blocks beyond the limit of `MAX_BLOCKS` tokens, without splitting a block.
 
     Raises LimitExceeded if the first block is too large.
     """

@@ -252,9 +252,9 @@ MAX_BYTES = 64_000_000
 def check_merge(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
-    A problem is not new if the target has a problem of the same rule and message, in the same document or in
-    another document that the merge changes. So a moved section adds no problem. The function never raises for
-    the content of documents: an unreadable document fails the check.
+    A problem is not new if the target has a problem of the same rule and message. It may be in the same
+    document, or in another document that the merge changes, so a moved section adds no problem. The function
+    never raises for the content of documents: an unreadable document fails the check.
     """
     try:
         return _run_checks(merge, inbound_links)
