@@ -80,8 +80,8 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
 
     `absent_terms` are the terms of the query that no section contains. A word occurs if its stem does. A name
     such as `RateLimitError` occurs if it or each of its parts does, and a run of a script without spaces if
-    two adjacent characters of it do. Excluded words are never missing, and
-    stop words are missing only if the query has no other words.
+    two adjacent characters of it do. Excluded words and words of stop words, such as "how-to", are never
+    missing.
     """
     if not absent_terms:
         return ()
@@ -90,6 +90,8 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
         for spaceless_run, other_run in script_runs_pattern().findall(token):
             whole, *parts = extract_token_terms(spaceless_run or other_run) or ("",)
             if whole not in query.terms or whole not in absent_terms:
+                continue
+            if STOP_WORDS.issuperset(whole.split("-")):  # "how-to"
                 continue
             has_absent_part = (all if spaceless_run else any)(part in absent_terms for part in parts)
             if has_absent_part or not parts:

@@ -16,11 +16,33 @@ _WRITE_ADVICE = (
 _READ_ADVICE = "Every answer names the commit that was read, and most name the next step."
 
 
+_SOURCES_INTRODUCTION = "Several documentations, each with a namespace."
+_SOURCES_ADVICE = (
+    "Cite the url, or namespace, address and commit. missing_words are in no searched document: then it is a "
+    "gap, and no bad question."
+)
+
+
 def build_instructions(tools: Collection[str]) -> str:
     """Return a description of the documents, and the calls for reading and writing, tool by tool."""
+    search_tool = next((name for name in tools if name.endswith("search_documentation")), None)
+    if search_tool is not None:
+        return " ".join((_SOURCES_INTRODUCTION, *_list_source_calls(search_tool), _SOURCES_ADVICE))
     if _WRITING_TOOLS.intersection(tools):
         return " ".join((_WRITE_INTRODUCTION, *_list_calls(tools), _WRITE_ADVICE))
     return " ".join((_READ_INTRODUCTION, *_list_calls(tools), _READ_ADVICE))
+
+
+def _list_source_calls(search_tool: str) -> Iterator[str]:
+    prefix = search_tool.removesuffix("search_documentation")
+    yield (
+        f"Find: {search_tool} {{query, namespace}} returns the best sections with their text; "
+        f"{prefix}list_documentation_sources {{}} lists the namespaces."
+    )
+    yield (
+        "Several questions in one call: operations: [{query, namespace}, ...]; they share the tokens of the "
+        f"answer. {prefix}get_doc {{chunk_id, namespace}} reads a whole section."
+    )
 
 
 def _list_calls(tools: Collection[str]) -> Iterator[str]:

@@ -182,7 +182,8 @@ class SourcesPage(NamedTuple):
 
     `commits` has the searched commit of each source, `unavailable` the reason of each source that could not
     be searched. `missing_words` are the words of the question that no searched source contains. `notes`
-    report invalid operators. `suggested_queries` find something where the question finds nothing.
+    report invalid operators. `suggested_queries` find something where the question finds nothing. `terms` are
+    the index terms of the search.
     """
 
     hits: tuple[SourceHit, ...]
@@ -192,6 +193,7 @@ class SourcesPage(NamedTuple):
     missing_words: tuple[str, ...]
     notes: tuple[str, ...]
     suggested_queries: tuple[str, ...]
+    terms: tuple[str, ...] = ()
 
 
 def search_sources(
@@ -225,6 +227,7 @@ def search_sources(
         ),
         notes=tuple(dict.fromkeys(note for page in pages.values() for note in page.notes)),
         suggested_queries=() if hits else tuple(queries),
+        terms=tuple(dict.fromkeys(term for page in pages.values() for term in page.terms)),
     )
 
 

@@ -132,7 +132,9 @@ class SourcesDispatcher:
                 return self._call_reading_tool(tool, fields, client, progress, max_tokens)
             fields, hints = resolve_near_names(tool, fields)
             if (requested := fields.get(MAX_TOKENS)) is not None:
-                limit = parse_max_tokens(requested, limit)
+                if (narrowed := parse_max_tokens(requested, limit)) == limit and str(requested) != str(limit):
+                    hints = (*hints, f"max_tokens is {limit:,}: the server allows no more in one answer")
+                limit = narrowed
             context = self._build_context(client, limit, progress)
             answer: Answer = tool.run(context, fields)
         except WorkspaceError as error:
@@ -181,9 +183,21 @@ class SourcesDispatcher:
                 tools=self._reading_tools,
                 call_form=call_form,
             )
-            return dispatcher.call(
+            answer = dispatcher.call(
                 tool.name, own_arguments, client=client, progress=progress, max_tokens=max_tokens
             )
+        return self._name_search_tool(answer)
+
+    def _name_search_tool(self, answer: Answer) -> Answer:
+        """Return the error for an unknown chunk with the tool of this server that finds chunks."""
+        if answer.data.get("code") != "CHUNK_NOT_FOUND" or "search_docs" in self._reading_tools:
+            return answer
+        nearest = answer.data.get("nearest") or ()
+        suggestion = f" Did you mean {' or '.join(map(repr, nearest[:3]))}?" if nearest else ""
+        tool = f"{self._prefix}{SEARCH_TOOL.name}"
+        text = (answer.text or "").replace("search_docs", tool) + suggestion
+        data = {**answer.data, "fix": str(answer.data.get("fix", "")).replace("search_docs", tool)}
+        return replace(answer, data={**data, "error": text}, text=text)
 
     def _build_context(
         self, client: str, max_tokens: int, progress: Progress | None = None

@@ -6,10 +6,15 @@ even short contents do not fit, the page ends earlier, with a cursor.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
+from itertools import takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from index.matches import Matcher, SearchableText
 from index.sources.permalinks import SectionPosition, format_permalink
 from tools.pages import cut_text, exceeds
 from tools.retrieval.budgets import find_largest
@@ -22,35 +27,35 @@ if TYPE_CHECKING:
     from tools.tool import Data
 
 MAX_SUMMARY_CHARACTERS = 200
-_SHORT_SUMMARY_CHARACTERS = 40
+_SHORT_TITLE_CHARACTERS = 40
 _MIN_CONTENT_CHARACTERS = 100
-_DETAIL_FIELDS = (
+_SHORT_OMITS = frozenset(("blob", "chunk_index", "lines", "url"))
+_MINIMAL_OMITS = _SHORT_OMITS | {
     "document",
     "relevance_score",
     "summary",
-    "url",
-    "chunk_index",
-    "lines",
-    "blob",
     "lifted_by",
     "walkthrough_relevance",
     "related_walkthrough_steps",
     "suggested_follow_up",
-)
-"""The fields that a minimal result leaves out."""
+}
 
 
 class Result(NamedTuple):
-    """One result: its fields without the content, and the whole content (None if none is wanted)."""
+    """One result: its fields without the content, and the whole content (None if none is wanted).
+
+    `matches` are the character offsets of the words of the question in the content, each with its terms.
+    """
 
     fields: Data
     content: str | None
+    matches: tuple[tuple[int, frozenset[str]], ...] = ()
 
 
 class Detail(IntEnum):
     """The detail of an answer: a small budget needs less of it.
 
-    SHORT results have short summaries and no blobs. MINIMAL answers have only the address, the title and the
+    SHORT results have no position and no blob. MINIMAL answers have only the address, the title and the
     content of each result, and no commits; `detail` is then "minimal".
     """
 
@@ -63,20 +68,24 @@ BuildAnswer = Callable[[list["Data"], Detail], "Data"]
 """Returns the whole answer with some results, in a detail."""
 
 
-def build_results(page: SourcesPage, *, include_content: bool, names_namespace: bool) -> list[Result]:
-    """Return the results of a page; `names_namespace` adds the namespace of each.
+def build_results(page: SourcesPage, *, content_count: int, names_namespace: bool) -> list[Result]:
+    """Return the results of a page, the first `content_count` with their contents.
 
-    Raises SourceUnavailable.
+    `names_namespace` adds the namespace of each result. Raises SourceUnavailable.
     """
+    matcher = Matcher(page.terms)
     return [
-        _build_result(source_hit, page, include_content=include_content, names_namespace=names_namespace)
-        for source_hit in page.hits
+        _build_result(
+            source_hit, page, matcher if number < content_count else None, names_namespace=names_namespace
+        )
+        for number, source_hit in enumerate(page.hits)
     ]
 
 
 def _build_result(
-    source_hit: SourceHit, page: SourcesPage, *, include_content: bool, names_namespace: bool
+    source_hit: SourceHit, page: SourcesPage, matcher: Matcher | None, *, names_namespace: bool
 ) -> Result:
+    """Return a result; with a matcher, its content."""
     source, hit = source_hit.source, source_hit.hit
     key = hit.address.removeprefix(f"{hit.filepath}#")
     commit = page.commits[source.name]
@@ -97,11 +106,11 @@ def _build_result(
     }
     if names_namespace:
         fields = {"namespace": source.name, **fields}
-    content = None
-    if include_content:
-        with source.open() as index:
-            content = str(index.read_source(hit), "utf-8", "replace")
-    return Result(fields, content)
+    if matcher is None:
+        return Result(fields, None)
+    with source.open() as index:
+        content = str(index.read_source(hit), "utf-8", "replace")
+    return Result(fields, content, tuple(zip(*matcher.find_words(SearchableText(content)), strict=True)))
 
 
 def shorten_summary(text: str) -> str:
@@ -117,10 +126,15 @@ def _shorten(line: str, limit: int) -> str:
     return f"{words if separator and len(words) > limit // 2 else line[:limit]}…"
 
 
-def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildAnswer) -> Data:
+def fit_results(
+    results: Sequence[Result],
+    max_tokens: int,
+    build_answer: BuildAnswer,
+    most_detail: Detail = Detail.FULL,
+) -> Data:
     """Return the answer with the results that fit a number of tokens; contents are cut if needed.
 
-    A cut content has `truncated` and `offset`, the number of its shown characters.
+    A cut content has `truncated`, and `offset`, the character at which the text goes on.
     """
 
     def build(count: int, limit: int, detail: Detail) -> Data:
@@ -133,7 +147,8 @@ def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildA
     count = len(results)
     longest = max((len(result.content or "") for result in results), default=0)
     least = min(longest, _MIN_CONTENT_CHARACTERS)
-    detail = next((item for item in reversed(Detail) if fits(min(count, 1), least, item)), Detail.MINIMAL)
+    details = [detail for detail in reversed(Detail) if detail <= most_detail]
+    detail = next((item for item in details if fits(min(count, 1), least, item)), Detail.MINIMAL)
     while count > 1 and not fits(count, least, detail):
         count -= 1
     return build(count, find_largest(longest, lambda limit: fits(count, limit, detail)), detail)
@@ -141,27 +156,53 @@ def fit_results(results: Sequence[Result], max_tokens: int, build_answer: BuildA
 
 def _reduce(result: Result, detail: Detail) -> Result:
     """Return a result in a detail."""
-    fields, content = result
+    fields = result.fields
     if detail is Detail.FULL:
         return result
     if detail is Detail.SHORT:
-        short_fields = {name: fields[name] for name in fields if name != "blob"}
-        summary = _shorten(fields["summary"], _SHORT_SUMMARY_CHARACTERS)
-        return Result({**short_fields, "summary": summary}, content)
-    minimal_fields = {name: fields[name] for name in fields if name not in _DETAIL_FIELDS}
-    title = _shorten(fields["title"], _SHORT_SUMMARY_CHARACTERS)
-    return Result({**minimal_fields, "title": title}, content)
+        # A resource URI repeats the namespace and the address.
+        omitted = _SHORT_OMITS if fields["url"].startswith("doc:") else _SHORT_OMITS - {"url"}
+        return result._replace(fields={name: fields[name] for name in fields if name not in omitted})
+    minimal_fields = {name: fields[name] for name in fields if name not in _MINIMAL_OMITS}
+    title = _shorten(fields["title"], _SHORT_TITLE_CHARACTERS)
+    return result._replace(fields={**minimal_fields, "title": title})
 
 
 def _cut_content(result: Result, limit: int) -> Data:
-    """Return a result with at most `limit` characters of its content."""
-    fields, content = result
+    """Return a result with at most `limit` characters of its content: those with most of the question.
+
+    A content that does not start at its beginning has `start`.
+    """
+    fields, content, matches = result
     if content is None:
         return fields
     if len(content) <= limit:
         return _insert_content(fields, content)
-    text, offset = cut_text(content, 0, limit) if limit > 0 else ("", 0)
-    return {**_insert_content(fields, text), "truncated": True, "offset": offset}
+    start = find_window(content, matches, limit)
+    text, offset = cut_text(content, start, limit) if limit > 0 else ("", start)
+    data = {**_insert_content(fields, text), "truncated": True}
+    if start:
+        data["start"] = start
+    return data if offset is None else {**data, "offset": offset}
+
+
+def find_window(content: str, matches: Sequence[tuple[int, frozenset[str]]], size: int) -> int:
+    """Return the start of the part of a text, of `size` characters, with the most terms of a question.
+
+    A term that is rare in the text counts more. The part begins with a line, and it is the beginning of the
+    text if no other part has more terms.
+    """
+    counts = Counter(term for _, terms in matches for term in terms)
+    # `cut_text` may leave out the second half of the part, to end it between blocks.
+    sure_size = max(size // 2, 1)
+
+    def measure(start: int) -> float:
+        first = bisect_left(matches, start, key=itemgetter(0))
+        in_window = takewhile(lambda match: match[0] < start + sure_size, matches[first:])
+        return sum(1 / counts[term] for term in set().union(*(terms for _, terms in in_window)))
+
+    starts = [max(content.rfind("\n", 0, offset) + 1, offset - sure_size // 2) for offset, _ in matches]
+    return max((0, *dict.fromkeys(starts)), key=measure)
 
 
 def _insert_content(fields: Data, content: str) -> Data:
@@ -184,6 +225,7 @@ def suggest_rest(sources: Sequence[Data], detail: Detail = Detail.FULL) -> NextS
     if detail is Detail.MINIMAL:
         return NextStep("Read the rest with get_doc: address as chunk_id, offset")
     namespace = {"namespace": cut["namespace"]} if "namespace" in cut else {}
-    offset = {"offset": cut["offset"]} if cut["offset"] else {}
+    # A content that has a start is read from its beginning.
+    offset = {"offset": cut["offset"]} if cut.get("offset") and "start" not in cut else {}
     rest_call = call("get_doc", chunk_id=cut["address"], **offset, **namespace)
     return NextStep("Read the rest of a truncated content with ", rest_call)

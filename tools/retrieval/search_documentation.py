@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -37,10 +38,14 @@ if TYPE_CHECKING:
 
     from index.sources.sources import SourcesPage
     from tools.retrieval.context import RetrievalContext
+    from tools.retrieval.results import Result
     from tools.tool import CallArguments, Data
 
 MAX_RESULTS = 20
 MAX_QUESTIONS = 10
+DEFAULT_BATCH_RESULTS = 2
+"""The default number of results of a question in a batch; only the first has its content."""
+
 USED_SEARCH_TYPE = "bm25"
 """The algorithm of each search, until a server has embeddings."""
 
@@ -83,7 +88,8 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "namespaces": f'list_documentation_sources lists them; "{ALL_NAMESPACES}" searches all',
         "query": 'Words are joined by OR; "exact phrase"; -word; title:x; auth*; AND, OR, NOT, ( )',
         "pages": "Add cursor: the next_cursor of the page before, with the same query",
-        "batch": f"Call with {{operations: [{{query, namespace?}}, ...]}}; at most {MAX_QUESTIONS} questions",
+        "batch": f"Call with {{operations: [{{query, namespace?}}, ...]}}; at most {MAX_QUESTIONS}, "
+        "which share the answer's tokens",
         "budget": f"max_tokens limits the answer; at least {MIN_ANSWER_TOKENS}",
     }
 
@@ -99,7 +105,9 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(SearchDocumentationArguments, arguments)
     if request.operations is None:
-        return Answer(_search(context, request, context.max_tokens))
+        search = _Search.run(context, request)
+        results = search.build_results(request.max_results)
+        return Answer(fit_results(results, context.max_tokens, search.build_answer))
     items = read_operations(request.operations)
     if request.query.strip():
         items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
@@ -113,55 +121,102 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
 
 
 def _answer_questions(context: RetrievalContext, items: list[dict[str, object]]) -> Answer:
-    """Return the answers to several questions; each has its share of the tokens, and fails alone."""
+    """Return the answers to several questions; each has its share of the tokens, and fails alone.
+
+    The commits are in the answer once. An entry has no cursor: its question can be asked alone.
+    """
     share = context.max_tokens // len(items) - _TOKENS_OF_ENTRY
+    defaults: dict[str, object] = {"max_results": DEFAULT_BATCH_RESULTS}
     results: list[Data] = []
+    commits: dict[str, str | None] = {}
     for item in items:
         try:
-            request = read_arguments(SearchDocumentationArguments, item)
-            data = _search(context, request, share)
-            data.pop("next_step", None)  # each truncated content has its offset
+            request = read_arguments(SearchDocumentationArguments, {**defaults, **item})
+            search = _Search.run(context, request)
+            # The first result answers most questions; the others show where else to read.
+            content_count = request.max_results if "include_content" in item else 1
+            data = fit_results(search.build_results(content_count), share, search.build_entry, Detail.SHORT)
+            shown_namespaces = {source_hit.source.name for source_hit in search.page.hits}
+            commits |= {name: search.page.commits[name] for name in shown_namespaces}
             results.append({"success": True, **data})
         except WorkspaceError as error:
             results.append({"success": False, "error": error.message, "code": error.code, "fix": error.fix})
-    return Answer({"batch_results": results}, is_error=not any(result["success"] for result in results))
+    answer: Data = {"batch_results": results, "search_type": USED_SEARCH_TYPE}
+    if len(commits) <= _MAX_LISTED_SOURCES:
+        answer["commits"] = commits
+    return Answer(answer, is_error=not any(result["success"] for result in results))
 
 
-def _search(context: RetrievalContext, request: SearchDocumentationArguments, max_tokens: int) -> Data:
-    if request.search_type == "vector":
-        raise VectorSearchUnavailable
-    sources = context.sources.select(request.namespace)
-    digest = compute_arguments_digest(request.query, [source.name for source in sources])
-    commits_digest, offset = None, 0
-    if request.cursor is not None:
-        commits_digest, offset = read_sources_cursor(request.cursor, digest)
-    page = search_sources(
-        sources, request.query, limit=request.max_results, offset=offset, progress=context.progress
-    )
-    if commits_digest is not None:
-        check_cursor_commits(commits_digest, page.commits)
-    names_namespace = len(context.sources) > 1
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search, and its answer with some of the results. `offset` is the number of hits of earlier pages."""
 
-    def build_answer(results: list[Data], detail: Detail) -> Data:
+    context: RetrievalContext
+    request: SearchDocumentationArguments
+    page: SourcesPage
+    digest: str
+    offset: int
+
+    @classmethod
+    def run(cls, context: RetrievalContext, request: SearchDocumentationArguments) -> _Search:
+        """Search the sources of a request.
+
+        Raises VectorSearchUnavailable, and the errors of `Sources.select`, `search_sources` and cursors.
+        """
+        if request.search_type == "vector":
+            raise VectorSearchUnavailable
+        sources = context.sources.select(request.namespace)
+        digest = compute_arguments_digest(request.query, [source.name for source in sources])
+        commits_digest, offset = None, 0
+        if request.cursor is not None:
+            commits_digest, offset = read_sources_cursor(request.cursor, digest)
+        page = search_sources(
+            sources, request.query, limit=request.max_results, offset=offset, progress=context.progress
+        )
+        if commits_digest is not None:
+            check_cursor_commits(commits_digest, page.commits)
+        return cls(context, request, page, digest, offset)
+
+    def build_results(self, content_count: int) -> list[Result]:
+        """Return the results, the first ones with their contents if the request includes contents."""
+        results = build_results(
+            self.page,
+            content_count=content_count if self.request.include_content else 0,
+            names_namespace=len(self.context.sources) > 1,
+        )
+        related_steps = find_related_steps(self.context, self.request.handle)
+        if related_steps is not None:
+            for result, source_hit in zip(results, self.page.hits, strict=True):
+                result.fields.update(related_steps.describe(source_hit))
+        return results
+
+    def build_answer(self, results: list[Data], detail: Detail) -> Data:
+        """Return the answer to a single question."""
         data: Data = {
             "query_processed": True,
             "result_count": len(results),
             "sources": results,
-            **describe_page(page, detail),
+            **describe_page(self.page, detail),
         }
-        end = offset + len(results)
-        if (page.has_more or len(results) < len(page.hits)) and end < MAX_OFFSET:
-            data["next_cursor"] = write_sources_cursor(digest, page.commits, end)
-        next_step = suggest_rest(results, detail) if results else suggest_search(page, request.namespace)
+        end = self.offset + len(results)
+        if (self.page.has_more or len(results) < len(self.page.hits)) and end < MAX_OFFSET:
+            data["next_cursor"] = write_sources_cursor(self.digest, self.page.commits, end)
+        next_step = (
+            suggest_rest(results, detail) if results else suggest_search(self.page, self.request.namespace)
+        )
         if next_step is not None:
             data["next_step"] = next_step
         return data
 
-    results = build_results(page, include_content=request.include_content, names_namespace=names_namespace)
-    if (related_steps := find_related_steps(context, request.handle)) is not None:
-        for result, source_hit in zip(results, page.hits, strict=True):
-            result.fields.update(related_steps.describe(source_hit))
-    return fit_results(results, max_tokens, build_answer)
+    def build_entry(self, results: list[Data], detail: Detail) -> Data:
+        """Return the entry of a batch."""
+        page_fields = describe_page(self.page, detail)
+        omitted = ("search_type", "commit", "commits")
+        return {
+            "result_count": len(results),
+            "sources": results,
+            **{name: page_fields[name] for name in page_fields if name not in omitted},
+        }
 
 
 def describe_page(page: SourcesPage, detail: Detail) -> Data:
@@ -173,8 +228,10 @@ def describe_page(page: SourcesPage, detail: Detail) -> Data:
     if len(commits) == 1:
         data["commit"] = commits[0]
     else:
-        shown_names = dict.fromkeys(item.source.name for item in page.hits)
-        data["commits"] = {name: page.commits[name] for name in shown_names}
+        names = page.commits
+        if len(commits) > _MAX_LISTED_SOURCES:
+            names = dict.fromkeys(item.source.name for item in page.hits)
+        data["commits"] = {name: page.commits[name] for name in names}
     if page.unavailable:
         data["unavailable"] = dict(list(page.unavailable.items())[:_MAX_LISTED_SOURCES])
     if page.missing_words:

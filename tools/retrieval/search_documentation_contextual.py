@@ -102,7 +102,9 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     # The sort is stable, so without lifts the list is that of search_documentation.
     lifted_hits = sorted(lifted_hits, key=lambda lifted: -lifted.hit.score)[: request.max_results]
     shown_page = page._replace(hits=tuple(lifted.hit for lifted in lifted_hits), has_more=False)
-    results = build_results(shown_page, include_content=True, names_namespace=len(context.sources) > 1)
+    results = build_results(
+        shown_page, content_count=request.max_results, names_namespace=len(context.sources) > 1
+    )
     for result, (source_hit, lifts) in zip(results, lifted_hits, strict=True):
         result.fields["lifted_by"] = [
             {"lift": lift.name, "factor": lift.factor, "why": lift.why} for lift in lifts
