@@ -156,7 +156,7 @@ def run(path: str, arguments: list[str]) -> int:
         sent_count = socket.send_fds(connection, [data], [0, 1, 2])
         connection.sendall(data[sent_count:])
         child = int.from_bytes(_receive_number(connection), "big")
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: os.kill(child, number))
         # Only the forked child may have the pipes open.
         for descriptor in (0, 1, 2):

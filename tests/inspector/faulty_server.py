@@ -8,6 +8,9 @@ from docyard.mcp_server.server import run_stdio
 
 
 class FaultyDispatcher:
+    on_list_change: Any = None
+    has_resources = True
+
     def definitions(self) -> list[dict[str, Any]]:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
         return [{"name": "faulty", "description": "A union of types", "inputSchema": schema}]

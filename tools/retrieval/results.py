@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.matches import Matcher, SearchableText
 from index.sources.permalinks import SectionPosition, format_permalink
+from index.sources.source import SourceUnavailable
 from tools.pages import cut_text, exceeds
 from tools.retrieval.budgets import find_largest
 from tools.tool import NextStep, call
@@ -71,7 +72,7 @@ BuildAnswer = Callable[[list["Data"], Detail], "Data"]
 def build_results(page: SourcesPage, *, content_count: int, names_namespace: bool) -> list[Result]:
     """Return the results of a page, the first `content_count` with their contents.
 
-    `names_namespace` adds the namespace of each result. Raises SourceUnavailable.
+    `names_namespace` adds the namespace of each result.
     """
     matcher = Matcher(page.terms)
     return [
@@ -108,8 +109,11 @@ def _build_result(
         fields = {"namespace": source.name, **fields}
     if matcher is None:
         return Result(fields, None)
-    with source.open() as index:
-        content = str(index.read_source(hit), "utf-8", "replace")
+    try:
+        with source.open() as index:
+            content = str(index.read_source(hit), "utf-8", "replace")
+    except SourceUnavailable:  # the source was removed after the search
+        return Result(fields, None)
     return Result(fields, content, tuple(zip(*matcher.find_words(SearchableText(content)), strict=True)))
 
 

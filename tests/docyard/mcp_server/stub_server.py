@@ -20,6 +20,9 @@ TOOL_NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
 class StubDispatcher:
     """A dispatcher of the tools in TOOL_NAMES."""
 
+    on_list_change: Any = None
+    has_resources = True
+
     def definitions(self) -> list[dict[str, Any]]:
         return [
             {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
@@ -41,6 +44,7 @@ class StubDispatcher:
         progress: Any = None,
         seen_texts: Any = None,
         person: Any = None,
+        max_tokens: Any = None,
     ) -> Answer:
         match name:
             case "slow":

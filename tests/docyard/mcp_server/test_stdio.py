@@ -84,8 +84,9 @@ async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) ->
         assert {"create_document", "complete_task", "search_docs"} <= {tool.name for tool in first_list.tools}
         for tool in first_list.tools:
             assert tool.annotations is not None
-            hints = tool.annotations.model_dump(exclude={"title"})
+            hints = tool.annotations.model_dump(exclude={"title"}, exclude_none=True)
             assert all(isinstance(hint, bool) for hint in hints.values())
+            assert {"read_only_hint", "destructive_hint", "open_world_hint"} <= hints.keys()
 
 
 async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: ProtocolVersion) -> None:
