@@ -46,7 +46,7 @@ def describe_progress(result: WriteResult, step: PlanStep) -> Data:
 
 
 def find_next_open_task(document: Document, section: Section) -> Task | None:
-    """Return the first open task of a section that has no open sub-tasks; None without one."""
+    """Return the first open task without open sub-tasks in a section, or None if there is none."""
     open_tasks = [task for task in document.tasks(section) if not task.is_done]
     return next(
         (
@@ -59,7 +59,10 @@ def find_next_open_task(document: Document, section: Section) -> Task | None:
 
 
 def suggest_next_task(context: Context, result: WriteResult, steps: Sequence[PlanStep]) -> NextStep:
-    """Return a next step: to complete the next open task, else to view the progress."""
+    """Return a next step: to complete the next open task, else to view the progress.
+
+    If no operation succeeded, the step is to correct the failed operations.
+    """
     for step in reversed(steps):
         location = _find_section(result, step)
         if location is None or step.outcome is None:

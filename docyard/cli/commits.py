@@ -85,7 +85,7 @@ def _print_entries(entries: Sequence[LogEntry], *, is_single: bool) -> None:
 def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
     """Yield the time and author, the subject, and the actions.
 
-    If `is_single`, addresses and the action `changed` are omitted.
+    If `is_single`, current addresses and the action `changed` are omitted.
     """
     from rich.text import Text
 

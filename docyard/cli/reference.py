@@ -1,7 +1,7 @@
 """The reference pages in `docs/`, generated from the tools and the commands.
 
 python -m docyard.cli.reference          writes docs/tools.md and docs/commands.md
-python -m docyard.cli.reference --check  prints the names of stale pages and exits with 1
+python -m docyard.cli.reference --check  prints the names of stale pages; exits with 1 if there are any
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def render_tools_page() -> str:
         if toolset == SOURCES_TOOLSET:
             lines += [
                 "",
-                "Only a server of many sources offers these tools, and `get_doc` with `namespace` "
-                "([sources.md](sources.md)). `search_documentation_contextual` needs "
-                "`contextual_search = true` in its file; without sources, only the tools for walkthroughs "
-                "are offered.",
+                "Only a server that was started with `--sources` offers these tools, and `get_doc` with "
+                "`namespace` ([sources.md](sources.md)). `search_documentation_contextual` needs "
+                "`contextual_search = true` in the file that `--sources` names. If the file has no source, "
+                "only the tools for walkthroughs are offered.",
             ]
         for tool in load_toolset(toolset):
             lines += ["", *_render_tool(tool)]
@@ -64,7 +64,11 @@ def _read_shared_meanings() -> dict[str, str]:
     fields = build_input_schema(EDIT_DOCUMENT.arguments)["properties"]
     meanings = {name: _format_meaning(fields[name]) for name in WRITE_FIELD_NAMES if name != "operations"}
     ref_field = build_input_schema(VIEW_DOCUMENT.arguments)["properties"]["ref"]
-    return {**meanings, "operations": "Batch: one commit", "ref": _format_meaning(ref_field)}
+    return {
+        **meanings,
+        "operations": "The operations of a batch, which become one commit",
+        "ref": _format_meaning(ref_field),
+    }
 
 
 def _render_tool(tool: Tool) -> Iterator[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SETTINGS_TEMPLATE = """\
 # Settings of this Docyard workspace, read from the commit that is served.
-# Everything here is optional; the values shown are the defaults.
+# Everything here is optional; the values shown are the defaults or examples.
 
 # Documents are the *.md and *.markdown files below this folder.
 # root = ""
@@ -231,7 +231,8 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     """Commit `settings` as docyard.toml and return the commit.
 
     If the repository requires signed commits, and the settings do not allow unsigned commits, write only the
-    file and return None. Raises CommandError if the file exists, or if there is no branch to write to.
+    file and return None. Raises CommandError if the file exists, if there is no branch to write to, or if a
+    bare repository requires signed commits.
     """
     from workspace.config.config import WorkspaceConfig
     from workspace.config.toml import CONFIG_PATH

@@ -67,7 +67,7 @@ def _read_secret_file(file: Path) -> str:
 def _check_mode(mode: int) -> None:
     # A shell passes `<(command)` as a pipe.
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise CommandError("the token file must be a regular file", fix=_TOKEN_FILE_FIX)
+        raise CommandError("the token file must be a regular file or a pipe", fix=_TOKEN_FILE_FIX)
     if stat.S_ISREG(mode) and mode & 0o077:
         raise CommandError(
             "the token file is readable or writable by other users",

@@ -49,6 +49,9 @@ DEFAULT_BATCH_RESULTS = 2
 USED_SEARCH_TYPE = "bm25"
 """The algorithm of each search, until a server has embeddings."""
 
+_COMMON_FIELDS = ("namespace", "max_results", "include_content", "handle", "search_type")
+"""The fields of a call that apply to each question of its batch."""
+
 _TOKENS_OF_ENTRY = 10
 _MAX_LISTED_SOURCES = 20
 _MAX_SUGGESTED_QUERIES = 3
@@ -108,7 +111,8 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         search = _Search.run(context, request)
         results = search.build_results(request.max_results)
         return Answer(fit_results(results, context.max_tokens, search.build_answer))
-    items = read_operations(request.operations)
+    common = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
+    items = [{**common, **item} for item in read_operations(request.operations)]
     if request.query.strip():
         items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
     if len(items) > MAX_QUESTIONS:

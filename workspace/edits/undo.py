@@ -49,8 +49,8 @@ class CommitUndo:
 
     After a conflict the revert continues with the next change. To revert all changes or no change, discard
     the overlay after a conflict. `skipped_paths` are files that are not documents. `unreverted_lines` are
-    lines whose move was not reverted because of a conflict. If another run gets these lines as
-    `preserved_lines`, they stay in all documents.
+    the lines that conflicting changes added or removed. If another run gets these lines as `preserved_lines`,
+    it does not revert their moves between documents either.
     """
 
     def __init__(self, overlay: Overlay, commit: Commit, preserved_lines: PreservedLines = NO_LINES) -> None:
@@ -221,7 +221,7 @@ class CommitUndo:
         elif target != current_path:
             self._preserved_spans.append(PreservedSpan(current_path, 0, len(document.data), target, 0))
         if target != current_path:
-            # If the sections differ, addresses in the document do not map to its old addresses.
+            # With another number of sections, an address cannot be mapped to the restored path.
             has_same_section_count = len(new_document.sections) == len(document.sections)
             self._path_map |= {current_path: target if has_same_section_count else None, target: target}
         elif new_document.data != document.data:

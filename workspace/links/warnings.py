@@ -93,7 +93,7 @@ def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[
 
 
 def _list_links_with_destination(document: Document, overlay: Overlay) -> Iterator[Link]:
-    """Yield the links of a document that have a destination of their own."""
+    """Yield the links whose own destination can be broken: no autolinks, and no references."""
     # Imported late because these modules import the parser, which most edits do not need.
     from workspace.links.link import LinkKind
     from workspace.links.reader import read_cached_links

@@ -139,7 +139,7 @@ class Conflicts:
         return resolution is not None and resolution.choice is ResolutionChoice.CONTENT
 
     def is_resolved_for_theirs(self, conflict: UnitConflict) -> bool:
-        """Return True if a unit without its own text, such as a position, is resolved for theirs.
+        """Record a conflict of a unit without its own text, such as a position; return True if it is theirs.
 
         Raises InvalidResolution for new content.
         """
@@ -154,7 +154,7 @@ class Conflicts:
         return resolution is not None and resolution.choice is ResolutionChoice.THEIRS
 
     def count(self) -> tuple[int, int]:
-        """Return the number of conflicts so far, for `truncate`."""
+        """Return the numbers of unresolved and of resolved conflicts so far, for `truncate`."""
         return len(self._unresolved), len(self._resolved)
 
     def truncate(self, counts: tuple[int, int]) -> None:

@@ -55,7 +55,7 @@ class Locked(WorkspaceError):
         super().__init__(
             f"another program is using the repository: it has the lock `{file}`",
             fix=fix
-            or "Try again when it has finished. If no program is running there, remove that file "
+            or "Try again when it has finished. If no program is using the repository, remove that file "
             "(`docyard doctor` reports whether a killed docyard left it).",
             file=file,
         )

@@ -197,7 +197,7 @@ _RULE_INDEX = {rule.name: index for index, rule in enumerate(RULES)}
 def format_sarif(report: Report) -> str:
     """Return the report as a SARIF log of one run.
 
-    Paths are relative URIs, and columns count code points (§3.14.17).
+    Paths are relative URIs, and columns count code points (SARIF 2.1.0 §3.14.27).
     """
     key_counts: Counter[str] = Counter()
     run = {

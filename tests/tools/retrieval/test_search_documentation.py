@@ -210,6 +210,27 @@ def test_several_questions_are_answered_in_one_call(call_sources: CallSources) -
     both = call_sources("search_documentation", query="shell", namespace="*", operations=questions[:1])
     assert len(both.data["batch_results"]) == 2
     assert call_sources("search_documentation", operations=questions[1:2]).is_error
+    common = call_sources(
+        "search_documentation", operations=[{"query": "shell"}], namespace="tutorials", include_content=False
+    )
+    [entry] = common.data["batch_results"]
+    assert "content" not in entry["sources"][0]
+    assert set(common.data["commits"]) == {"tutorials"}
+
+
+@pytest.mark.parametrize(("size", "line"), [(200, 30), (2_000, 30), (200, 0)])
+def test_cut_content_has_the_words_of_the_question(
+    call_sources: CallSources, repositories: tuple[Repo, Repo], size: int, line: int
+) -> None:
+    lines = [f"Filler number {number} of this long section.\n\n" for number in range(400)]
+    lines[line] = "The walrus answers the question about fish.\n\n"
+    repositories[1].commit({"long.md": "# Long\n\n" + "".join(lines)})
+    data = call_sources(
+        "search_documentation", query="walrus question fish", namespace="tutorials", max_tokens=max(size, 400)
+    ).data
+    result = data["sources"][0]
+    assert "The walrus answers" in result["content"]
+    assert ("start" in result) == (line > 0 and size == 200)
 
 
 def test_unavailable_source_is_named_and_the_others_answer(

@@ -56,7 +56,7 @@ class TouchedSections(NamedTuple):
 def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) -> TouchedSections:
     """Return the sections, files and front matter keys that changes touch.
 
-    `old` and `new` are the commits before and after the changes. Raises DamagedRepository.
+    `old` and `new` are the snapshots before and after the changes. An unreadable document has no ancestors.
     """
     whole_paths = set(changes.files)
     front_matter_keys: set[tuple[str, str]] = set()
@@ -85,7 +85,7 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
 
 
 def find_common_addresses(own: TouchedSections, other: TouchedSections) -> tuple[str, ...]:
-    """Return the sorted addresses that both changes touch, such as `path.md#section`.
+    """Return the sorted addresses of `own` at which both changes overlap, such as `path.md#section`.
 
     A section has the key that it has in `own`.
     """

@@ -1,6 +1,6 @@
-"""Values of front matter that searches cannot be filtered by: too long, too many, hidden, or not text.
+"""Values of front matter that the schema of searches does not list, or that cannot be filtered by.
 
-The limits are those of a documentation index (`docs/search.md`): a value has 1 to 128 characters.
+They are too long, too many, not text, or have invisible characters (`docs/taxonomy.md`).
 """
 
 from __future__ import annotations
