@@ -91,6 +91,15 @@ def test_cursor_of_another_query_is_reported(server: PageServer) -> None:
     assert "cursor" in page
     assert "From the beginning" in page
 
+def test_outdated_cursor_links_to_the_beginning(tmp_path: Path) -> None:
+    files = {f"{number:02}.md": f"# Harvest {number}\n\nApples.\n" for number in range(25)}
+    repo = create_repository(tmp_path / "docs", files)
+    with serve_pages(repo.path) as server:
+        match = re.search(r"cursor=([^\"&]+)", server.get("/search?q=apples"))
+        assert match
+        repo.commit({"new.md": "# New\n\nApples.\n"})
+        assert "From the beginning" in server.get(f"/search?q=apples&cursor={match[1]}")
+
 
 def test_misspelt_word_has_a_suggestion(server: PageServer) -> None:
     page = server.get("/search?q=bakoff")
