@@ -56,8 +56,8 @@ class Result(NamedTuple):
 class Detail(IntEnum):
     """The detail of an answer: a small budget needs less of it.
 
-    SHORT results have no position and no blob. MINIMAL answers have only the address, the title and the
-    content of each result, and no commits; `detail` is then "minimal".
+    SHORT results have no position and no blob, and a summary only without a content. MINIMAL answers have only
+    the address, the title and the content of each result, and no commits; `detail` is then "minimal".
     """
 
     MINIMAL = 0
@@ -166,6 +166,8 @@ def _reduce(result: Result, detail: Detail) -> Result:
     if detail is Detail.SHORT:
         # A resource URI repeats the namespace and the address.
         omitted = _SHORT_OMITS if fields["url"].startswith("doc:") else _SHORT_OMITS - {"url"}
+        if result.content is not None:  # the shown part of the content has the words of the question
+            omitted |= {"summary"}
         return result._replace(fields={name: fields[name] for name in fields if name not in omitted})
     minimal_fields = {name: fields[name] for name in fields if name not in _MINIMAL_OMITS}
     title = _shorten(fields["title"], _SHORT_TITLE_CHARACTERS)
