@@ -56,8 +56,8 @@ class Result(NamedTuple):
 class Detail(IntEnum):
     """The detail of an answer: a small budget needs less of it.
 
-    SHORT results have no position and no blob, and a summary only without a content. MINIMAL answers have only
-    the address, the title and the content of each result, and no commits; `detail` is then "minimal".
+    SHORT results have no position and no blob, and a summary only without a content. MINIMAL answers have
+    only the address, the title and the content of each result, and no commits; `detail` is then "minimal".
     """
 
     MINIMAL = 0
