@@ -91,6 +91,7 @@ def test_cursor_of_another_query_is_reported(server: PageServer) -> None:
     assert "cursor" in page
     assert "From the beginning" in page
 
+
 def test_outdated_cursor_links_to_the_beginning(tmp_path: Path) -> None:
     files = {f"{number:02}.md": f"# Harvest {number}\n\nApples.\n" for number in range(25)}
     repo = create_repository(tmp_path / "docs", files)
