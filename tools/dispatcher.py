@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from workspace.writing.read_before_write import SeenTexts
 
 
+_NO_SYNC_STATUS = "the sync status of the branch is unknown"
+
+
 class UnknownTool(LookupError):
     """The server does not offer a tool of this name; `nearest` are similar names."""
 
@@ -203,7 +206,6 @@ class ToolDispatcher:
                 served_index = self._get_current_index()
                 context = self._build_context(served_index, client, progress, seen_texts, person, max_tokens)
                 fields, hints = resolve_near_names(tool, fields, context.index.keys)
-                complete = partial(_complete, served_index.workspace, hints)
                 if issubclass(tool.arguments, ReadingArguments):
                     budget = context.text_tokens  # of the error for an invalid limit
                     budget = _read_budget(tool, context, fields)
@@ -212,8 +214,8 @@ class ToolDispatcher:
                 if budget is None:
                     answer = _run(tool, fields, record, context)
                 else:
-                    run = partial(_run, tool, fields, record)
-                    answer = run_within_budget(lambda context: complete(run(context)), context, budget)
+                    run = partial(_run_and_complete, tool, fields, record, hints)
+                    answer = run_within_budget(run, context, budget)
                     is_complete = True
             except Exception as error:
                 if record.commit is not None:
@@ -223,7 +225,8 @@ class ToolDispatcher:
                 else:
                     raise
             if served_index is not None and not is_complete:
-                answer = _complete(served_index.workspace, hints, answer)
+                complete = partial(_complete, served_index.workspace, hints, answer)
+                answer = run_with_caveat(complete, answer, _NO_SYNC_STATUS)
             if budget is not None:
                 answer = shorten_answer(answer, budget)
             if tool.writes:
@@ -331,8 +334,16 @@ def add_hints(answer: Answer, hints: Sequence[str]) -> Answer:
 
 def _complete(workspace: Workspace, hints: Sequence[str], answer: Answer) -> Answer:
     """Return an answer with further hints, and with the sync status of the branch."""
-    add_status = partial(add_sync_status, add_hints(answer, hints), workspace)
-    return run_with_caveat(add_status, answer, "the sync status of the branch is unknown")
+    return add_sync_status(add_hints(answer, hints), workspace)
+
+
+def _run_and_complete(
+    tool: Tool, arguments: Mapping[str, object], record: CommitRecord, hints: Sequence[str], context: Context
+) -> Answer:
+    """Run a reading tool, and return its answer with hints and the sync status."""
+    answer = _run(tool, arguments, record, context)
+    complete = partial(_complete, context.workspace, hints, answer)
+    return run_with_caveat(complete, answer, _NO_SYNC_STATUS)
 
 
 def _read_budget(tool: Tool, context: Context, arguments: Mapping[str, object]) -> int:
