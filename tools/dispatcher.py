@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from workspace.writing.read_before_write import SeenTexts
 
 
-_NO_SYNC_STATUS = "the sync status of the branch is unknown"
-
-
 class UnknownTool(LookupError):
     """The server does not offer a tool of this name; `nearest` are similar names."""
 
@@ -199,7 +196,7 @@ class ToolDispatcher:
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
-        served_index, budget, is_complete = None, None, False
+        served_index, budget = None, None
         hints: Sequence[str] = ()
         with record_commits() as record:
             try:
@@ -211,12 +208,8 @@ class ToolDispatcher:
                     budget = _read_budget(tool, context, fields)
                 if arguments is not None and not isinstance(arguments, Mapping):
                     raise _build_arguments_error(tool, arguments)
-                if budget is None:
-                    answer = _run(tool, fields, record, context)
-                else:
-                    run = partial(_run_and_complete, tool, fields, record, hints)
-                    answer = run_within_budget(run, context, budget)
-                    is_complete = True
+                run = partial(_run_and_complete, tool, fields, record, hints)
+                answer = run(context) if budget is None else run_within_budget(run, context, budget)
             except Exception as error:
                 if record.commit is not None:
                     answer = build_committed_answer(record, error, self.offers)
@@ -224,9 +217,8 @@ class ToolDispatcher:
                     answer = self._build_failure(tool, error, fields, served_index)
                 else:
                     raise
-            if served_index is not None and not is_complete:
-                complete = partial(_complete, served_index.workspace, hints, answer)
-                answer = run_with_caveat(complete, answer, _NO_SYNC_STATUS)
+                if served_index is not None:
+                    answer = _complete(served_index.workspace, hints, answer)
             if budget is not None:
                 answer = shorten_answer(answer, budget)
             if tool.writes:
@@ -334,16 +326,18 @@ def add_hints(answer: Answer, hints: Sequence[str]) -> Answer:
 
 def _complete(workspace: Workspace, hints: Sequence[str], answer: Answer) -> Answer:
     """Return an answer with further hints, and with the sync status of the branch."""
-    return add_sync_status(add_hints(answer, hints), workspace)
+    return run_with_caveat(
+        lambda: add_sync_status(add_hints(answer, hints), workspace),
+        answer,
+        "the sync status of the branch is unknown",
+    )
 
 
 def _run_and_complete(
     tool: Tool, arguments: Mapping[str, object], record: CommitRecord, hints: Sequence[str], context: Context
 ) -> Answer:
-    """Run a reading tool, and return its answer with hints and the sync status."""
-    answer = _run(tool, arguments, record, context)
-    complete = partial(_complete, context.workspace, hints, answer)
-    return run_with_caveat(complete, answer, _NO_SYNC_STATUS)
+    """Run a tool, and return its answer with hints and the sync status."""
+    return _complete(context.workspace, hints, _run(tool, arguments, record, context))
 
 
 def _read_budget(tool: Tool, context: Context, arguments: Mapping[str, object]) -> int:

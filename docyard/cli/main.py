@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from typing import ClassVar
 
 import click
 
@@ -35,6 +36,26 @@ class SuggestingGroup(click.Group):
             suggestion = f"; did you mean '{similar_names[0]}'?" if similar_names else ""
             raise click.UsageError(f"no command '{name[:100]}'{suggestion}", ctx)
         return super().resolve_command(ctx, args)
+
+
+class LazyGroup(SuggestingGroup):
+    """A group that imports a command's module on demand.
+
+    `package` has a module for each of `command_names`, which are in the order of the help.
+    """
+
+    package: ClassVar[str]
+    command_names: ClassVar[tuple[str, ...]]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.command_names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.command_names:
+            return None
+        module = import_module(f"{self.package}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
 
 
 COMMANDS = (
@@ -65,17 +86,11 @@ COMMANDS = (
 _NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class LazyGroup(SuggestingGroup):
-    """A group that imports a command's module on demand."""
+class _MainGroup(LazyGroup):
+    """The group of all commands, which ends without an error if its output is no longer read."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"docyard.commands.{cmd_name}").command
-        return command
+    package = "docyard.commands"
+    command_names = COMMANDS
 
     def invoke(self, ctx: click.Context) -> object:
         with console.ignore_broken_pipe():
@@ -83,7 +98,7 @@ class LazyGroup(SuggestingGroup):
         return Exit.DONE
 
 
-@click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
+@click.group(cls=_MainGroup, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
 def docyard() -> None:
     """Serve a Git-native workspace in which agents write Markdown and people review it.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.sources.applied import record_applied
+from docyard.sources.record import record_applied
 from index.sources.settings import InvalidSourcesFile, read_sources_file
 from index.sources.source import SourceUnavailable
 from workspace.errors import WorkspaceError
@@ -48,7 +48,6 @@ class Follower:
         self._close_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sources", daemon=True)
         self._fetch_times: dict[Source, float] = {}  # monotonic seconds
-        self._requested_names: set[str] = set()
         self._prepared: set[Source] = set()
         self._logged_messages: dict[str, str] = {}
 
@@ -66,11 +65,6 @@ class Follower:
     def request_reload(self) -> None:
         """Read the file again soon. May be called from a signal handler."""
         self._reload_requested.set()
-        self._work_event.set()
-
-    def request_fetch(self, name: str) -> None:
-        """Fetch a source soon, because it was pushed to."""
-        self._requested_names.add(name)
         self._work_event.set()
 
     def listen_to_hangup(self) -> None:
@@ -118,8 +112,7 @@ class Follower:
         """Fetch a source if it is due, and build its index if there is none."""
         if source.settings.url is not None:
             now = time.monotonic()
-            if source.name in self._requested_names or self._fetch_times.get(source, now) <= now:
-                self._requested_names.discard(source.name)
+            if self._fetch_times.get(source, now) <= now:
                 self._fetch(source)
                 self._fetch_times[source] = time.monotonic() + source.settings.interval_s
         if source not in self._prepared:

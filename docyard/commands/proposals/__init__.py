@@ -19,11 +19,9 @@ submit.py           `docyard proposals submit`: a request for a review
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
-from docyard.cli.main import SuggestingGroup
+from docyard.cli.main import LazyGroup
 from docyard.commit_errors import run_committing_command
 
 COMMANDS = (
@@ -45,24 +43,15 @@ COMMANDS = (
 """The commands in the order of the help; this package has a module for each."""
 
 
-class _LazyGroup(SuggestingGroup):
-    """A group that imports the module of a command on demand."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]  # after its import, the module of the command list hides the builtin `list`
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"docyard.commands.proposals.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+class _Group(LazyGroup):
+    package = __name__
+    command_names = COMMANDS
 
     def invoke(self, ctx: click.Context) -> object:
-        return run_committing_command(lambda: super(_LazyGroup, self).invoke(ctx))
+        return run_committing_command(lambda: super(_Group, self).invoke(ctx))
 
 
-@click.group(cls=_LazyGroup, name="proposals", short_help="Show, review and merge proposals.")
+@click.group(cls=_Group, name="proposals", short_help="Show, review and merge proposals.")
 def command() -> None:
     """Show, review and merge proposals.
 

@@ -7,30 +7,20 @@ status.py   `docyard sources status`: the state of each source
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
-from docyard.cli.main import SuggestingGroup
+from docyard.cli.main import LazyGroup
 
 COMMANDS = ("plan", "list", "status")
 """The commands in the order of the help; this package has a module for each."""
 
 
-class _LazyGroup(SuggestingGroup):
-    """A group that imports the module of a command on demand."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]  # after its import, the module of the command list hides the builtin `list`
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"docyard.commands.sources.{cmd_name}").command
-        return command
+class _Group(LazyGroup):
+    package = __name__
+    command_names = COMMANDS
 
 
-@click.group(cls=_LazyGroup, name="sources", short_help="Show the sources of `serve --sources`.")
+@click.group(cls=_Group, name="sources", short_help="Show the sources of `serve --sources`.")
 def command() -> None:
     """Show the documentation sources of a file for `docyard serve --sources`.
 

@@ -24,7 +24,7 @@ def command(file: Path, as_json: bool) -> int:
     Example:
         docyard sources plan sources.toml && kill -HUP "$(pgrep -f 'serve --sources')"
     """
-    from docyard.sources.applied import read_applied
+    from docyard.sources.record import read_applied
     from docyard.sources.report import format_plan
     from index.sources.settings import read_sources_file
     from index.sources.sources import plan_sources

@@ -1,4 +1,4 @@
-"""The file of sources as a server has read it last, so that a plan can compare the file with it.
+"""The record of the file of sources as a server has read it last, so that a plan can compare the two.
 
 A server records the content when it starts and when it reads the file again, in the user's state folder.
 """
