@@ -14,7 +14,7 @@ from docyard import environment
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.forge_checker import ForgeChecker
+    from docyard.forges.webhooks.receiver import WebhookTarget
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
@@ -37,7 +37,7 @@ class Service:
     function. Both run in the background. `close` is called once, when the server ends. `get_index` returns
     the index for a new request; it is None for many sources, which have no pages. `get_tokens` returns the
     tokens of people, or None if an artifact is served. `notify_write` is called after a possible write.
-    `forge_checker` imports changes of pull requests; None if the server does not synchronise with a remote.
+    `build_webhook_target` returns the reaction to webhooks; it is None if the server has no remote.
     `describe_sources` returns the state of each source of a server of many.
     """
 
@@ -49,7 +49,7 @@ class Service:
     get_index: Callable[[], SearchIndex] | None
     get_tokens: Callable[[], Tokens | None]
     notify_write: Callable[[], object]
-    forge_checker: ForgeChecker | None = None
+    build_webhook_target: Callable[[], WebhookTarget] | None = None
     describe_sources: Callable[[], Sequence[dict[str, Any]]] | None = None
 
 
@@ -110,6 +110,15 @@ def build_repository_service(
 
         return Tokens(workspace.git.common_dir)
 
+    def build_webhook_target() -> WebhookTarget:
+        from docyard.forges.exchange_queue import ExchangeQueue
+        from docyard.forges.webhooks.branch import BranchWebhooks
+
+        exchanges = ExchangeQueue(
+            workspace, environment.read_remote_access, forge_checker, synchronizer.notify_commit
+        )
+        return BranchWebhooks(workspace, exchanges, environment.read_forge_access)
+
     return Service(
         dispatcher,
         not read_only,
@@ -119,7 +128,7 @@ def build_repository_service(
         lambda: index,
         get_tokens,
         synchronizer.notify_commit,
-        forge_checker if syncs else None,
+        build_webhook_target if syncs else None,
     )
 
 

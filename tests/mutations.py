@@ -454,7 +454,7 @@ MUTATIONS = (
     ),
     Mutation(
         "webhooks are signed",
-        "docyard/forges/webhooks.py",
+        "docyard/forges/webhooks/signatures.py",
         '    return hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())\n',
         "    return True\n",
         ("tests/docyard/forges/test_webhooks.py",),

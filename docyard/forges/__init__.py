@@ -19,6 +19,5 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     pulls_api.py            the REST calls on pull requests that GitHub, Gitea and Forgejo have in common
     statuses.py             the meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)
     transport.py            HTTP calls to a forge
-    webhook_events.py       events of webhooks
-    webhooks.py             the webhooks of a forge
+    webhooks/               the webhooks of a forge
 """

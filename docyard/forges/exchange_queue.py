@@ -17,7 +17,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.forges.forge_checker import ForgeChecker
     from docyard.forges.pull_request_sync import ForgeCheckResult
-    from docyard.forges.webhook_events import EventScope
+    from docyard.forges.webhooks.events import EventScope
     from workspace.git.remotes.credentials import Access
     from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace

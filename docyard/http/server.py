@@ -367,18 +367,12 @@ def _load_index_and_pages(service: Service) -> None:
 
 def _build_webhooks(service: Service) -> list[Route]:
     """Return the routes of webhooks, if a secret enables them."""
-    secret, forge_checker = environment.read_webhook_secret(), service.forge_checker
-    if secret is None or forge_checker is None:
+    secret = environment.read_webhook_secret()
+    if secret is None or service.build_webhook_target is None:
         return []
-    from docyard.forges.exchange_queue import ExchangeQueue
-    from docyard.forges.webhooks import Webhooks, build_webhook_routes
+    from docyard.forges.webhooks.receiver import WebhookReceiver, build_webhook_routes
 
-    exchanges = ExchangeQueue(
-        forge_checker.workspace, environment.read_remote_access, forge_checker, service.notify_write
-    )
-    return build_webhook_routes(
-        Webhooks(forge_checker.workspace, exchanges, environment.read_forge_access, secret)
-    )
+    return build_webhook_routes(WebhookReceiver(service.build_webhook_target(), secret))
 
 
 def _print_url(url: str) -> None:

@@ -1,6 +1,7 @@
-"""A thread that fetches the sources that have a URL, builds missing indexes, and reads the file again.
+"""Threads that fetch the sources that have a URL, build missing indexes, and read the file again.
 
-SIGHUP requests that the file is read again. An invalid file changes nothing, and its mistakes are logged.
+A remote that does not answer blocks one of the threads that fetch, until its timeout. SIGHUP requests that
+the file is read again. An invalid file changes nothing, and its mistakes are logged.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
 
 from docyard.sources.record import record_applied
 from index.sources.settings import InvalidSourcesFile, read_sources_file
@@ -27,6 +30,7 @@ log = logging.getLogger("docyard")
 
 _CLOSE_TIMEOUT_S = 2.0
 _MAX_WAIT_S = 60.0
+_FETCH_THREADS = 4
 
 
 class Follower:
@@ -47,16 +51,24 @@ class Follower:
         self._reload_requested = threading.Event()
         self._close_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sources", daemon=True)
-        self._fetch_times: dict[Source, float] = {}  # monotonic seconds
-        self._prepared: set[Source] = set()
+        self._due_sources: SimpleQueue[Source] = SimpleQueue()
+        self._lock = threading.Lock()
+        # All are guarded by the lock. A source that the file no longer names is forgotten.
+        self._fetching: WeakSet[Source] = WeakSet()
+        self._requested: WeakSet[Source] = WeakSet()
+        self._fetch_times: WeakKeyDictionary[Source, float] = WeakKeyDictionary()  # monotonic seconds
+        self._prepared: WeakSet[Source] = WeakSet()
         self._logged_messages: dict[str, str] = {}
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the threads."""
         self._thread.start()
+        for number in range(_FETCH_THREADS):
+            name = f"docyard-fetch-{number}"
+            threading.Thread(target=self._fetch_due_sources, name=name, daemon=True).start()
 
     def close(self) -> None:
-        """Stop the thread. A running fetch ends with the process."""
+        """Stop the thread that follows. A running fetch ends with the process."""
         self._close_requested.set()
         self._work_event.set()
         if self._thread.is_alive():
@@ -65,6 +77,12 @@ class Follower:
     def request_reload(self) -> None:
         """Read the file again soon. May be called from a signal handler."""
         self._reload_requested.set()
+        self._work_event.set()
+
+    def request_fetch(self, sources: Collection[Source]) -> None:
+        """Fetch some sources soon, also those that are being fetched now."""
+        with self._lock:
+            self._requested.update(sources)
         self._work_event.set()
 
     def listen_to_hangup(self) -> None:
@@ -90,9 +108,14 @@ class Follower:
             self._work_event.wait(self._compute_wait_s())
 
     def _compute_wait_s(self) -> float:
-        """Return the seconds until the next fetch."""
+        """Return the seconds until the next fetch. The end of a running fetch sets the event."""
         now = time.monotonic()
-        times = [self._fetch_times.get(source, now) for source in self._sources if source.settings.url]
+        with self._lock:
+            times = [
+                self._fetch_times.get(source, now)
+                for source in self._sources
+                if source.settings.url is not None and source not in self._fetching
+            ]
         return max(0.0, min([_MAX_WAIT_S, *(due - now for due in times)]))
 
     def _reload(self) -> None:
@@ -109,18 +132,37 @@ class Follower:
         self._on_change()
 
     def _update(self, source: Source) -> None:
-        """Fetch a source if it is due, and build its index if there is none."""
-        if source.settings.url is not None:
-            now = time.monotonic()
-            if self._fetch_times.get(source, now) <= now:
-                self._fetch(source)
-                self._fetch_times[source] = time.monotonic() + source.settings.interval_s
-        if source not in self._prepared:
+        """Have a source fetched if it is due, and build its index if there is none."""
+        if source.settings.url is not None and self._claim_fetch(source):
+            self._due_sources.put(source)
+        if source not in self._prepared and source not in self._fetching:
             try:
                 source.prepare()
                 self._prepared.add(source)
             except SourceUnavailable as error:
                 self._log_once(source, error.message)
+
+    def _claim_fetch(self, source: Source) -> bool:
+        """Return True if a source must be fetched now; it counts as being fetched then."""
+        with self._lock:
+            is_due = self._fetch_times.get(source, 0.0) <= time.monotonic() or source in self._requested
+            if not is_due or source in self._fetching:
+                return False
+            self._requested.discard(source)
+            self._fetching.add(source)
+            return True
+
+    def _fetch_due_sources(self) -> None:
+        while True:
+            source = self._due_sources.get()
+            try:
+                self._fetch(source)
+            except Exception:
+                log.exception("the source '%s' could not be fetched", source.name)
+            with self._lock:
+                self._fetch_times[source] = time.monotonic() + source.settings.interval_s
+                self._fetching.discard(source)
+            self._work_event.set()
 
     def _fetch(self, source: Source) -> None:
         try:

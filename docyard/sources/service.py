@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docyard import environment
 from docyard.service import Service
@@ -12,6 +13,9 @@ from docyard.sources.report import describe_sources
 from index.sources.settings import SourcesFile, read_sources_file
 from index.sources.sources import SourceFolders, Sources
 from tools.retrieval.dispatcher import SourcesDispatcher
+
+if TYPE_CHECKING:
+    from docyard.forges.webhooks.receiver import WebhookTarget
 
 
 def open_sources(file: Path, content: SourcesFile | None = None) -> Sources:
@@ -45,6 +49,11 @@ def build_sources_service(
         follower.close()
         sources.close()
 
+    def build_webhook_target() -> WebhookTarget:
+        from docyard.sources.webhooks import SourceWebhooks
+
+        return SourceWebhooks(sources, follower.request_fetch)
+
     return Service(
         dispatcher,
         may_write=False,
@@ -54,5 +63,6 @@ def build_sources_service(
         get_index=None,
         get_tokens=lambda: None,
         notify_write=lambda: None,
+        build_webhook_target=build_webhook_target,
         describe_sources=partial(describe_sources, sources),
     )

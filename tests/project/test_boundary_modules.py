@@ -31,7 +31,7 @@ BOUNDARY_MODULES = {
         "docyard/http/",
         "docyard/web/",
         "docyard/mcp_server/http.py",
-        "docyard/forges/webhooks.py",
+        "docyard/forges/webhooks/receiver.py",
     ),
     "uvicorn": ("docyard/http/",),
     "httpx2": ("docyard/forges/",),

@@ -26,15 +26,15 @@ from docyard.forges.exchange_queue import ExchangeQueue, ExchangeResult
 from docyard.forges.forge_checker import ForgeChecker
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_sync import ForgeCheckResult
-from docyard.forges.webhook_events import EventScope, parse_event
-from docyard.forges.webhooks import (
+from docyard.forges.webhooks.branch import BranchWebhooks
+from docyard.forges.webhooks.events import EventScope, parse_event
+from docyard.forges.webhooks.receiver import (
     MAX_BODY_BYTES,
-    MAX_CLOCK_SKEW_S,
     AppliedWebhooks,
-    Webhooks,
+    WebhookReceiver,
     build_webhook_routes,
-    has_valid_signature,
 )
+from docyard.forges.webhooks.signatures import MAX_CLOCK_SKEW_S, has_valid_signature
 from tests import fork_server, repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
@@ -153,10 +153,9 @@ class WebhookClient:
 
     def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = setup.local_forge.kind
-        self.webhooks = Webhooks(
-            setup.workspace, exchanges, setup.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
-        )
-        self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
+        self.target = BranchWebhooks(setup.workspace, exchanges, setup.access, timeout_s=TIMEOUT_S)
+        receiver = WebhookReceiver(self.target, secret, clock=lambda: NOW)
+        self.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
 
     def post(self, body: bytes, headers: Headers | None = None, kind: str | None = None) -> Any:
         return self.client.post(f"/hooks/{kind or self.kind}", content=body, headers=headers or {})
@@ -337,7 +336,7 @@ def _wait_until(condition: Callable[[], object]) -> None:
 def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
     stub_exchanges.release_event.clear()
     slow_client = WebhookClient(setup, stub_exchanges)
-    slow_client.webhooks._timeout_s = 0.05
+    slow_client.target._timeout_s = 0.05
     with slow_client.client:
         body = build_payload("github")
         response = slow_client.send_event("push", body)
@@ -385,9 +384,10 @@ def test_failed_forge_check_returns_503(setup: ForgeSetup, stub_exchanges: StubE
 
 @ON_GITHUB
 def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
-    webhooks = Webhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local_forge.url), SECRET)
+    target = BranchWebhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local_forge.url))
     webhook_client = WebhookClient(setup, stub_exchanges)
-    webhook_client.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
+    receiver = WebhookReceiver(target, SECRET)
+    webhook_client.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
     response = webhook_client.send_event("push", build_payload(webhook_client.kind))
     assert response.status_code == 503
     assert PASSWORD not in response.text

@@ -29,6 +29,11 @@ class EventScope(NamedTuple):
     branches: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
 
+    @property
+    def is_push(self) -> bool:
+        """Return True if a branch or tag changed."""
+        return not self.branches and not self.numbers
+
 
 PING = EventScope()
 """The scope of a test event, which a forge sends to check the URL."""

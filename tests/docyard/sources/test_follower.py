@@ -1,0 +1,88 @@
+"""The threads that follow the sources of a server."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from docyard.sources.follower import Follower
+from index.sources.source import SourceUnavailable
+from index.sources.sources import Sources, search_sources
+from tests.documentation_sources import create_source_repositories, open_test_sources, write_sources_file
+from tests.repositories import Repo
+from tests.workspace.sync.servers import HOST, TOKEN, run_http_server
+from workspace.git.remotes.credentials import Access
+
+pytestmark = pytest.mark.process
+
+WAIT_S = 30.0
+
+
+@pytest.fixture
+def guides(tmp_path: Path) -> Repo:
+    return create_source_repositories(tmp_path)[1]
+
+
+@contextmanager
+def follow(sources: Sources, file: Path) -> Iterator[Follower]:
+    follower = Follower(sources, file, lambda: Access(token=TOKEN), lambda: None)
+    follower.start()
+    try:
+        yield follower
+    finally:
+        follower.close()
+        sources.close()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.02)
+
+
+def finds(sources: Sources, query: str) -> bool:
+    try:
+        return bool(search_sources(sources.select("guides"), query, limit=1).hits)
+    except SourceUnavailable:
+        return False
+
+
+def test_requested_fetch_reads_a_push_before_the_interval(tmp_path: Path, guides: Repo) -> None:
+    with run_http_server(tmp_path) as url:
+        file = write_sources_file(
+            tmp_path,
+            f'[sources.guides]\nurl = "{url}/guides/.git"\nevery = "1h"\n[sources.b]\nrepo = "api"\n',
+        )
+        sources = open_test_sources(file)
+        with follow(sources, file) as follower:
+            wait_until(lambda: finds(sources, "shell"))
+            guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+            time.sleep(0.2)
+            assert not finds(sources, "zebra")
+            follower.request_fetch(sources.select("guides"))
+            wait_until(lambda: finds(sources, "zebra"))
+
+
+def test_remote_without_answer_delays_no_other_source(tmp_path: Path, guides: Repo) -> None:
+    silent = socket.create_server((HOST, 0))
+    with silent, run_http_server(tmp_path) as url:
+        text = (
+            f'[sources.silent]\nurl = "http://{HOST}:{silent.getsockname()[1]}/a/b.git"\n'
+            f'[sources.guides]\nurl = "{url}/guides/.git"\nevery = "10s"\n'
+        )
+        file = write_sources_file(tmp_path, text)
+        sources = open_test_sources(file)
+        with follow(sources, file) as follower:
+            wait_until(lambda: finds(sources, "shell"))
+            guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+            follower.request_fetch(sources.select("guides"))
+            wait_until(lambda: finds(sources, "zebra"))
+            [unavailable] = sources.select("silent")
+            with pytest.raises(SourceUnavailable, match="being cloned"):
+                unavailable.check()
