@@ -18,8 +18,8 @@ _READ_ADVICE = "Every answer names the commit that was read, and most name the n
 
 _SOURCES_INTRODUCTION = "Several documentations, each with a namespace."
 _SOURCES_ADVICE = (
-    "Cite the url, or namespace, address and commit. missing_words are in no searched document: then it is a "
-    "gap, and no bad question."
+    "Cite namespace, address and commit, or the url if there is one. missing_words are in no searched "
+    "document: then it is a gap, and no bad question."
 )
 
 
@@ -40,8 +40,8 @@ def _list_source_calls(search_tool: str) -> Iterator[str]:
         f"{prefix}list_documentation_sources {{}} lists the namespaces."
     )
     yield (
-        "Several questions in one call: operations: [{query, namespace}, ...]; they share the tokens of the "
-        f"answer. {prefix}get_doc {{chunk_id, namespace}} reads a whole section."
+        "Several questions in one call: operations: [{query, namespace}, ...]; each has a short "
+        f"answer. {prefix}get_doc {{chunk_id, namespace, max_tokens}} reads on."
     )
 
 

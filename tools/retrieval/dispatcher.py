@@ -199,6 +199,13 @@ class SourcesDispatcher:
         data = {**answer.data, "fix": str(answer.data.get("fix", "")).replace("search_docs", tool)}
         return replace(answer, data={**data, "error": text}, text=text)
 
+    def _name_search_tool_in(self, field_schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema of a field with the tool of this server that finds chunks."""
+        if "description" not in field_schema or "search_docs" in self._reading_tools:
+            return field_schema
+        description = field_schema["description"].replace("search_docs", f"{self._prefix}{SEARCH_TOOL.name}")
+        return {**field_schema, "description": description}
+
     def _build_context(
         self, client: str, max_tokens: int, progress: Progress | None = None
     ) -> RetrievalContext:
@@ -214,7 +221,10 @@ class SourcesDispatcher:
     def _build_schema(self, tool: Tool, context: RetrievalContext) -> dict[str, Any]:
         schema = build_input_schema(tool.arguments)
         if tool.name in self._reading_tools:
-            return {**schema, "properties": {**schema["properties"], _get_namespace_field(tool): _NAMESPACE}}
+            properties = {
+                name: self._name_search_tool_in(item) for name, item in schema["properties"].items()
+            }
+            return {**schema, "properties": {**properties, _get_namespace_field(tool): _NAMESPACE}}
         return tool.schema(context, schema) if tool.schema else schema
 
 

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 MAX_SUMMARY_CHARACTERS = 200
 _SHORT_TITLE_CHARACTERS = 40
 _MIN_CONTENT_CHARACTERS = 100
-_SHORT_OMITS = frozenset(("blob", "chunk_index", "lines", "url"))
+_SHORT_OMITS = frozenset(("blob", "chunk_index", "document", "lines", "relevance_score", "url"))
+_ADDRESS_FIELDS = ("namespace", "address")
 _MINIMAL_OMITS = _SHORT_OMITS | {
-    "document",
-    "relevance_score",
     "summary",
     "lifted_by",
     "walkthrough_relevance",
@@ -52,12 +51,17 @@ class Result(NamedTuple):
     content: str | None
     matches: tuple[tuple[int, frozenset[str]], ...] = ()
 
+    def reduce_to_address(self) -> Result:
+        """Return the result with its address and namespace alone."""
+        return Result({name: self.fields[name] for name in _ADDRESS_FIELDS if name in self.fields}, None)
+
 
 class Detail(IntEnum):
     """The detail of an answer: a small budget needs less of it.
 
-    SHORT results have no position and no blob, and a summary only without a content. MINIMAL answers have
-    only the address, the title and the content of each result, and no commits; `detail` is then "minimal".
+    SHORT results have an address but no other position, and a summary only without a content. MINIMAL
+    answers have only the address, the title and the content of each result, and no commits; `detail` is then
+    "minimal".
     """
 
     MINIMAL = 0
@@ -69,17 +73,11 @@ BuildAnswer = Callable[[list["Data"], Detail], "Data"]
 """Returns the whole answer with some results, in a detail."""
 
 
-def build_results(page: SourcesPage, *, content_count: int, names_namespace: bool) -> list[Result]:
-    """Return the results of a page, the first `content_count` with their contents.
-
-    `names_namespace` adds the namespace of each result.
-    """
-    matcher = Matcher(page.terms)
+def build_results(page: SourcesPage, *, includes_content: bool, names_namespace: bool) -> list[Result]:
+    """Return the results of a page, with their contents and namespaces if they are wanted."""
+    matcher = Matcher(page.terms) if includes_content else None
     return [
-        _build_result(
-            source_hit, page, matcher if number < content_count else None, names_namespace=names_namespace
-        )
-        for number, source_hit in enumerate(page.hits)
+        _build_result(source_hit, page, matcher, names_namespace=names_namespace) for source_hit in page.hits
     ]
 
 
@@ -130,32 +128,62 @@ def _shorten(line: str, limit: int) -> str:
     return f"{words if separator and len(words) > limit // 2 else line[:limit]}…"
 
 
-def fit_results(
-    results: Sequence[Result],
-    max_tokens: int,
-    build_answer: BuildAnswer,
-    most_detail: Detail = Detail.FULL,
-) -> Data:
+class ResultList(NamedTuple):
+    """The results of one question, and the function that returns the answer with some of them."""
+
+    results: Sequence[Result]
+    build_answer: BuildAnswer
+    most_detail: Detail = Detail.FULL
+
+    @property
+    def longest(self) -> int:
+        """The characters of the longest content."""
+        return max((len(result.content or "") for result in self.results), default=0)
+
+    def build(self, count: int, limit: int, detail: Detail) -> Data:
+        """Return the answer with the first `count` results, each with at most `limit` characters."""
+        shown = [_cut_content(_reduce(result, detail), limit) for result in self.results[:count]]
+        return self.build_answer(shown, detail)
+
+    def select_form(self, max_tokens: int) -> tuple[int, Detail]:
+        """Return how many results fit a number of tokens with short contents, and their detail."""
+        least = min(self.longest, _MIN_CONTENT_CHARACTERS)
+
+        def fits(count: int, detail: Detail) -> bool:
+            return not exceeds(self.build(count, least, detail), max_tokens)
+
+        count = len(self.results)
+        details = [detail for detail in reversed(Detail) if detail <= self.most_detail]
+        detail = next((item for item in details if fits(min(count, 1), item)), Detail.MINIMAL)
+        while count > 1 and not fits(count, detail):
+            count -= 1
+        return count, detail
+
+
+def fit_results(result_list: ResultList, max_tokens: int) -> Data:
     """Return the answer with the results that fit a number of tokens; contents are cut if needed.
 
     A cut content has `truncated`, and `offset`, the character at which the text goes on.
     """
+    return fit_result_lists([result_list], max_tokens)[0]
 
-    def build(count: int, limit: int, detail: Detail) -> Data:
-        shown = [_cut_content(_reduce(result, detail), limit) for result in results[:count]]
-        return build_answer(shown, detail)
 
-    def fits(count: int, limit: int, detail: Detail) -> bool:
-        return not exceeds(build(count, limit, detail), max_tokens)
+def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> list[Data]:
+    """Return the answers to several questions that fit a number of tokens together.
 
-    count = len(results)
-    longest = max((len(result.content or "") for result in results), default=0)
-    least = min(longest, _MIN_CONTENT_CHARACTERS)
-    details = [detail for detail in reversed(Detail) if detail <= most_detail]
-    detail = next((item for item in details if fits(min(count, 1), least, item)), Detail.MINIMAL)
-    while count > 1 and not fits(count, least, detail):
-        count -= 1
-    return build(count, find_largest(longest, lambda limit: fits(count, limit, detail)), detail)
+    Each can have its share, and more of its content where the contents of the others are short.
+    """
+    share = max_tokens // max(len(result_lists), 1)
+    forms = [result_list.select_form(share) for result_list in result_lists]
+
+    def build(limit: int) -> list[Data]:
+        return [
+            result_list.build(count, limit, detail)
+            for result_list, (count, detail) in zip(result_lists, forms, strict=True)
+        ]
+
+    longest = max((result_list.longest for result_list in result_lists), default=0)
+    return build(find_largest(longest, lambda limit: not exceeds(build(limit), max_tokens)))
 
 
 def _reduce(result: Result, detail: Detail) -> Result:
@@ -165,13 +193,15 @@ def _reduce(result: Result, detail: Detail) -> Result:
         return result
     if detail is Detail.SHORT:
         # A resource URI repeats the namespace and the address.
-        omitted = _SHORT_OMITS if fields["url"].startswith("doc:") else _SHORT_OMITS - {"url"}
+        has_web_page = not fields.get("url", "doc:").startswith("doc:")
+        omitted = _SHORT_OMITS - {"url"} if has_web_page else _SHORT_OMITS
         if result.content is not None:  # the shown part of the content has the words of the question
             omitted |= {"summary"}
         return result._replace(fields={name: fields[name] for name in fields if name not in omitted})
     minimal_fields = {name: fields[name] for name in fields if name not in _MINIMAL_OMITS}
-    title = _shorten(fields["title"], _SHORT_TITLE_CHARACTERS)
-    return result._replace(fields={**minimal_fields, "title": title})
+    if "title" in minimal_fields:
+        minimal_fields["title"] = _shorten(minimal_fields["title"], _SHORT_TITLE_CHARACTERS)
+    return result._replace(fields=minimal_fields)
 
 
 def _cut_content(result: Result, limit: int) -> Data:
@@ -199,8 +229,8 @@ def find_window(content: str, matches: Sequence[tuple[int, frozenset[str]]], siz
     text if no other part has more terms.
     """
     counts = Counter(term for _, terms in matches for term in terms)
-    # `cut_text` may leave out the second half of the part, to end it between blocks.
-    sure_size = max(size // 2, 1)
+    # `cut_text` may leave out the last quarter of the part, to end it between blocks.
+    sure_size = max(size * 3 // 4, 1)
 
     def measure(start: int) -> float:
         first = bisect_left(matches, start, key=itemgetter(0))
@@ -208,7 +238,10 @@ def find_window(content: str, matches: Sequence[tuple[int, frozenset[str]]], siz
         return sum(1 / counts[term] for term in set().union(*(terms for _, terms in in_window)))
 
     starts = [max(content.rfind("\n", 0, offset) + 1, offset - sure_size // 2) for offset, _ in matches]
-    return max((0, *dict.fromkeys(starts)), key=measure)
+    best_start = max((0, *dict.fromkeys(starts)), key=measure)
+    # A part that would reach beyond the end begins earlier.
+    earliest_line = content.find("\n", max(len(content) - size - 1, 0)) + 1
+    return min(best_start, earliest_line) if earliest_line else best_start
 
 
 def _insert_content(fields: Data, content: str) -> Data:

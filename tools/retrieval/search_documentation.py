@@ -26,8 +26,16 @@ from tools.arguments import (
     read_arguments,
     read_operations,
 )
+from tools.budgets.limits import MAX_TOKENS
 from tools.retrieval.related_steps import RelatedSteps
-from tools.retrieval.results import Detail, build_results, fit_results, suggest_rest
+from tools.retrieval.results import (
+    Detail,
+    ResultList,
+    build_results,
+    fit_result_lists,
+    fit_results,
+    suggest_rest,
+)
 from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import select_example_arguments
@@ -44,7 +52,8 @@ if TYPE_CHECKING:
 MAX_RESULTS = 20
 MAX_QUESTIONS = 10
 DEFAULT_BATCH_RESULTS = 2
-"""The default number of results of a question in a batch; only the first has its content."""
+"""The default number of results of a question in a batch; only the first has its content, the other its
+address."""
 
 USED_SEARCH_TYPE = "bm25"
 """The algorithm of each search, until a server has embeddings."""
@@ -52,7 +61,13 @@ USED_SEARCH_TYPE = "bm25"
 _COMMON_FIELDS = ("namespace", "max_results", "include_content", "handle", "search_type")
 """The fields of a call that apply to each question of its batch."""
 
+MAX_QUESTION_TOKENS = 400
+"""The tokens of a question in a batch, unless the call names a limit for the whole answer."""
+
 _TOKENS_OF_ENTRY = 10
+_REST_ADVICE = (
+    "Read on from a truncated content with get_doc: its address as chunk_id, namespace, offset, max_tokens"
+)
 _MAX_LISTED_SOURCES = 20
 _MAX_SUGGESTED_QUERIES = 3
 
@@ -82,7 +97,9 @@ class SearchDocumentationArguments(ReadingArguments):
     include_content: Boolean = Field(True, description="Whether to include full content or just summaries")
     handle: str | None = Field(None, description="Walkthrough under way")
     cursor: str | None = None
-    operations: Objects | None = Field(None, description="More questions: [{query, ...}]")
+    operations: Objects | None = Field(
+        None, description="Several questions in one call, with short answers: [{query, namespace}, ...]"
+    )
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -92,7 +109,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "query": 'Words are joined by OR; "exact phrase"; -word; title:x; auth*; AND, OR, NOT, ( )',
         "pages": "Add cursor: the next_cursor of the page before, with the same query",
         "batch": f"Call with {{operations: [{{query, namespace?}}, ...]}}; at most {MAX_QUESTIONS}, "
-        "which share the answer's tokens",
+        f"which share max_tokens (default: {MAX_QUESTION_TOKENS} for each)",
         "budget": f"max_tokens limits the answer; at least {MIN_ANSWER_TOKENS}",
     }
 
@@ -109,8 +126,8 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(SearchDocumentationArguments, arguments)
     if request.operations is None:
         search = _Search.run(context, request)
-        results = search.build_results(request.max_results)
-        return Answer(fit_results(results, context.max_tokens, search.build_answer))
+        results = search.build_results(names_namespace=len(context.sources) > 1)
+        return Answer(fit_results(ResultList(results, search.build_answer), context.max_tokens))
     common = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
     items = [{**common, **item} for item in read_operations(request.operations)]
     if request.query.strip():
@@ -121,34 +138,49 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             fix="Split the call into several.",
             field=OPERATIONS,
         )
-    return _answer_questions(context, items)
+    max_tokens = context.max_tokens
+    if arguments.get(MAX_TOKENS) is None:
+        max_tokens = min(max_tokens, len(items) * MAX_QUESTION_TOKENS)
+    return _answer_questions(context, items, max_tokens - len(items) * _TOKENS_OF_ENTRY)
 
 
-def _answer_questions(context: RetrievalContext, items: list[dict[str, object]]) -> Answer:
-    """Return the answers to several questions; each has its share of the tokens, and fails alone.
+def _answer_questions(context: RetrievalContext, items: list[dict[str, object]], max_tokens: int) -> Answer:
+    """Return the answers to several questions, which share a number of tokens; each fails alone.
 
     The commits are in the answer once. An entry has no cursor: its question can be asked alone.
     """
-    share = context.max_tokens // len(items) - _TOKENS_OF_ENTRY
     defaults: dict[str, object] = {"max_results": DEFAULT_BATCH_RESULTS}
-    results: list[Data] = []
+    result_lists: dict[int, ResultList] = {}
+    failures: dict[int, Data] = {}
     commits: dict[str, str | None] = {}
-    for item in items:
+    for number, item in enumerate(items):
         try:
             request = read_arguments(SearchDocumentationArguments, {**defaults, **item})
             search = _Search.run(context, request)
-            # The first result answers most questions; the others show where else to read.
-            content_count = request.max_results if "include_content" in item else 1
-            data = fit_results(search.build_results(content_count), share, search.build_entry, Detail.SHORT)
-            shown_namespaces = {source_hit.source.name for source_hit in search.page.hits}
-            commits |= {name: search.page.commits[name] for name in shown_namespaces}
-            results.append({"success": True, **data})
         except WorkspaceError as error:
-            results.append({"success": False, "error": error.message, "code": error.code, "fix": error.fix})
-    answer: Data = {"batch_results": results, "search_type": USED_SEARCH_TYPE}
+            failures[number] = {
+                "success": False,
+                "error": error.message,
+                "code": error.code,
+                "fix": error.fix,
+            }
+            continue
+        # A question about one source names its namespace.
+        results = search.build_results(names_namespace=request.namespace == ALL_NAMESPACES)
+        if "include_content" not in item:  # the first result answers most questions
+            results = [*results[:1], *(result.reduce_to_address() for result in results[1:])]
+        result_lists[number] = ResultList(results, search.build_entry, Detail.SHORT)
+        for source_hit in search.page.hits:
+            commits[source_hit.source.name] = search.page.commits[source_hit.source.name]
+    fitted = fit_result_lists(list(result_lists.values()), max_tokens)
+    entries = failures | dict(zip(result_lists, fitted, strict=True))
+    batch_results = [entries[number] for number in range(len(items))]
+    answer: Data = {"batch_results": batch_results, "search_type": USED_SEARCH_TYPE}
     if len(commits) <= _MAX_LISTED_SOURCES:
         answer["commits"] = commits
-    return Answer(answer, is_error=not any(result["success"] for result in results))
+    if any(source.get("truncated") for entry in batch_results for source in entry.get("sources", ())):
+        answer["next_step"] = NextStep(_REST_ADVICE)
+    return Answer(answer, is_error=not result_lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +213,10 @@ class _Search:
             check_cursor_commits(commits_digest, page.commits)
         return cls(context, request, page, digest, offset)
 
-    def build_results(self, content_count: int) -> list[Result]:
-        """Return the results, the first ones with their contents if the request includes contents."""
+    def build_results(self, *, names_namespace: bool) -> list[Result]:
+        """Return the results, with their contents if the request includes contents."""
         results = build_results(
-            self.page,
-            content_count=content_count if self.request.include_content else 0,
-            names_namespace=len(self.context.sources) > 1,
+            self.page, includes_content=self.request.include_content, names_namespace=names_namespace
         )
         related_steps = find_related_steps(self.context, self.request.handle)
         if related_steps is not None:
@@ -217,7 +247,7 @@ class _Search:
         page_fields = describe_page(self.page, detail)
         omitted = ("search_type", "commit", "commits")
         return {
-            "result_count": len(results),
+            "success": True,
             "sources": results,
             **{name: page_fields[name] for name in page_fields if name not in omitted},
         }

@@ -27,7 +27,7 @@ from tools.retrieval.lifts import (
     list_technologies,
 )
 from tools.retrieval.related_steps import RelatedSteps
-from tools.retrieval.results import Detail, build_results, fit_results, suggest_rest
+from tools.retrieval.results import Detail, ResultList, build_results, fit_results, suggest_rest
 from tools.retrieval.search_documentation import (
     MAX_RESULTS,
     add_namespaces,
@@ -102,9 +102,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     # The sort is stable, so without lifts the list is that of search_documentation.
     lifted_hits = sorted(lifted_hits, key=lambda lifted: -lifted.hit.score)[: request.max_results]
     shown_page = page._replace(hits=tuple(lifted.hit for lifted in lifted_hits), has_more=False)
-    results = build_results(
-        shown_page, content_count=request.max_results, names_namespace=len(context.sources) > 1
-    )
+    results = build_results(shown_page, includes_content=True, names_namespace=len(context.sources) > 1)
     for result, (source_hit, lifts) in zip(results, lifted_hits, strict=True):
         result.fields["lifted_by"] = [
             {"lift": lift.name, "factor": lift.factor, "why": lift.why} for lift in lifts
@@ -122,7 +120,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         next_step = suggest_rest(sources, detail) if sources else suggest_search(page, request.namespace)
         return data if next_step is None else {**data, "next_step": next_step}
 
-    return Answer(fit_results(results, context.max_tokens, build_answer))
+    return Answer(fit_results(ResultList(results, build_answer), context.max_tokens))
 
 
 def _read_context(value: dict[str, Any] | None) -> SearchContext:

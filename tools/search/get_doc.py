@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
 
 MAX_CONTEXT_CHUNKS = 5
-_NOTE_CHARACTERS = 300
+_REST_CALL_CHARACTERS = 200  # of the call that reads the rest, without the id of the chunk
+_OFFSET_NOTE_CHARACTERS = 40
 _MIN_CHUNK_CHARACTERS = 100  # the minimum for each chunk, even with a small limit
 _MIN_CHUNK_TOKENS = 100  # a neighbour that would get fewer is left out
 _MIN_TOKENS_FOR_CALLS = 400  # with fewer, the call that reads the rest is only in the data
@@ -137,7 +138,7 @@ def _shorten_to_tokens(passage: Passage, tokens: int) -> Passage:
         return passage
     from workspace.texts.tokens import count_tokens
 
-    overhead = sum(_estimate_overhead(chunk) for chunk in passage.chunks)
+    overhead = sum(_estimate_overhead(chunk, tokens) for chunk in passage.chunks)
     minimum = len(passage.chunks) * min(_MIN_CHUNK_CHARACTERS, tokens)
     for _ in range(_MAX_ATTEMPTS):
         short_passage = passage.shorten(max(limit - overhead, minimum))
@@ -161,9 +162,13 @@ def _describe_chunk(chunk: PassageChunk) -> Data:
     return {**data, "truncated": True} if chunk.is_cut else data
 
 
-def _estimate_overhead(chunk: PassageChunk) -> int:
-    """Return an estimate of the characters of a chunk's delimiter and truncation note."""
-    return 2 * len(chunk.chunk_id) + _NOTE_CHARACTERS
+def _estimate_overhead(chunk: PassageChunk, tokens: int) -> int:
+    """Return an estimate of the characters that tell how to read the rest of a chunk."""
+    return (
+        _OFFSET_NOTE_CHARACTERS
+        if tokens < _MIN_TOKENS_FOR_CALLS
+        else len(chunk.chunk_id) + _REST_CALL_CHARACTERS
+    )
 
 
 def _record_shown_chunks(read_context: ReadContext, passage: Passage) -> None:
