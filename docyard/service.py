@@ -111,8 +111,8 @@ def build_repository_service(
         return Tokens(workspace.git.common_dir)
 
     def build_webhook_target() -> WebhookTarget:
-        from docyard.forges.exchange_queue import ExchangeQueue
         from docyard.forges.webhooks.branch import BranchWebhooks
+        from docyard.forges.webhooks.exchange_queue import ExchangeQueue
 
         exchanges = ExchangeQueue(
             workspace, environment.read_remote_access, forge_checker, synchronizer.notify_commit

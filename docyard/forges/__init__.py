@@ -4,7 +4,6 @@ Each forge is a module with a class that implements the protocol of `port.py`.
 
     errors.py               the errors of forges, each with a fix
     event_conversion.py     the conversion of reviews and comments on a forge to events of a proposal
-    exchange_queue.py       exchanges with the remote that webhooks request
     forge_checker.py        the check of the pull requests on the forge after a fetch
     forge_repository.py     the repository on a forge, from Git's remote and the environment
     gitea.py                pull requests of Gitea and Forgejo, Codeberg among them (API v1)

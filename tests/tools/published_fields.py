@@ -50,5 +50,6 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
         "view_history": "blame cursor diff file limit max_tokens ref slug",
         "view_proposal": "comment comments cursor file limit max_tokens offset proposal reviews slug state",
     },
+    3: {"report_problem": "address idempotency_key problem suggestion"},
 }
 """The fields of each tool that a version changed, with spaces between them."""

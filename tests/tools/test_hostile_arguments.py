@@ -46,6 +46,7 @@ VALID_FIELDS: Mapping[str, dict[str, Any]] = {
     "create_proposal": {},
     "view_proposal": {},
     "update_proposal": {},
+    "report_problem": {},
 }
 
 NESTED_ARRAYS = "[" * 3000 + "]" * 3000

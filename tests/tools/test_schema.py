@@ -73,7 +73,7 @@ DESCRIBING_TOOLS = ("edit_document", "view_document")
 MAX_DEFAULT_BYTES = 10_000
 MAX_SIX_TOOLSETS_BYTES = 18_000
 # Tools that were added to these toolsets later.
-LATER_TOOLS = ("search_table",)
+LATER_TOOLS = ("search_table", "report_problem")
 MAX_LATER_TOOL_BYTES = 700
 SIX_TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals")
 

@@ -7,6 +7,7 @@ create_proposal.py  create_proposal: opens a proposal
 descriptions.py     a proposal's author, dates, state and allowed actions, as data
 discussion.py       answers with the comments, reviews or description of a proposal
 page.py             a proposal as a page of Markdown
+report_problem.py   report_problem: reports a problem as a proposal or a comment
 review_state.py     the state of a review: conflicts, checks, verdicts, merge requirements
 update_proposal.py  update_proposal: submits, discusses, refreshes, reviews, merges or closes a proposal
 view_proposal.py    view_proposal: lists proposals, or shows one
@@ -16,9 +17,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.proposals import create_proposal, update_proposal, view_proposal
+from tools.proposals import create_proposal, report_problem, update_proposal, view_proposal
 
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-TOOLS: tuple[Tool, ...] = (create_proposal.TOOL, view_proposal.TOOL, update_proposal.TOOL)
+TOOLS: tuple[Tool, ...] = (
+    create_proposal.TOOL,
+    view_proposal.TOOL,
+    update_proposal.TOOL,
+    report_problem.TOOL,
+)

@@ -14,9 +14,9 @@ from docyard.forges.webhooks.receiver import WebhookResponse, respond
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.exchange_queue import ExchangeQueue, ExchangeResult
     from docyard.forges.forge_repository import ForgeAccess
     from docyard.forges.webhooks.events import EventScope
+    from docyard.forges.webhooks.exchange_queue import ExchangeQueue, ExchangeResult
     from workspace.workspace import Workspace
 
 _EXCHANGE_TIMEOUT_S = 20.0  # then the response is 503; GitHub waits for only 10 s

@@ -22,12 +22,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from docyard.forges.exchange_queue import ExchangeQueue, ExchangeResult
 from docyard.forges.forge_checker import ForgeChecker
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_sync import ForgeCheckResult
 from docyard.forges.webhooks.branch import BranchWebhooks
 from docyard.forges.webhooks.events import EventScope, parse_event
+from docyard.forges.webhooks.exchange_queue import ExchangeQueue, ExchangeResult
 from docyard.forges.webhooks.receiver import (
     MAX_BODY_BYTES,
     AppliedWebhooks,

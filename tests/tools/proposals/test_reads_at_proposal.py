@@ -89,7 +89,7 @@ def _list_tool_names(dispatcher: ToolDispatcher) -> list[str]:
     return [tool["name"] for tool in dispatcher.definitions()]
 
 
-PROPOSAL_TOOLS = ["create_proposal", "view_proposal", "update_proposal"]
+PROPOSAL_TOOLS = ["create_proposal", "view_proposal", "update_proposal", "report_problem"]
 
 
 def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -> None:
