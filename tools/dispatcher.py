@@ -25,6 +25,7 @@ from workspace.publishing.after_commit import CommitRecord, record_commits, run_
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
+    from tools.prompts.prompt import OfferedPrompts
     from tools.tool import Tool
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
@@ -54,7 +55,7 @@ class Dispatcher(Protocol):
 
     `on_write` is called after a call of a writing tool. `on_list_change` is called, in any thread, after the
     list of tools may have changed without a call. `has_resources` is True if the server has one workspace,
-    whose documents are resources.
+    whose documents are resources; only then it has a `context`.
     """
 
     on_write: Callable[[], object]
@@ -70,6 +71,8 @@ class Dispatcher(Protocol):
     def names(self) -> frozenset[str]: ...
 
     def context(self, client: str = "") -> Context: ...
+
+    def list_prompts(self) -> OfferedPrompts[Any]: ...
 
     def call(
         self,
@@ -239,6 +242,13 @@ class ToolDispatcher:
         Raises the error of a refused artifact.
         """
         return self._build_context(self._get_current_index(), client)
+
+    def list_prompts(self) -> OfferedPrompts[Context]:
+        """Return the prompts whose messages name only tools that the client has."""
+        from tools.prompts import PROMPTS
+        from tools.prompts.prompt import OfferedPrompts
+
+        return OfferedPrompts(self.context(), PROMPTS)
 
     def _build_failure(
         self,

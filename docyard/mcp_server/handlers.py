@@ -7,7 +7,6 @@ arguments of prompts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +42,7 @@ from docyard.mcp_server.requests import Requests
 from tools.resources import MIME_TYPE
 
 if TYPE_CHECKING:
-    from tools.completion import Candidates
-    from tools.prompts.prompt import Completer, FilledPrompt
-    from tools.prompts.prompt import Prompt as ToolPrompt
+    from tools.prompts.prompt import Completer
     from tools.resources.contents import ResourceSource
     from tools.resources.list import ResourcePage
     from tools.tool import Context
@@ -158,7 +155,7 @@ class Prompts:
 
     async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
         """Answer `prompts/list`."""
-        prompts = await self._requests.run_with_context(_list_prompts)
+        prompts = await self._requests.run_with_prompts(lambda offered: offered.prompts)
         return ListPromptsResult(
             prompts=[
                 Prompt(
@@ -181,8 +178,8 @@ class Prompts:
 
     async def get(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
         """Answer `prompts/get`."""
-        prompt, filled_prompt = await self._requests.run_with_context(
-            partial(_fill_prompt, params.name, params.arguments or {})
+        prompt, filled_prompt = await self._requests.run_with_prompts(
+            lambda offered: offered.fill(params.name, params.arguments or {})
         )
         contents: list[ContentBlock] = [TextContent(type="text", text=escape_surrogates(filled_prompt.text))]
         if filled_prompt.source is not None:
@@ -196,22 +193,6 @@ class Prompts:
         )
 
 
-def _list_prompts(context: Context) -> tuple[ToolPrompt, ...]:
-    from tools.prompts import list_offered_prompts
-
-    return tuple(list_offered_prompts(context).values())
-
-
-def _fill_prompt(
-    name: str, arguments: Mapping[str, str], context: Context
-) -> tuple[ToolPrompt, FilledPrompt]:
-    from tools.prompts import list_offered_prompts
-    from tools.prompts.prompt import find_prompt
-
-    prompt = find_prompt(list_offered_prompts(context), name)
-    return prompt, prompt.write(context, prompt.parse_arguments(arguments))
-
-
 class Completions:
     """The completion handler of one server."""
 
@@ -221,12 +202,19 @@ class Completions:
     async def complete(self, request: Request, params: CompleteRequestParams) -> CompleteResult:
         """Answer `completion/complete`."""
         arguments = (params.context.arguments if params.context else None) or {}
-        is_prompt = isinstance(params.ref, PromptReference)
-        reference = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
-        argument = params.argument
-        candidates = await self._requests.run_with_context(
-            partial(_complete, is_prompt, reference, argument.name, argument.value, arguments)
-        )
+        reference, argument = params.ref, params.argument
+        if isinstance(reference, PromptReference):
+            name = reference.name
+            candidates = await self._requests.run_with_prompts(
+                lambda offered: offered.complete(name, argument.name, argument.value, arguments)
+            )
+        else:
+            uri = reference.uri
+            candidates = await self._requests.run_with_context(
+                lambda context: _find_template_completer(uri, argument.name)(
+                    context, argument.value, arguments
+                )
+            )
         return CompleteResult(
             completion=Completion(
                 values=[escape_surrogates(value) for value in candidates.values],
@@ -236,40 +224,7 @@ class Completions:
         )
 
 
-def _complete(
-    is_prompt: bool,
-    reference: str,
-    name: str,
-    typed_text: str,
-    arguments: Mapping[str, str],
-    context: Context,
-) -> Candidates:
-    from tools.completion import NO_CANDIDATES
-
-    complete = (
-        _find_prompt_completer(context, reference, name)
-        if is_prompt
-        else _find_template_completer(reference, name)
-    )
-    return complete(context, typed_text, arguments) if complete else NO_CANDIDATES
-
-
-def _find_prompt_completer(context: Context, prompt_name: str, name: str) -> Completer | None:
-    """Return the completer of a prompt's argument; None if any value is valid.
-
-    Raises an error for an unknown prompt or argument.
-    """
-    from tools.prompts import list_offered_prompts
-    from tools.prompts.prompt import find_prompt, make_unknown_argument_error
-
-    prompt = find_prompt(list_offered_prompts(context), prompt_name)
-    argument = prompt.find_argument(name)
-    if argument is None:
-        raise make_unknown_argument_error(name, [argument.name for argument in prompt.arguments])
-    return argument.complete
-
-
-def _find_template_completer(template_uri: str, name: str) -> Completer:
+def _find_template_completer(template_uri: str, name: str) -> Completer[Context]:
     """Return the completer of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
     from tools.prompts.prompt import make_unknown_argument_error

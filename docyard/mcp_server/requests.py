@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
@@ -15,6 +15,9 @@ from tools.dispatcher import Dispatcher
 from tools.errors import escape_invisible
 from tools.tool import Context
 from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from tools.prompts.prompt import OfferedPrompts
 
 log = logging.getLogger("docyard")
 
@@ -45,6 +48,13 @@ class Requests:
             return work(self._dispatcher.context())
 
         return await self.run(run)
+
+    async def run_with_prompts(self, work: Callable[[OfferedPrompts[Any]], T]) -> T:
+        """Run work with the prompts that are offered now, and return its result.
+
+        Raises the errors of `run_with_context`.
+        """
+        return await self.run(lambda: work(self._dispatcher.list_prompts()))
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work that needs no read context, and return its result.

@@ -122,17 +122,18 @@ def build_server(
 
     requests = Requests(dispatcher, workers)
     resources, prompts = Resources(requests, subscriptions), Prompts(requests)
-    handlers: dict[str, Any] = {}
+    handlers: dict[str, Any] = {
+        "on_list_prompts": prompts.list,
+        "on_get_prompt": prompts.get,
+        "on_completion": Completions(requests).complete,
+    }
     if dispatcher.has_resources:
-        handlers = {
+        handlers |= {
             "on_list_resources": resources.list,
             "on_list_resource_templates": resources.list_templates,
             "on_read_resource": resources.read,
             "on_subscribe_resource": None if is_shared else subscriptions.subscribe,
             "on_unsubscribe_resource": None if is_shared else subscriptions.unsubscribe,
-            "on_list_prompts": prompts.list,
-            "on_get_prompt": prompts.get,
-            "on_completion": Completions(requests).complete,
         }
 
     return Server(

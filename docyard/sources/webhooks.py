@@ -48,5 +48,5 @@ class SourceWebhooks:
 
 def _has_path(source: Source, path: str) -> bool:
     """Return True if the URL of a source ends with the path of a repository on its forge."""
-    url = (source.settings.url or "").rstrip("/").removesuffix(".git").casefold()
+    url = (source.settings.url or "").rstrip("/").removesuffix(".git").rstrip("/").casefold()
     return url.endswith((f"/{path.casefold()}", f":{path.casefold()}"))

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -20,7 +20,7 @@ TIMEOUT_S = 60.0
 class HttpServer:
     """A server process that has printed its address and accepts requests."""
 
-    def __init__(self, options: list[str], home: Path) -> None:
+    def __init__(self, options: list[str], home: Path, variables: Mapping[str, str] | None = None) -> None:
         home.mkdir(exist_ok=True)
         self._log = home / "stderr"
         with self._log.open("wb") as log:
@@ -30,7 +30,7 @@ class HttpServer:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=user_environment(home),
+                env={**user_environment(home), **(variables or {})},
             )
         assert self.process.stdout is not None
         self.address_line = self.process.stdout.readline()
@@ -64,11 +64,13 @@ class HttpServer:
 
 
 @contextmanager
-def serve_over_http(home: Path, *options: str | os.PathLike[str]) -> Iterator[HttpServer]:
-    """Start a server with these options, on a free local port by default."""
+def serve_over_http(
+    home: Path, *options: str | os.PathLike[str], variables: Mapping[str, str] | None = None
+) -> Iterator[HttpServer]:
+    """Start a server with these options and environment variables, on a free local port by default."""
     arguments = [os.fspath(option) for option in options]
     address = [] if "--http" in arguments else ["--http", "127.0.0.1:0"]
-    server = HttpServer([*address, *arguments], home)
+    server = HttpServer([*address, *arguments], home, variables)
     try:
         yield server
     finally:

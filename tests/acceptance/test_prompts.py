@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from mcp import MCPError
-from mcp_types import EmbeddedResource, TextContent, TextResourceContents
+from mcp_types import EmbeddedResource, PromptReference, TextContent, TextResourceContents
 
 from tests.acceptance.clients import connect_to_server
 from tests.acceptance.server import ProtocolVersion
+from tests.documentation_sources import create_source_repositories, write_sources_file
 from tests.repositories import Repo, create_repository
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +92,25 @@ async def test_invalid_prompt_arguments_return_error_with_fix(
             assert error.data["fix"]
             assert len(error.message) < 1200
             assert str(repo.path) not in f"{error.message}{error.data}"
+
+
+async def test_server_of_sources_completes_questions(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion
+) -> None:
+    create_source_repositories(tmp_path)
+    async with connect_to_server(home, protocol, ["--sources", write_sources_file(tmp_path)]) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        assert [(item.name, item.required) for item in prompt.arguments or []] == [
+            ("namespace", False),
+            ("query", True),
+        ]
+        reference = PromptReference(name=prompt.name)
+        result = await client.complete(
+            reference, {"name": "query", "value": "curs"}, {"namespace": "api-reference"}
+        )
+        assert result.completion.values == ["Cursors", "cursor"]
+        message = (await client.get_prompt(prompt.name, {"query": "how to page"})).messages[0]
+        assert isinstance(message.content, TextContent)
+        assert "Question: how to page" in message.content.text
+        with pytest.raises(MCPError, match="no namespace 'api'"):
+            await client.get_prompt(prompt.name, {"query": "x", "namespace": "api"})

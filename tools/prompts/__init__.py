@@ -15,14 +15,7 @@ from tools.prompts.review_document import PROMPT as REVIEW_DOCUMENT
 from tools.prompts.write_spec import PROMPT as WRITE_SPEC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tools.prompts.prompt import Prompt
     from tools.tool import Context
 
-PROMPTS = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
-
-
-def list_offered_prompts(context: Context) -> Mapping[str, Prompt]:
-    """Return the prompts by name whose messages name only tools that the client has."""
-    return {prompt.name: prompt for prompt in PROMPTS if prompt.is_offered(context)}
+PROMPTS: tuple[Prompt[Context], ...] = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)

@@ -38,7 +38,7 @@ def _build_section_call() -> str:
     return str(call("read_section", file_path="…", section_heading="…"))
 
 
-PROMPT = Prompt(
+PROMPT: Prompt[Context] = Prompt(
     name="answer_from_docs",
     title="Answer from the documents",
     description="Answer a question from the documents alone, with the address and commit of each source.",

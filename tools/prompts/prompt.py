@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from tools.arguments import InvalidArguments, find_nearest_fields
+from tools.completion import NO_CANDIDATES
 from workspace.nearest import find_nearest
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
     from tools.completion import Candidates
     from tools.resources.contents import ResourceSource
-    from tools.tool import Context
 
 _MAX_NAME_CHARACTERS = 80  # the limit of an unknown name in an error
 
-Completer = Callable[["Context", str, Mapping[str, str]], "Candidates"]
+
+class PromptContext(Protocol):
+    """The context in which prompts are written: of one workspace, or of many sources."""
+
+    def offers(self, tool: str) -> bool:
+        """Return True if the client has this tool."""
+        ...
+
+
+C = TypeVar("C", bound=PromptContext)
+
+Completer = Callable[[C, str, Mapping[str, str]], "Candidates"]
 """A function that returns candidates for a typed text; it also gets the other arguments."""
 
 
@@ -28,14 +39,14 @@ class UnknownPrompt(InvalidArguments):
 
 
 @dataclass(frozen=True, slots=True)
-class PromptArgument:
+class PromptArgument(Generic[C]):
     """An argument of a prompt: a text of at most `max_characters` characters."""
 
     name: str
     title: str
     description: str
     required: bool = False
-    complete: Completer | None = None
+    complete: Completer[C] | None = None
     max_characters: int = 500
 
 
@@ -49,7 +60,7 @@ class FilledPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Generic[C]):
     """A prompt.
 
     `write` returns its message. A client is offered the prompt if it has a tool of each group in
@@ -59,17 +70,20 @@ class Prompt:
     name: str
     title: str
     description: str
-    arguments: tuple[PromptArgument, ...]
-    write: Callable[[Context, Mapping[str, str]], FilledPrompt]
+    arguments: tuple[PromptArgument[C], ...]
+    write: Callable[[C, Mapping[str, str]], FilledPrompt]
     required_tools: tuple[tuple[str, ...], ...]
 
-    def is_offered(self, context: Context) -> bool:
+    def is_offered(self, context: C) -> bool:
         """Return True if the client has the tools that the message names."""
         return all(any(context.offers(tool) for tool in group) for group in self.required_tools)
 
-    def find_argument(self, name: str) -> PromptArgument | None:
-        """Return the argument with a name; None if it does not exist."""
-        return next((argument for argument in self.arguments if argument.name == name), None)
+    def find_argument(self, name: str) -> PromptArgument[C]:
+        """Return the argument with a name. Raises InvalidArguments with the nearest names."""
+        for argument in self.arguments:
+            if argument.name == name:
+                return argument
+        raise make_unknown_argument_error(name, [argument.name for argument in self.arguments])
 
     def parse_arguments(self, arguments: Mapping[str, str]) -> dict[str, str]:
         """Return the arguments that are not blank. Raises InvalidArguments with the invalid field."""
@@ -102,15 +116,37 @@ class Prompt:
         return values
 
 
-def find_prompt(prompts: Mapping[str, Prompt], name: str) -> Prompt:
-    """Return the prompt with a name. Raises UnknownPrompt with the nearest names."""
-    prompt = prompts.get(name)
-    if prompt is None:
-        nearest = find_nearest(name, prompts) if prompts else []
+class OfferedPrompts(Generic[C]):
+    """The prompts of a client whose messages name only its tools, and the context that writes them."""
+
+    def __init__(self, context: C, prompts: Sequence[Prompt[C]]) -> None:
+        self.context = context
+        self.prompts = tuple(prompt for prompt in prompts if prompt.is_offered(context))
+
+    def find(self, name: str) -> Prompt[C]:
+        """Return the prompt with a name. Raises UnknownPrompt with the nearest names."""
+        for prompt in self.prompts:
+            if prompt.name == name:
+                return prompt
+        nearest = find_nearest(name, [prompt.name for prompt in self.prompts]) if self.prompts else []
         shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
         fix = f"Did you mean '{nearest[0]}'?" if nearest else "prompts/list lists the prompts."
         raise UnknownPrompt(f"unknown prompt '{shown_name}'", fix=fix, nearest=nearest)
-    return prompt
+
+    def fill(self, name: str, arguments: Mapping[str, str]) -> tuple[Prompt[C], FilledPrompt]:
+        """Return a prompt and its message. Raises UnknownPrompt, and the errors of the prompt."""
+        prompt = self.find(name)
+        return prompt, prompt.write(self.context, prompt.parse_arguments(arguments))
+
+    def complete(
+        self, name: str, argument_name: str, typed_text: str, arguments: Mapping[str, str]
+    ) -> Candidates:
+        """Return candidates for an argument of a prompt, none if any value is valid.
+
+        Raises UnknownPrompt, InvalidArguments.
+        """
+        complete = self.find(name).find_argument(argument_name).complete
+        return complete(self.context, typed_text, arguments) if complete else NO_CANDIDATES
 
 
 def make_unknown_argument_error(name: str, known_names: Sequence[str]) -> InvalidArguments:

@@ -74,7 +74,7 @@ def _complete_focus(context: Context, typed_text: str, arguments: Mapping[str, s
     return rank_names(_FOCUS_VALUES, typed_text)
 
 
-PROMPT = Prompt(
+PROMPT: Prompt[Context] = Prompt(
     name="review_document",
     title="Review a document",
     description="Review a document or one of its sections: findings with addresses, quotes and replacements.",

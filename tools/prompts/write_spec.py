@@ -57,7 +57,7 @@ def _write_message(context: Context, arguments: Mapping[str, str]) -> FilledProm
     )
 
 
-PROMPT = Prompt(
+PROMPT: Prompt[Context] = Prompt(
     name="write_spec",
     title="Write a specification",
     description="Write a new document: choose its type, follow its guidance, fill its sections, commit it.",

@@ -1,6 +1,7 @@
 """The tools of a server of many sources: searches with citations, and walkthroughs.
 
 budgets.py                          budgets of tokens for answers
+completion.py                       completion of questions, from headings and frequent words
 context.py                          the context of a call
 dispatcher.py                       the tools that the server offers, and the answer to a call
 get_next_step.py                    the next step of a walkthrough
@@ -12,6 +13,7 @@ related_steps.py                    the relation of sections to the walkthrough 
 results.py                          results within a budget of tokens
 search_documentation.py             a search in one source or in all
 search_documentation_contextual.py  a search whose scores are lifted by the caller's context
+search_prompt.py                    the prompt that answers a question from the documentation
 start_walkthrough.py                the first step of a walkthrough
 steps.py                            steps in answers
 walkthroughs.py                     ids of walkthroughs, and the walkthrough of a handle

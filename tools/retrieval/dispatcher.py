@@ -29,6 +29,7 @@ from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from index.sources.sources import Sources
+    from tools.prompts.prompt import OfferedPrompts
     from tools.tool import Progress, Tool
     from workspace.policy.tokens import Person
     from workspace.writing.read_before_write import SeenTexts
@@ -100,8 +101,15 @@ class SourcesDispatcher:
         return frozenset(self._prefix + name for name in self._select_tools())
 
     def context(self, client: str = "") -> Context:
-        """Raise NoResources: a server of sources has no resources, and its prompts need no workspace."""
+        """Raise NoResources: a server of sources has no resources."""
         raise NoResources
+
+    def list_prompts(self) -> OfferedPrompts[RetrievalContext]:
+        """Return the prompts whose messages name only tools that are offered now."""
+        from tools.prompts.prompt import OfferedPrompts
+        from tools.retrieval.search_prompt import PROMPT
+
+        return OfferedPrompts(self._build_context("", self._sources.max_tokens), (PROMPT,))
 
     def call(
         self,

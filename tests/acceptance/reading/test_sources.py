@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import http.client
 import json
 import os
@@ -20,6 +21,7 @@ from tests.acceptance.server import Server, run_docyard, serve_sources
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
 from tests.repositories import Repo
 from tests.stdio_client import ProtocolVersion
+from tests.workspace.sync.servers import run_http_server
 
 pytestmark = pytest.mark.process
 
@@ -130,10 +132,45 @@ def test_readiness_names_each_source(tmp_path: Path, home: Path, repositories: t
         assert str(tmp_path) not in response
 
 
+def test_signed_push_is_read_before_the_interval(
+    tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]
+) -> None:
+    variables = {"DOCYARD_WEBHOOK_SECRET": "s3cret"}
+    guides = repositories[1]
+    body = b'{"repository": {"full_name": "guides"}}'
+    signature = f"sha256={hmac.new(b's3cret', body, 'sha256').hexdigest()}"
+    with run_http_server(tmp_path, None) as url:
+        text = f'[sources.guides]\nurl = "{url}/guides/.git"\nevery = "1h"\n'
+        file = write_sources_file(tmp_path, text)
+        with serve_over_http(home, "--sources", file, "--no-token", variables=variables) as server:
+            wait_until(lambda: not call_tool(server.base_url, query="shell")["isError"])
+            guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+            assert call_tool(server.base_url, query="zebra")["structuredContent"]["result_count"] == 0
+            assert send_webhook(server.base_url, body, "sha256=0")[0] == 401
+            assert call_tool(server.base_url, query="zebra")["structuredContent"]["result_count"] == 0
+            assert send_webhook(server.base_url, body, signature) == (200, {"sources": ["guides"]})
+            wait_until(
+                lambda: call_tool(server.base_url, query="zebra")["structuredContent"]["result_count"] == 1
+            )
+
+
+def send_webhook(base_url: str, body: bytes, signature: str) -> tuple[int, dict[str, Any]]:
+    """Send a push event of GitHub, and return the status and the object of the response."""
+    address = urlsplit(base_url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
+    connection.request(
+        "POST", "/hooks/github", body, {"X-GitHub-Event": "push", "X-Hub-Signature-256": signature}
+    )
+    response = connection.getresponse()
+    answer = response.status, json.loads(response.read())
+    connection.close()
+    return answer
+
+
 def test_failures_of_one_source_do_not_reach_clients_of_the_others(
     tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]
 ) -> None:
-    """Remove, damage and restore a source while eight clients search the other one."""
+    """Remove, damage, rewrite and restore a source while eight clients search the other one."""
     file = write_sources_file(tmp_path)
     guides = repositories[1].path
     with serve_over_http(home, "--sources", file, "--no-token") as server:
@@ -163,20 +200,26 @@ def test_failures_of_one_source_do_not_reach_clients_of_the_others(
             wait_until(lambda: is_unavailable(server.base_url))
             (guides / ".git/HEAD").write_bytes(head)
             wait_until(lambda: not is_unavailable(server.base_url))
+            repositories[1].git("checkout", "-q", "--orphan", "new")
+            repositories[1].git("rm", "-rfq", ".")
             repositories[1].commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
-            wait_until(
-                lambda: (
-                    call_tool(server.base_url, query="zebra", namespace="tutorials")["structuredContent"].get(
-                        "result_count"
-                    )
-                    == 1
-                )
-            )
+            repositories[1].git("branch", "-M", "new", "main")
+            repositories[1].git("reflog", "expire", "--expire=now", "--all")
+            repositories[1].git("gc", "-q", "--prune=now")  # the served commit is lost
+            wait_until(lambda: count_results(server.base_url, "zebra") == 1)
+            assert count_results(server.base_url, "shell") == 0
         finally:
             stop.set()
             for thread in threads:
                 thread.join(WAIT_S)
         assert errors == []
+
+
+def count_results(base_url: str, query: str) -> int | None:
+    """Return the number of results in the source `tutorials`; None if it is unavailable."""
+    answer = call_tool(base_url, query=query, namespace="tutorials")
+    count: int | None = answer["structuredContent"].get("result_count")
+    return count
 
 
 def is_unavailable(base_url: str) -> bool:

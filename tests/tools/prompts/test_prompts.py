@@ -14,8 +14,8 @@ from tests.repositories import Repo
 from tests.tools.conftest import API_TEXT
 from tools.arguments import InvalidArguments
 from tools.dispatcher import ToolDispatcher
-from tools.prompts import PROMPTS, list_offered_prompts
-from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
+from tools.prompts import PROMPTS
+from tools.prompts.prompt import FilledPrompt, OfferedPrompts, Prompt, UnknownPrompt
 from tools.tool import Context
 from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
@@ -57,10 +57,11 @@ def test_prompts_name_offered_tools_only(
     repo: Repo, toolsets: str | None, read_only: bool, expected: list[str]
 ) -> None:
     context = open_context(repo, toolsets, read_only=read_only)
-    prompts = list_offered_prompts(context)
-    assert list(prompts) == expected
-    for name, prompt in prompts.items():
-        for arguments in (PROMPT_ARGUMENTS[name], dict(list(PROMPT_ARGUMENTS[name].items())[:1])):
+    prompts = OfferedPrompts(context, PROMPTS).prompts
+    assert [prompt.name for prompt in prompts] == expected
+    for prompt in prompts:
+        fields = PROMPT_ARGUMENTS[prompt.name]
+        for arguments in (fields, dict(list(fields.items())[:1])):
             text = fill_prompt(prompt, context, arguments).text
             named_tools = set(re.findall(r"\w+", text)) & TOOL_NAMES
             assert named_tools <= context.tools
@@ -90,7 +91,7 @@ def test_prompt_contains_the_request(dispatcher: ToolDispatcher, prompt: Prompt)
 
 
 def test_reviewed_document_is_attached(dispatcher: ToolDispatcher, repo: Repo) -> None:
-    prompt = find_prompt(list_offered_prompts(dispatcher.context()), "review_document")
+    prompt = dispatcher.list_prompts().find("review_document")
     document_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "api.md"})
     assert document_prompt.source is not None
     assert (document_prompt.uri, document_prompt.source.text) == ("doc:///api.md", API_TEXT)
@@ -106,7 +107,7 @@ def test_reviewed_document_is_attached(dispatcher: ToolDispatcher, repo: Repo) -
 def test_moved_document_is_reviewed_at_new_path(dispatcher: ToolDispatcher, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
-    prompt = find_prompt(list_offered_prompts(dispatcher.context()), "review_document")
+    prompt = dispatcher.list_prompts().find("review_document")
     filled_prompt = fill_prompt(prompt, dispatcher.context(), {"path": "api.md#endpoints"})
     assert filled_prompt.uri == "doc:///interface.md#endpoints"
     assert "'interface.md#endpoints'" in filled_prompt.text
@@ -117,7 +118,7 @@ def test_prompt_reports_that_long_document_is_cut(repo: Repo, toolsets: str) -> 
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
     context = open_context(repo, toolsets)
     text = fill_prompt(
-        find_prompt(list_offered_prompts(context), "review_document"), context, {"path": "long.md"}
+        OfferedPrompts(context, PROMPTS).find("review_document"), context, {"path": "long.md"}
     ).text
     assert "Only its beginning is attached" in text
 
@@ -160,7 +161,7 @@ def test_invalid_prompt_arguments_are_refused(dispatcher: ToolDispatcher, prompt
 def test_invalid_address_or_type_is_refused(
     dispatcher: ToolDispatcher, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
-    prompt = find_prompt(list_offered_prompts(dispatcher.context()), name)
+    prompt = dispatcher.list_prompts().find(name)
     with pytest.raises(WorkspaceError) as error_info:
         fill_prompt(prompt, dispatcher.context(), arguments)
     assert error_info.value.code == code
@@ -168,12 +169,11 @@ def test_invalid_address_or_type_is_refused(
 
 
 def test_unknown_prompt_returns_nearest_name(dispatcher: ToolDispatcher) -> None:
-    prompts = list_offered_prompts(dispatcher.context())
     with pytest.raises(UnknownPrompt) as error_info:
-        find_prompt(prompts, "review_documents")
+        dispatcher.list_prompts().find("review_documents")
     assert error_info.value.details["nearest"] == ["review_document"]
     with pytest.raises(UnknownPrompt):
-        find_prompt({}, "x" * 10_000)
+        OfferedPrompts(dispatcher.context(), ()).find("x" * 10_000)
 
 
 def test_arguments_with_candidates_are_completed(dispatcher: ToolDispatcher) -> None:

@@ -97,7 +97,7 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
         workspace = Workspace.open(repo.path, durable=False, read_only=read_only)
         return ToolDispatcher(workspace, SearchIndex(workspace), toolsets, read_only)
 
-    assert _list_tool_names(build_dispatcher(None))[-3:] == PROPOSAL_TOOLS
+    assert _list_tool_names(build_dispatcher(None))[-4:] == PROPOSAL_TOOLS
     assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_dispatcher(DEFAULT_TOOLSETS)))
     assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(build_dispatcher(None, read_only=True)))
     read_only_dispatcher = build_dispatcher(("proposals",), read_only=True)
@@ -110,9 +110,9 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
         make_client(dispatcher)("view_proposal")
     repo.commit({"docyard.toml": '[[protect]]\npaths = ["specs/**"]\n'})
     assert not make_client(dispatcher)("view_proposal").is_error  # also before the list is requested again
-    assert _list_tool_names(dispatcher)[-3:] == PROPOSAL_TOOLS
+    assert _list_tool_names(dispatcher)[-4:] == PROPOSAL_TOOLS
     repo.commit({"docyard.toml": ""})
-    assert _list_tool_names(dispatcher)[-3:] == PROPOSAL_TOOLS
+    assert _list_tool_names(dispatcher)[-4:] == PROPOSAL_TOOLS
 
 
 def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
