@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from index.sources.source import SourceUnavailable
 from index.sources.sources import NamespaceNotFound, NamespaceRequired
 from tools.arguments import InvalidArguments, build_input_schema
 from tools.budgets.fit import shorten_answer
@@ -131,18 +132,20 @@ class SourcesDispatcher:
             raise UnknownTool(name, find_nearest(name, self.names()))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         limit = self._get_limit(tool) if max_tokens is None else min(self._get_limit(tool), max_tokens)
+        hints: tuple[str, ...] = ()
         try:
             if arguments is not None and not isinstance(arguments, Mapping):
                 raise InvalidArguments(
                     "arguments must be an object", fix="Send an object of the tool's fields."
                 )
-            if tool.name in self._reading_tools:
-                return self._call_reading_tool(tool, fields, client, progress, max_tokens)
-            fields, hints = resolve_near_names(tool, fields)
+            if tool.name not in self._reading_tools:
+                fields, hints = resolve_near_names(tool, fields)
             if (requested := fields.get(MAX_TOKENS)) is not None:
                 if (narrowed := parse_max_tokens(requested, limit)) == limit and str(requested) != str(limit):
                     hints = (*hints, f"max_tokens is {limit:,}: the server allows no more in one answer")
                 limit = narrowed
+            if tool.name in self._reading_tools:
+                return self._call_reading_tool(tool, fields, client, progress, max_tokens)
             context = self._build_context(client, limit, progress)
             answer: Answer = tool.run(context, fields)
         except WorkspaceError as error:
@@ -159,10 +162,12 @@ class SourcesDispatcher:
     def _build_failure(self, tool: Tool, error: WorkspaceError, arguments: Mapping[str, object]) -> Answer:
         offered_tools = frozenset(self._select_tools())
         data = error_response(error, tool, arguments, None, offered_tools=offered_tools)
+        field = _get_namespace_field(tool) if tool.name in self._reading_tools else "namespace"
         if isinstance(error, NamespaceRequired | NamespaceNotFound):
-            field = _get_namespace_field(tool) if tool.name in self._reading_tools else "namespace"
             namespace = (error.details.get("nearest") or error.details["namespaces"])[0]
             data["example"] = {**data["example"], field: namespace}
+        elif isinstance(error, SourceUnavailable) and "example" in data:
+            data["example"] = {**data["example"], field: error.details["namespace"]}
         return Answer(data, is_error=True)
 
     def _call_reading_tool(
