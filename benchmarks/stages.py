@@ -17,7 +17,7 @@ from benchmarks.reports.report_rows import describe_machine, list_package_versio
 from benchmarks.search import full_index, known_items
 from benchmarks.search.query_sets import QuerySets, draw_query_sets
 from benchmarks.search.result_lists import check_equal_result_lists
-from benchmarks.serving import first_queries, server_memory, startup
+from benchmarks.serving import first_queries, server_memory, sources, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERY_COUNT = 200
@@ -184,6 +184,16 @@ def _measure_first_queries(bench: Bench) -> Results:
     }
 
 
+def _measure_sources(bench: Bench) -> Results:
+    """Measure a server of 100 sources, and searches of three sources; none of these for too few items."""
+    servers = sources.measure_servers(bench.repository, bench.home, bench.draw_query_sets())
+    try:
+        fusion = sources.measure_fusion(bench.repository, bench.home, bench.section_texts)
+    except CorpusTooSmall:
+        return {"sources": servers}
+    return {"sources": servers | {"fusion": fusion}}
+
+
 def _measure_edits(bench: Bench) -> Results:
     """Measure edits and searches; compare the result lists with those of a new process and of a rebuild.
 
@@ -266,6 +276,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "start": ("Starting servers", _measure_starts),
     "round_trips": ("Round trips over stdio", _measure_round_trips),
     "first_queries": ("First runs of queries", _measure_first_queries),
+    "sources": ("Many sources", _measure_sources),
     "edits": ("Edits", _measure_edits),
     "links": ("The link graph", _measure_links),
     "fast_readers": ("Fast readers", _measure_fast_readers),

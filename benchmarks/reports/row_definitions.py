@@ -332,6 +332,25 @@ SERVING = (
     ),
 )
 
+SOURCES = (
+    RowDefinition(
+        "search_documentation over HTTP with 100 sources relative to one, first run, p50",
+        "x",
+        ratio_of(value_at("sources", "hundred", "p50_ms"), value_at("sources", "one", "p50_ms")),
+        (1.3, 1.3),
+    ),
+    RowDefinition("  with one source", "ms", value_at("sources", "one", "p50_ms")),
+    RowDefinition(
+        "time to first tools/list with 100 sources", "s", value_at("sources", "start_s"), (3.0, 3.0)
+    ),
+    RowDefinition(
+        "mean of 1 / rank in the right one of three sources relative to all three",
+        "x",
+        ratio_of(value_at("sources", "fusion", "right_mrr"), value_at("sources", "fusion", "all_mrr")),
+        (1.25, 1.25),
+    ),
+)
+
 ARTIFACTS = (
     RowDefinition(
         "artifact opened with its key, new process",
@@ -372,5 +391,6 @@ GROUPS = {
     "Links": LINKS,
     "Fast readers": FAST_READERS,
     "Serving": SERVING,
+    "Many sources": SOURCES,
     "Artifacts": ARTIFACTS,
 }

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,17 +163,22 @@ def measure(repository: str, items: Mapping[str, Sequence[Sequence[str]]]) -> di
     index = SearchIndex(Workspace.open(Path(repository), read_only=True))
     try:
         return {
-            kind: _measure_items(index, [KnownItem(*fields) for fields in group])
+            kind: measure_items(
+                lambda item: [hit.chunk_id for hit in index.search(item.query, limit=CHECKED_HITS).hits],
+                [KnownItem(*fields) for fields in group],
+            )
             for kind, group in items.items()
         }
     finally:
         index.close()
 
 
-def _measure_items(index: SearchIndex, items: Sequence[KnownItem]) -> dict[str, Any]:
-    chunk_lists = [
-        [hit.chunk_id for hit in index.search(item.query, limit=CHECKED_HITS).hits] for item in items
-    ]
+def measure_items(search: Callable[[KnownItem], Sequence[str]], items: Sequence[KnownItem]) -> dict[str, Any]:
+    """Return how often the section or the document of an item was the first hit, and the mean of 1 / rank.
+
+    `search` returns the chunk ids of the best hits.
+    """
+    chunk_lists = [search(item) for item in items]
     ranks = [_find_rank(chunks, item.section) for chunks, item in zip(chunk_lists, items, strict=True)]
     first_chunks = [chunks[0] if chunks else "" for chunks in chunk_lists]
     is_document_first = [

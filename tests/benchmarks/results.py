@@ -46,6 +46,12 @@ def make_complete_results() -> dict[str, Any]:
             **dict.fromkeys(("questions", "phrases", "stdio", "stateless", "http"), first_queries),
             "minimal_server": {"first": {"p50_ms": 0.7, "p95_ms": 1.0, "p99_ms": 2.0}},
         },
+        "sources": {
+            "one": times,
+            "hundred": times,
+            "start_s": 1.5,
+            "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
+        },
         "edits": {
             "edit_and_search": times,
             "commit": times,

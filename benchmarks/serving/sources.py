@@ -1,0 +1,144 @@
+"""A server of 100 documentation sources compared with one of one source, and searches of several sources."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from benchmarks.child import MeasurementFailed
+from benchmarks.corpus import Corpus, SectionText, make_repository
+from benchmarks.search.known_items import CHECKED_HITS, KnownItem, draw_items, measure_items
+from benchmarks.search.query_sets import QuerySets
+from benchmarks.serving.pages import run_http_server
+from benchmarks.serving.startup import measure_start_to_tool_list
+from benchmarks.serving.stdio import REQUEST_META
+from benchmarks.timing import measure_seconds, p50_p95_p99_ms
+from docyard.sources.service import open_sources
+from index.sources.sources import search_sources
+
+SOURCE_COUNT = 100
+FUSED_COUNT = 3
+_MAX_PART_DOCUMENTS = 30  # of each source that is not the measured one
+_START_COUNT = 3
+
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "MCP-Protocol-Version": str(REQUEST_META["io.modelcontextprotocol/protocolVersion"]),
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "search_documentation",
+}
+_request_ids = count(1)
+
+
+def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, Any]:
+    """Measure the first run of each query in one source, over HTTP, and the start of a server of 100.
+
+    The servers of one and of 100 sources alternate at each query.
+    """
+    folder = home / "sources"
+    parts = _make_parts(Corpus.read(repository), folder, SOURCE_COUNT - 1, _MAX_PART_DOCUMENTS)
+    files = {
+        "one": _write_file(folder / "one.toml", [repository]),
+        "hundred": _write_file(folder / "hundred.toml", [repository, *parts]),
+    }
+    _build_indexes(files["hundred"])
+    with (
+        run_http_server(_make_command(files["one"], "--http"), home) as one,
+        run_http_server(_make_command(files["hundred"], "--http"), home) as hundred,
+    ):
+        connections = {"one": one, "hundred": hundred}
+        for query in query_sets.warm_up:
+            for connection in connections.values():
+                _post(connection, query)
+        times: dict[str, list[float]] = {name: [] for name in connections}
+        for query in query_sets.queries:
+            for name, connection in connections.items():
+                times[name].append(measure_seconds(partial(_post, connection, query)))
+    command = (sys.executable, *_make_command(files["hundred"]))
+    starts = [measure_start_to_tool_list(command, home)[0] for _ in range(_START_COUNT)]
+    return {name: p50_p95_p99_ms(times[name]) for name in times} | {"start_s": min(starts)}
+
+
+def measure_fusion(repository: Path, home: Path, section_texts: Sequence[SectionText]) -> dict[str, float]:
+    """Return the mean of 1 / rank of known items in the right one of three sources, and in all of them.
+
+    Each source has a third of the documents. Raises CorpusTooSmall.
+    """
+    folder = home / "fusion"
+    corpus = Corpus.read(repository)
+    parts = _make_parts(corpus, folder, FUSED_COUNT, len(corpus.documents))
+    file = _write_file(folder / "sources.toml", parts)
+    _build_indexes(file)
+    sources = open_sources(file)
+    names = {path: f"s{number % FUSED_COUNT}" for number, path in enumerate(corpus.documents)}
+
+    def search(item: KnownItem, *, namespace: str | None = None) -> list[str]:
+        selected = sources.select(namespace or names[item.section.rpartition("#")[0]])
+        page = search_sources(selected, item.query, limit=CHECKED_HITS)
+        return [source_hit.hit.chunk_id for source_hit in page.hits]
+
+    items = [item for group in draw_items(section_texts).values() for item in group]
+    try:
+        return {
+            "right_mrr": measure_items(search, items)["mrr"],
+            "all_mrr": measure_items(partial(search, namespace="*"), items)["mrr"],
+        }
+    finally:
+        sources.close()
+
+
+def _make_parts(corpus: Corpus, folder: Path, part_count: int, max_documents: int) -> list[Path]:
+    """Make repositories with the documents of a corpus in turn, and return their paths."""
+    paths = list(corpus.documents)
+    repositories = [folder / f"part-{number}" for number in range(part_count)]
+    for number, repository in enumerate(repositories):
+        part_paths = paths[number::part_count][:max_documents]
+        make_repository(Corpus({path: corpus.documents[path] for path in part_paths}), repository)
+    return repositories
+
+
+def _write_file(file: Path, repositories: Sequence[Path]) -> Path:
+    """Write a file of sources, which are named `s0`, `s1` and so on."""
+    tables = [
+        f'[sources.s{number}]\nrepo = "{repository.resolve()}"\n'
+        for number, repository in enumerate(repositories)
+    ]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(tables), encoding="utf-8")
+    return file
+
+
+def _build_indexes(file: Path) -> None:
+    """Build the indexes of the sources. The environment has the folders of the servers."""
+    sources = open_sources(file)
+    for source in sources:
+        source.prepare()
+    sources.close()
+
+
+def _make_command(file: Path, *options: str) -> tuple[str, ...]:
+    address = ("127.0.0.1:0", "--no-token") if options else ()
+    return ("-m", "docyard", "serve", "--sources", str(file), *options, *address)
+
+
+def _post(connection: http.client.HTTPConnection, query: str) -> None:
+    """Search the first source. Raises MeasurementFailed if the response is not a result."""
+    arguments = {"query": query, "namespace": "s0"}
+    request = {
+        "jsonrpc": "2.0",
+        "id": next(_request_ids),
+        "method": "tools/call",
+        "params": {"name": "search_documentation", "arguments": arguments, "_meta": REQUEST_META},
+    }
+    connection.request("POST", "/mcp", json.dumps(request).encode(), _HEADERS)
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != 200 or json.loads(body).get("result", {}).get("isError", True):
+        raise MeasurementFailed(f"POST /mcp: {response.status} {body[:200]!r}")
