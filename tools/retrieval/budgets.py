@@ -5,25 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tools.pages import exceeds, read_list_cursor, write_list_cursor
+from tools.pages import measure_tokens, read_list_cursor, write_list_cursor
 
 if TYPE_CHECKING:
     from tools.tool import Data
 
 _PRECISION = 50  # a size is at most 1/50 below the largest possible one
+_FULL_SHARE = 0.95  # of the tokens; a size with more is not increased
+_AIMED_SHARE = 0.98  # of the tokens, because texts are cut between blocks
+_MAX_ESTIMATES = 4  # then the first size that fits is enough
 
 
-def find_largest(maximum: int, fits: Callable[[int], bool]) -> int:
-    """Return about the largest size, at most `maximum`, that fits; 0 if none does."""
-    if fits(maximum):
-        return maximum
-    fitting, exceeding = 0, maximum
-    while exceeding - fitting > max(1, fitting // _PRECISION):
-        middle = (fitting + exceeding) // 2
-        if fits(middle):
-            fitting = middle
+def find_largest(
+    maximum: int, measure: Callable[[int], int], max_tokens: int, first_size: int | None = None
+) -> int:
+    """Return about the largest size, at most `maximum`, that has `max_tokens` tokens; 0 if none has.
+
+    `measure` returns the tokens of a size. `first_size` is an estimate. The next size is estimated from the
+    tokens of those before, because each measurement takes milliseconds.
+    """
+    fitting, exceeding = 0, maximum + 1
+    fitting_tokens, exceeding_tokens = 0, 0
+    size = maximum if first_size is None else max(1, min(first_size, maximum))
+    measurements = 0
+    while exceeding - fitting > max(1, fitting // _PRECISION) and fitting_tokens < max_tokens * _FULL_SHARE:
+        if measurements >= _MAX_ESTIMATES and fitting:
+            break
+        if (tokens := measure(size)) > max_tokens:
+            exceeding, exceeding_tokens = size, tokens
         else:
-            exceeding = middle
+            fitting, fitting_tokens = size, tokens
+        measurements += 1
+        if measurements >= _MAX_ESTIMATES:
+            size = (fitting + exceeding) // 2
+        elif exceeding_tokens:
+            share = (max_tokens * _AIMED_SHARE - fitting_tokens) / (exceeding_tokens - fitting_tokens)
+            size = fitting + int((exceeding - fitting) * share)
+        else:
+            size = int(fitting * max_tokens * _AIMED_SHARE / max(fitting_tokens, 1))
+        size = max(fitting + 1, min(size, exceeding - 1))
     return fitting
 
 
@@ -45,5 +65,5 @@ def list_entries(
             data["next_cursor"] = write_list_cursor(names[start + count - 1], None, [field])
         return data
 
-    count = find_largest(len(entries) - start, lambda count: not exceeds(build(count), max_tokens))
+    count = find_largest(len(entries) - start, lambda count: measure_tokens(build(count)), max_tokens)
     return build(max(count, min(1, len(entries) - start)))

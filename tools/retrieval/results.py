@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from index.matches import Matcher, SearchableText
 from index.sources.permalinks import SectionPosition, format_permalink
 from index.sources.source import SourceUnavailable
-from tools.pages import cut_text, exceeds
+from tools.pages import CHARACTERS_PER_TOKEN, cut_text, exceeds, measure_tokens
 from tools.retrieval.budgets import find_largest
 from tools.tool import NextStep, call
 
@@ -183,7 +183,9 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
         ]
 
     longest = max((result_list.longest for result_list in result_lists), default=0)
-    return build(find_largest(longest, lambda limit: not exceeds(build(limit), max_tokens)))
+    content_count = sum(result.content is not None for item in result_lists for result in item.results)
+    first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(content_count, 1)
+    return build(find_largest(longest, lambda limit: measure_tokens(build(limit)), max_tokens, first_limit))
 
 
 def _reduce(result: Result, detail: Detail) -> Result:

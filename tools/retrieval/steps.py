@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.pages import cut_text, exceeds
+from tools.pages import CHARACTERS_PER_TOKEN, cut_text, exceeds, measure_tokens
 from tools.retrieval.budgets import find_largest
 from tools.retrieval.handles import write_handle
 from tools.retrieval.results import Detail
@@ -65,12 +65,17 @@ def describe_step(
             )
         return data
 
-    def fits(size: int, detail: Detail) -> bool:
-        return not exceeds(build(size, detail), context.max_tokens)
-
-    least = min(remaining_count, _MIN_CONTENT_CHARACTERS)
-    detail = next((item for item in reversed(Detail) if fits(least, item)), Detail.MINIMAL)
-    return build(max(find_largest(remaining_count, lambda size: fits(size, detail)), 1), detail)
+    least, max_tokens = min(remaining_count, _MIN_CONTENT_CHARACTERS), context.max_tokens
+    detail = next(
+        (item for item in reversed(Detail) if not exceeds(build(least, item), max_tokens)), Detail.MINIMAL
+    )
+    size = find_largest(
+        remaining_count,
+        lambda size: measure_tokens(build(size, detail)),
+        max_tokens,
+        max_tokens * CHARACTERS_PER_TOKEN,
+    )
+    return build(max(size, 1), detail)
 
 
 def _write_handle(current: CurrentPosition, number: int) -> str:
