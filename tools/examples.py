@@ -40,6 +40,14 @@ def correct_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -
     return example
 
 
+def correct_address(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """Return an example whose `address` is that of an existing document or section."""
+    path, slug = split_address(str(example["address"]), snapshot.documents)
+    target = correct_sections({"file": path, **({"slug": slug} if slug else {})}, error, snapshot)
+    slug = target.get("slug")
+    return {**example, "address": f"{target['file']}#{slug}" if slug else target["file"]}
+
+
 def correct_removal_target(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example of a removal whose target exists; a dry run if it differs from the caller's."""
     corrected_example = correct_sections(example, error, snapshot)

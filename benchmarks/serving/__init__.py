@@ -1,6 +1,7 @@
 """Measurements of servers: starts, calls, pages and memory.
 
 first_queries.py  times of first and second runs of queries over stdio and HTTP
+http_calls.py     tool calls over HTTP
 minimal_pages.py  a minimal server of one short page, for comparison
 minimal_server.py a minimal MCP server with one tool, for comparison
 pages.py          times of each kind of page of a real server over HTTP

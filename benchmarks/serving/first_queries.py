@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from benchmarks.child import MeasurementFailed
 from benchmarks.search.query_sets import QuerySets
+from benchmarks.serving.http_calls import call_tool
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.startup import MINIMAL_SERVER_COMMAND, make_server_command
 from benchmarks.serving.stdio import REQUEST_META, StdioServer
 from benchmarks.timing import measure_seconds, p50_p95_p99_ms
-
-_HEADERS: dict[str, str] = {
-    "Content-Type": "application/json",
-    "Accept": "application/json",
-    "MCP-Protocol-Version": str(REQUEST_META["io.modelcontextprotocol/protocolVersion"]),
-    "Mcp-Method": "tools/call",
-    "Mcp-Name": "search_docs",
-}
-_request_ids = count(1)
 
 Send = Callable[[str], object]
 """A function that sends a query to a server and reads the response."""
@@ -53,7 +41,7 @@ def measure(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, di
             "stateless": lambda query: stateless_server.request(
                 "tools/call", _make_call_parameters(query) | {"_meta": REQUEST_META}
             ),
-            "http": partial(_post, connection),
+            "http": lambda query: call_tool(connection, "search_docs", {"query": query}),
         }
         for query in query_sets.warm_up:
             for send in servers.values():
@@ -75,18 +63,3 @@ def _measure_alternately(servers: dict[str, Send], queries: Sequence[str]) -> di
 
 def _make_call_parameters(query: str) -> dict[str, Any]:
     return {"name": "search_docs", "arguments": {"query": query}}
-
-
-def _post(connection: http.client.HTTPConnection, query: str) -> None:
-    """Send a query over HTTP. Raises MeasurementFailed if the response is not a result."""
-    request = {
-        "jsonrpc": "2.0",
-        "id": next(_request_ids),
-        "method": "tools/call",
-        "params": _make_call_parameters(query) | {"_meta": REQUEST_META},
-    }
-    connection.request("POST", "/mcp", json.dumps(request).encode(), _HEADERS)
-    response = connection.getresponse()
-    body = response.read()
-    if response.status != 200 or "result" not in json.loads(body):
-        raise MeasurementFailed(f"POST /mcp: {response.status} {body[:200]!r}")

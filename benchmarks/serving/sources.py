@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import http.client
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from benchmarks.child import MeasurementFailed
 from benchmarks.corpus import Corpus, SectionText, make_repository
 from benchmarks.search.known_items import CHECKED_HITS, KnownItem, draw_items, measure_items
 from benchmarks.search.query_sets import QuerySets
+from benchmarks.serving.http_calls import call_tool
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.startup import measure_start_to_tool_list
-from benchmarks.serving.stdio import REQUEST_META
 from benchmarks.timing import measure_seconds, p50_p95_p99_ms
 from docyard.sources.service import open_sources
 from index.sources.sources import search_sources
@@ -26,15 +23,6 @@ SOURCE_COUNT = 100
 FUSED_COUNT = 3
 _MAX_PART_DOCUMENTS = 30  # of each source that is not the measured one
 _START_COUNT = 3
-
-_HEADERS = {
-    "Content-Type": "application/json",
-    "Accept": "application/json",
-    "MCP-Protocol-Version": str(REQUEST_META["io.modelcontextprotocol/protocolVersion"]),
-    "Mcp-Method": "tools/call",
-    "Mcp-Name": "search_documentation",
-}
-_request_ids = count(1)
 
 
 def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, Any]:
@@ -56,11 +44,11 @@ def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict
         connections = {"one": one, "hundred": hundred}
         for query in query_sets.warm_up:
             for connection in connections.values():
-                _post(connection, query)
+                _search(connection, query)
         times: dict[str, list[float]] = {name: [] for name in connections}
         for query in query_sets.queries:
             for name, connection in connections.items():
-                times[name].append(measure_seconds(partial(_post, connection, query)))
+                times[name].append(measure_seconds(partial(_search, connection, query)))
     command = (sys.executable, *_make_command(files["hundred"]))
     starts = [measure_start_to_tool_list(command, home)[0] for _ in range(_START_COUNT)]
     return {name: p50_p95_p99_ms(times[name]) for name in times} | {"start_s": min(starts)}
@@ -128,17 +116,6 @@ def _make_command(file: Path, *options: str) -> tuple[str, ...]:
     return ("-m", "docyard", "serve", "--sources", str(file), *options, *address)
 
 
-def _post(connection: http.client.HTTPConnection, query: str) -> None:
-    """Search the first source. Raises MeasurementFailed if the response is not a result."""
-    arguments = {"query": query, "namespace": "s0"}
-    request = {
-        "jsonrpc": "2.0",
-        "id": next(_request_ids),
-        "method": "tools/call",
-        "params": {"name": "search_documentation", "arguments": arguments, "_meta": REQUEST_META},
-    }
-    connection.request("POST", "/mcp", json.dumps(request).encode(), _HEADERS)
-    response = connection.getresponse()
-    body = response.read()
-    if response.status != 200 or json.loads(body).get("result", {}).get("isError", True):
-        raise MeasurementFailed(f"POST /mcp: {response.status} {body[:200]!r}")
+def _search(connection: http.client.HTTPConnection, query: str) -> None:
+    """Search the first source."""
+    call_tool(connection, "search_documentation", {"query": query, "namespace": "s0"})

@@ -20,13 +20,13 @@ from tools.arguments import (
     resolve_target,
     select_requested_fields,
 )
-from tools.examples import correct_sections
+from tools.examples import correct_address
 from tools.next_steps import suggest_list_call
 from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.write_target import identify_actor, suggest_review
 from tools.writer import Writer, select_example_arguments
-from workspace.document.addresses import resolve_section, split_address
+from workspace.document.addresses import resolve_section
 from workspace.edits.text import UpdateContent
 from workspace.proposals.events import validate_text
 from workspace.writing.idempotency import compute_digest
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
-    from workspace.errors import WorkspaceError
     from workspace.proposals.proposal import Proposal
-    from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
 
@@ -69,15 +67,6 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
         "problem": "The status for a wrong key is missing.",
         **select_example_arguments(arguments, ("address", "problem", "suggestion")),
     }
-
-
-def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example whose address exists."""
-    path, slug = split_address(str(example["address"]), snapshot.documents)
-    target = correct_sections({"file": path, **({"slug": slug} if slug else {})}, error, snapshot)
-    if target.get("slug"):
-        return {**example, "address": f"{target['file']}#{target['slug']}"}
-    return {**example, "address": target["file"]}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -189,5 +178,5 @@ TOOL = Tool(
     example=_example,
     writes=True,
     idempotent=False,
-    correct=_correct_example,
+    correct=correct_address,
 )

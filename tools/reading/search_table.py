@@ -17,7 +17,7 @@ from tools.arguments import (
     read_arguments,
     resolve_target,
 )
-from tools.examples import correct_sections
+from tools.examples import correct_address
 from tools.pages import CHARACTERS_PER_TOKEN
 from tools.read_context import ReadContext
 from tools.redirects import add_moved_to, find_current_location
@@ -87,11 +87,10 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example whose address has a table, if one of the first documents has one."""
     if not isinstance(error, TableNotFound):
-        target = correct_sections({"file": example["address"]}, error, snapshot)
-        slug = target.get("slug")
-        example = {**example, "address": f"{target['file']}#{slug}" if slug else target["file"]}
+        example = correct_address(example, error, snapshot)
+        path, _, slug = example["address"].partition("#")
         try:
-            document = snapshot.document(target["file"])
+            document = snapshot.document(path)
             _read_tables(document, resolve_section(document, slug) if slug else None)
         except TableNotFound as table_error:
             error = table_error
