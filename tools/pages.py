@@ -138,14 +138,14 @@ def count_characters_at_most(text: str, tokens: int) -> int:
 def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
     """Return at most `limit` characters of a text from `offset`, and the next offset (None at the end).
 
-    The part ends between blocks if its last quarter has a block boundary, else between lines if its second
-    half has a line boundary, else anywhere.
+    The part ends between blocks if its last quarter has a block boundary, else between lines, else between
+    words, else anywhere.
     """
     if len(text) - offset <= limit:
         return text[offset:], None
     end = offset + limit
-    for separator, least_size in (("\n\n", limit * 3 // 4), ("\n", limit // 2)):
-        break_position = text.rfind(separator, offset + least_size, end)
+    for separator in ("\n\n", "\n", " "):
+        break_position = text.rfind(separator, offset + limit * 3 // 4, end)
         if break_position != -1:
             return text[offset : break_position + len(separator)], break_position + len(separator)
     return text[offset:end], end

@@ -14,7 +14,7 @@ from index.sources.source import SourceUnavailable
 from index.sources.sources import NamespaceNotFound, NamespaceRequired
 from tools.arguments import InvalidArguments, build_input_schema
 from tools.budgets.fit import shorten_answer
-from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
+from tools.budgets.limits import MAX_TOKENS, MIN_ANSWER_TOKENS, parse_max_tokens
 from tools.compatibility.near_names import resolve_near_names
 from tools.dispatcher import ToolDispatcher, UnknownTool, add_hints
 from tools.errors import error_response
@@ -233,6 +233,8 @@ class SourcesDispatcher:
 
     def _build_schema(self, tool: Tool, context: RetrievalContext) -> dict[str, Any]:
         schema = build_input_schema(tool.arguments)
+        if (max_tokens := schema["properties"].get(MAX_TOKENS)) is not None:
+            schema["properties"][MAX_TOKENS] = {**max_tokens, "minimum": MIN_ANSWER_TOKENS}
         if tool.name in self._reading_tools:
             properties = {
                 name: self._name_search_tool_in(item) for name, item in schema["properties"].items()

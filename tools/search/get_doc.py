@@ -26,7 +26,7 @@ _REST_CALL_CHARACTERS = 200  # of the call that reads the rest, without the id o
 _OFFSET_NOTE_CHARACTERS = 40
 _MIN_CHUNK_CHARACTERS = 100  # the minimum for each chunk, even with a small limit
 _MIN_CHUNK_TOKENS = 100  # a neighbour that would get fewer is left out
-_MIN_TOKENS_FOR_CALLS = 400  # with fewer, the call that reads the rest is only in the data
+_MIN_TOKENS_FOR_CALLS = 400  # with fewer, only the offset of the rest is named
 _MAX_ATTEMPTS = 5
 
 
@@ -75,9 +75,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     has_short_notes = context.text_tokens < _MIN_TOKENS_FOR_CALLS
     text = passage.text(
         lambda chunk: (
-            f"Read the rest with offset {chunk.end}"
-            if has_short_notes
-            else _build_rest_step(read_context, chunk).text()
+            _describe_rest(chunk) if has_short_notes else _build_rest_step(read_context, chunk).text()
         )
     )
     data: Data = {
@@ -92,7 +90,11 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         steps.append(NextStep(f"Use '{passage.target.chunk_id}' from now on: it was moved"))
     if cut_chunk := next((chunk for chunk in (passage.target, *passage.chunks) if chunk.is_cut), None):
         data["truncated"] = True
-        steps.append(_build_rest_step(read_context, cut_chunk))
+        steps.append(
+            NextStep(_describe_rest(cut_chunk))
+            if has_short_notes
+            else _build_rest_step(read_context, cut_chunk)
+        )
     if passage.target.is_cut:
         data["offset"] = passage.target.end
     if steps:
@@ -180,6 +182,11 @@ def _record_shown_chunks(read_context: ReadContext, passage: Passage) -> None:
     read_context.context.record_seen_sections(
         document, [section for section in sections if section is not None]
     )
+
+
+def _describe_rest(chunk: PassageChunk) -> str:
+    """Return the next step for a short answer, which has no room for a call."""
+    return f"Read the rest with offset {chunk.end}"
 
 
 def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep:
