@@ -25,7 +25,7 @@ def find_largest(
     tokens of those before, because each measurement takes milliseconds.
     """
     fitting, exceeding = 0, maximum + 1
-    fitting_tokens, exceeding_tokens = 0, 0
+    fitting_tokens, exceeding_tokens = measure(0), 0
     size = maximum if first_size is None else max(1, min(first_size, maximum))
     measurements = 0
     while exceeding - fitting > max(1, fitting // _PRECISION) and fitting_tokens < max_tokens * _FULL_SHARE:
@@ -42,7 +42,7 @@ def find_largest(
             share = (max_tokens * _AIMED_SHARE - fitting_tokens) / (exceeding_tokens - fitting_tokens)
             size = fitting + int((exceeding - fitting) * share)
         else:
-            size = int(fitting * max_tokens * _AIMED_SHARE / max(fitting_tokens, 1))
+            size *= 2
         size = max(fitting + 1, min(size, exceeding - 1))
     return fitting
 

@@ -184,7 +184,8 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
 
     longest = max((result_list.longest for result_list in result_lists), default=0)
     content_count = sum(result.content is not None for item in result_lists for result in item.results)
-    first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(content_count, 1)
+    # The other fields have about half of the tokens.
+    first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(2 * content_count, 1)
     return build(find_largest(longest, lambda limit: measure_tokens(build(limit)), max_tokens, first_limit))
 
 

@@ -61,7 +61,7 @@ USED_SEARCH_TYPE = "bm25"
 _COMMON_FIELDS = ("namespace", "max_results", "include_content", "handle", "search_type")
 """The fields of a call that apply to each question of its batch."""
 
-MAX_QUESTION_TOKENS = 400
+MAX_QUESTION_TOKENS = 350
 """The tokens of a question in a batch, unless the call names a limit for the whole answer."""
 
 _TOKENS_OF_ENTRY = 10
