@@ -25,7 +25,8 @@ def find_largest(
     tokens of those before, because each measurement takes milliseconds.
     """
     fitting, exceeding = 0, maximum + 1
-    fitting_tokens, exceeding_tokens = measure(0), 0
+    # An answer without texts is not always the smallest one, so that it counts as no size that fits.
+    fitting_tokens, exceeding_tokens = min(measure(0), max_tokens // 2), 0
     size = maximum if first_size is None else max(1, min(first_size, maximum))
     measurements = 0
     while exceeding - fitting > max(1, fitting // _PRECISION) and fitting_tokens < max_tokens * _FULL_SHARE:

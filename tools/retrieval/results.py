@@ -6,6 +6,7 @@ even short contents do not fit, the page ends earlier, with a cursor.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
@@ -31,6 +32,9 @@ MAX_SUMMARY_CHARACTERS = 200
 _SHORT_TITLE_CHARACTERS = 40
 _MIN_CONTENT_CHARACTERS = 100
 _SHORT_OMITS = frozenset(("blob", "chunk_index", "document", "lines", "relevance_score", "url"))
+_TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
+_TABLE_PADDING = re.compile(r" {2,}|-{4,}")
+_KEPT = {" ": 1, "-": 3}  # characters of each run
 _ADDRESS_FIELDS = ("namespace", "address")
 _MINIMAL_OMITS = _SHORT_OMITS | {
     "summary",
@@ -186,7 +190,10 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
     content_count = sum(result.content is not None for item in result_lists for result in item.results)
     # The other fields have about half of the tokens.
     first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(2 * content_count, 1)
-    return build(find_largest(longest, lambda limit: measure_tokens(build(limit)), max_tokens, first_limit))
+    limit = find_largest(
+        longest, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
+    )
+    return build(limit)
 
 
 def _reduce(result: Result, detail: Detail) -> Result:
@@ -216,13 +223,23 @@ def _cut_content(result: Result, limit: int) -> Data:
     if content is None:
         return fields
     if len(content) <= limit:
-        return _insert_content(fields, content)
+        return _insert_content(fields, remove_table_padding(content))
     start = find_window(content, matches, limit)
     text, offset = cut_text(content, start, limit) if limit > 0 else ("", start)
-    data = {**_insert_content(fields, text), "truncated": True}
+    data = {**_insert_content(fields, remove_table_padding(text)), "truncated": True}
     if start:
         data["start"] = start
     return data if offset is None else {**data, "offset": offset}
+
+
+def remove_table_padding(text: str) -> str:
+    """Return a text whose table rows have no padding, which may be half of a table.
+
+    Lines that begin with a bar are treated as table rows.
+    """
+    return _TABLE_ROW.sub(
+        lambda row: _TABLE_PADDING.sub(lambda run: run[0][: _KEPT[run[0][0]]], row[0]), text
+    )
 
 
 def find_window(content: str, matches: Sequence[tuple[int, frozenset[str]]], size: int) -> int:

@@ -233,6 +233,15 @@ def test_cut_content_has_the_words_of_the_question(
     assert ("start" in result) == (line > 0 and size == 200)
 
 
+def test_content_has_no_padding_in_tables(call_sources: CallSources, repositories: tuple[Repo, Repo]) -> None:
+    table = "| Walrus    | Food        |\n|-----------|-------------|\n| a  `x  y` | fish        |\n"
+    repositories[1].commit({"table.md": f"# Table\n\n{table}\n    indented   walrus\n"})
+    data = call_sources("search_documentation", query="walrus", namespace="tutorials").data
+    assert data["sources"][0]["content"] == (
+        "# Table\n\n| Walrus | Food |\n|---|---|\n| a `x y` | fish |\n\n    indented   walrus\n"
+    )
+
+
 def test_unavailable_source_is_named_and_the_others_answer(
     tmp_path: Path, call_sources: CallSources, repositories: tuple[Repo, Repo]
 ) -> None:
