@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from workspace.git.reader import GitReader
-from workspace.revisions import RefNotFound, resolve_ref
+from workspace.errors import WorkspaceError
+from workspace.git.reader import AmbiguousId, GitReader
+from workspace.git.repository import NotARepository
+from workspace.revisions import NotACommit, RefNotFound, resolve_ref
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+class FolderMissing(WorkspaceError):
+    """The commit that a source serves does not contain its folder."""
+
+    code: ClassVar[str] = "FOLDER_MISSING"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f"the served commit has no folder '{folder[:200]}'",
+            fix="Correct `folder` in the file of sources.",
+        )
 
 
 class SourceWorkspace(Workspace):
@@ -37,15 +51,21 @@ class SourceWorkspace(Workspace):
     def open_source(cls, path: Path, ref: str | None = None, folder: str | None = None) -> Self:
         """Open a repository at a ref; without a ref, at the branch that is checked out.
 
-        Raises NotARepository, UnsupportedRepository, RefNotFound, and the errors of `resolve_ref`.
+        Raises NotARepository, UnsupportedRepository, RefNotFound, FolderMissing, and the errors of
+        `resolve_ref`.
         """
         git = GitReader(path)
+        _check_root(git, path)
         branch = (ref or "").removeprefix("refs/heads/")
         if not branch:
-            return cls(git, folder=folder)
-        if git.tip(branch) is not None:
-            return cls(git, branch=branch, folder=folder)
-        return cls(git, commit=resolve_ref(git, branch.removeprefix("refs/tags/"), None), folder=folder)
+            workspace = cls(git, folder=folder)
+        elif git.tip(branch) is not None:
+            workspace = cls(git, branch=branch, folder=folder)
+        else:
+            commit = resolve_ref(git, branch.removeprefix("refs/tags/"), None)
+            workspace = cls(git, commit=commit, folder=folder)
+        workspace._check_folder()
+        return workspace
 
     @property
     def is_fixed(self) -> bool:
@@ -61,15 +81,41 @@ class SourceWorkspace(Workspace):
 
         Raises RefNotFound for any other commit, and the errors of `Workspace.at`.
         """
-        snapshot, tip = super().at(ref), self.tip()
+        try:
+            snapshot, tip = super().at(ref), self.tip()
+        except (AmbiguousId, NotACommit, RefNotFound):  # they could name what is not served
+            raise _make_ref_error() from None
         if snapshot.commit == tip or (
             snapshot.commit is not None and tip is not None and self.git.is_descendant(tip, snapshot.commit)
         ):
             return snapshot
-        raise RefNotFound(
-            "the ref names a commit that this source does not contain",
-            fix="Leave out the ref, or name the commit of an earlier answer.",
-        )
+        raise _make_ref_error()
+
+    def _check_folder(self) -> None:
+        """Raise FolderMissing if there are commits, and the served one does not contain the folder."""
+        snapshot = self.snapshot()
+        if self._folder is None or snapshot.commit is None:
+            return
+        entry = snapshot.entry(self._folder)
+        if entry is None or not entry.is_tree:
+            raise FolderMissing(self._folder)
 
     def _create_snapshot(self, commit: str | None, previous: Snapshot | None) -> Snapshot:
         return Snapshot(self.git, commit, self._cache, previous, folder=self._folder)
+
+
+def _make_ref_error() -> RefNotFound:
+    """Return the error for a ref that is not served, which is the same whether it exists or not."""
+    return RefNotFound(
+        "the ref names no commit of this source",
+        fix="Leave out the ref, or name the commit of an earlier answer.",
+    )
+
+
+def _check_root(git: GitReader, path: Path) -> None:
+    """Raise NotARepository if a path is a folder in a repository, because all of it would be served."""
+    root = git.worktree or git.git_dir
+    if path.resolve() not in (root.resolve(), git.git_dir.resolve()):
+        raise NotARepository(
+            "it is a folder in a repository", fix="Name the repository in `repo`, and its folder in `folder`."
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal.exits import Exit
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
@@ -97,7 +99,7 @@ _REPOSITORY_OPTIONS = {
 @click.option(
     "--check",
     is_flag=True,
-    help="Check the file of --sources and each source, then exit: 0 if all can be served.",
+    help="Check the file of --sources, fetch and open each source, then exit: 0 if all can be served.",
 )
 @click.option(
     "--http",
@@ -245,7 +247,7 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _check_sources(file: Path) -> int:
-    """Check a file and open each of its sources; report every mistake."""
+    """Check a file, and fetch and open each of its sources; report every mistake."""
     from docyard.sources.report import describe_sources, format_sources
     from docyard.sources.service import open_sources
     from index.sources.settings import InvalidSourcesFile, format_position
@@ -258,12 +260,18 @@ def _check_sources(file: Path) -> int:
             click.echo(f"  fix: {mistake.fix}", err=True)
         return Exit.PROBLEMS
     try:
+        for source in sources:
+            if source.settings.url is not None:
+                click.echo(f"fetching {source.name}", err=True)
+                with suppress(WorkspaceError):  # the state of the source has the reason
+                    source.fetch(environment.read_remote_access())
         entries = describe_sources(sources, include_stats=True)
     finally:
         sources.close()
     for line in format_sources(entries):
         click.echo(line)
-    return Exit.DONE if all(entry["available"] for entry in entries) else Exit.PROBLEMS
+    is_served = all(entry["available"] and "fetch_error" not in entry for entry in entries)
+    return Exit.DONE if is_served else Exit.PROBLEMS
 
 
 def _build_settings(context: click.Context) -> HttpSettings | None:

@@ -1,6 +1,7 @@
 """Threads that fetch the sources that have a URL, build missing indexes, and read the file again.
 
-A remote that does not answer blocks one of the threads that fetch, until its timeout. SIGHUP requests that
+Sources whose last fetch failed are fetched by a thread of their own, so that remotes that do not answer delay
+no other source. SIGHUP requests that
 the file is read again. An invalid file changes nothing, and its mistakes are logged.
 """
 
@@ -30,7 +31,8 @@ log = logging.getLogger("docyard")
 
 _CLOSE_TIMEOUT_S = 2.0
 _MAX_WAIT_S = 60.0
-_FETCH_THREADS = 4
+_DAMAGE_WAIT_S = 30.0  # after a fetch, before a damaged clone is fetched again
+_FETCH_THREADS = 3
 
 
 class Follower:
@@ -52,20 +54,22 @@ class Follower:
         self._close_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sources", daemon=True)
         self._due_sources: SimpleQueue[Source] = SimpleQueue()
+        self._due_failed_sources: SimpleQueue[Source] = SimpleQueue()
         self._lock = threading.Lock()
         # All are guarded by the lock. A source that the file no longer names is forgotten.
         self._fetching: WeakSet[Source] = WeakSet()
         self._requested: WeakSet[Source] = WeakSet()
-        self._fetch_times: WeakKeyDictionary[Source, float] = WeakKeyDictionary()  # monotonic seconds
+        self._last_fetch_times: WeakKeyDictionary[Source, float] = WeakKeyDictionary()  # monotonic seconds
         self._prepared: WeakSet[Source] = WeakSet()
-        self._logged_messages: dict[str, str] = {}
+        self._logged_messages: dict[tuple[str, str], str] = {}
 
     def start(self) -> None:
         """Start the threads."""
         self._thread.start()
-        for number in range(_FETCH_THREADS):
-            name = f"docyard-fetch-{number}"
-            threading.Thread(target=self._fetch_due_sources, name=name, daemon=True).start()
+        for queue in (self._due_failed_sources, *[self._due_sources] * _FETCH_THREADS):
+            threading.Thread(
+                target=self._fetch_from, args=(queue,), name="docyard-fetch", daemon=True
+            ).start()
 
     def close(self) -> None:
         """Stop the thread that follows. A running fetch ends with the process."""
@@ -112,55 +116,68 @@ class Follower:
         now = time.monotonic()
         with self._lock:
             times = [
-                self._fetch_times.get(source, now)
+                self._compute_due_time(source)
                 for source in self._sources
                 if source.settings.url is not None and source not in self._fetching
             ]
         return max(0.0, min([_MAX_WAIT_S, *(due - now for due in times)]))
 
+    def _compute_due_time(self, source: Source) -> float:
+        """Return the time of the next fetch. The caller holds the lock."""
+        last_time = self._last_fetch_times.get(source)
+        if last_time is None or source in self._requested:
+            return 0.0
+        interval_s = source.settings.interval_s
+        return last_time + (min(interval_s, _DAMAGE_WAIT_S) if source.is_damaged else interval_s)
+
     def _reload(self) -> None:
         try:
-            plan = self._sources.replace(read_sources_file(self._file))
+            file = read_sources_file(self._file)
+            old_options = self._sources.file.features, self._sources.file.limits
+            plan = self._sources.replace(file)
             record_applied(self._file, self._sources.file)
         except InvalidSourcesFile as error:
             log.warning("the file of sources is invalid, and the sources stay as they are: %s", error.message)
             return
         log.warning(
-            "the file of sources was read again: %s added, %s changed, %s removed",
+            "the file of sources was read again: %s added, %s changed, %s removed%s",
             *(len(names) for names in plan[:3]),
+            "" if old_options == (file.features, file.limits) else "; other settings have changed",
         )
         self._on_change()
 
     def _update(self, source: Source) -> None:
         """Have a source fetched if it is due, and build its index if there is none."""
         if source.settings.url is not None and self._claim_fetch(source):
-            self._due_sources.put(source)
+            queue = self._due_sources if source.fetch_error is None else self._due_failed_sources
+            queue.put(source)
         if source not in self._prepared and source not in self._fetching:
             try:
                 source.prepare()
                 self._prepared.add(source)
+                self._logged_messages.pop((source.name, "prepare"), None)
             except SourceUnavailable as error:
-                self._log_once(source, error.message)
+                if source.fetch_error is None:  # else the fetch has logged the reason
+                    self._log_once(source, "prepare", f"it is unavailable: {error.reason}")
 
     def _claim_fetch(self, source: Source) -> bool:
         """Return True if a source must be fetched now; it counts as being fetched then."""
         with self._lock:
-            is_due = self._fetch_times.get(source, 0.0) <= time.monotonic() or source in self._requested
-            if not is_due or source in self._fetching:
+            if source in self._fetching or self._compute_due_time(source) > time.monotonic():
                 return False
             self._requested.discard(source)
             self._fetching.add(source)
             return True
 
-    def _fetch_due_sources(self) -> None:
+    def _fetch_from(self, queue: SimpleQueue[Source]) -> None:
         while True:
-            source = self._due_sources.get()
+            source = queue.get()
             try:
                 self._fetch(source)
             except Exception:
                 log.exception("the source '%s' could not be fetched", source.name)
             with self._lock:
-                self._fetch_times[source] = time.monotonic() + source.settings.interval_s
+                self._last_fetch_times[source] = time.monotonic()
                 self._fetching.discard(source)
             self._work_event.set()
 
@@ -168,14 +185,15 @@ class Follower:
         try:
             source.fetch(self._access())
         except WorkspaceError as error:
-            self._log_once(source, error.message)
+            self._log_once(source, "fetch", error.message)
         except OSError as error:
-            self._log_once(source, f"the clone cannot be written ({error.strerror})")
+            self._log_once(source, "fetch", f"the clone cannot be written ({error.strerror})")
         else:
-            if self._logged_messages.pop(source.name, None) is not None:
+            if self._logged_messages.pop((source.name, "fetch"), None) is not None:
                 log.warning("the source '%s' can be fetched again", source.name)
 
-    def _log_once(self, source: Source, message: str) -> None:
-        if self._logged_messages.get(source.name) != message:
-            self._logged_messages[source.name] = message
+    def _log_once(self, source: Source, work: str, message: str) -> None:
+        """Log the failure of a kind of work unless its last failure had the same message."""
+        if self._logged_messages.get((source.name, work)) != message:
+            self._logged_messages[source.name, work] = message
             log.warning("the source '%s': %s", source.name, message)

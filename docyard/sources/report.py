@@ -32,8 +32,10 @@ def _describe_source(source: Source, *, include_stats: bool) -> Data:
             source.check()
     except SourceUnavailable as error:
         data |= {"available": False, "reason": error.reason}
-    if source.fetch_error is not None:
-        data["fetch_error"] = source.fetch_error.message
+        if error.operator_fix:
+            data["fix"] = error.operator_fix
+    if data["available"] and (fetch_error := source.fetch_error) is not None:
+        data["fetch_error"] = fetch_error
     return data
 
 
@@ -42,11 +44,13 @@ def format_sources(entries: list[Data]) -> Iterator[str]:
     width = max((len(entry["name"]) for entry in entries), default=0)
     for entry in entries:
         if entry["available"]:
-            count = entry["document_count"]
-            commit = (entry["source_commit"] or "without a commit")[:12]
-            state = f"{count:,} documents, {commit}, {entry['last_updated']}"
+            commit, time = entry["source_commit"], entry["last_updated"]
+            version = f"{commit[:12]}, {time}" if commit is not None else time or "no commit yet"
+            state = f"{entry['document_count']:,} documents, {version}"
         else:
             state = f"unavailable: {entry['reason']}"
+            if entry.get("fix"):
+                state += f" ({entry['fix']})"
         if "fetch_error" in entry:
             state += f"; not fetched: {entry['fetch_error']}"
         yield f"{entry['name']:<{width}}  {state}"

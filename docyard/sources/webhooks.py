@@ -43,7 +43,9 @@ class SourceWebhooks:
 
     def _find_sources(self, forge: str, data: dict[str, Any]) -> list[Source]:
         path = read_repository(forge, data)
-        return [source for source in self._sources if path is not None and _has_path(source, path)]
+        if path is None or "/" not in path:  # a forge names the owner and the repository
+            return []
+        return [source for source in self._sources if _has_path(source, path)]
 
 
 def _has_path(source: Source, path: str) -> bool:

@@ -35,6 +35,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictBool,
     ValidationError,
     model_validator,
 )
@@ -58,7 +59,7 @@ _PREFIX_PATTERN = re.compile(r"(?:[a-z][a-z0-9_]{0,15})?")
 _LOCATION_NAMES = ("repo", "artifact", "url")
 _KEY_LINE = re.compile(r"""\s*(?P<key>[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')\s*(?:=|\.)""")
 _TABLE_LINE = re.compile(r"\s*\[{1,2}(?P<name>[^\]\n]+)\]{1,2}\s*(?:#.*)?")
-_LATER_SETTINGS = {"analytics", "searches_per_minute"}
+_MAX_FILE_BYTES = 4_000_000
 
 
 class Mistake(NamedTuple):
@@ -101,7 +102,9 @@ def _check_url(url: str) -> str:
         )
     is_local_http = address.transport is Transport.HTTP and address.is_private
     if address.transport not in (Transport.HTTPS, Transport.SSH) and not is_local_http:
-        raise ValueError("must begin with https:// or ssh://")
+        raise ValueError("must begin with https:// or ssh://, or be host:path; `repo` takes a path")
+    if "?" in url or "#" in url:
+        raise ValueError("must not contain a query or a fragment, which could be a secret")
     return url
 
 
@@ -133,6 +136,11 @@ def _check_line(text: str) -> str:
     return line
 
 
+def _resolve_head(ref: str | None) -> str | None:
+    """Return None for HEAD: the branch that is checked out, or the default branch of a remote."""
+    return None if ref == "HEAD" else ref
+
+
 def _check_prefix(prefix: str) -> str:
     if not _PREFIX_PATTERN.fullmatch(prefix):
         raise ValueError("must be at most 16 lower-case letters, digits and _ that begin with a letter")
@@ -148,7 +156,7 @@ class SourceSettings(_Settings):
     repo: _Path | None = None
     artifact: _Path | None = None
     url: Annotated[str, Field(max_length=2_000), AfterValidator(_check_url)] | None = None
-    ref: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
+    ref: Annotated[str | None, Field(min_length=1, max_length=1_000), AfterValidator(_resolve_head)] = None
     folder: Folder = ""
     description: Annotated[str, Field(max_length=500), AfterValidator(_check_line)] = ""
     permalink: Annotated[str, Field(max_length=2_000), AfterValidator(_check_permalink)] | None = None
@@ -185,7 +193,7 @@ class SourceSettings(_Settings):
 class Features(_Settings):
     """Optional tools, and a prefix of the names of all tools."""
 
-    contextual_search: bool = False
+    contextual_search: StrictBool = False
     tool_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
 
 
@@ -195,6 +203,12 @@ class AnswerLimits(_Settings):
     max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
 
 
+def _check_name(name: str) -> str:
+    if not _NAME_PATTERN.fullmatch(name):
+        raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter or digit")
+    return name
+
+
 def _check_names(sources: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(sources, dict):
         raise ValueError("must be a table of sources, such as [sources.api-reference]")
@@ -202,10 +216,6 @@ def _check_names(sources: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"must have at most {MAX_SOURCES:,} sources, and has {len(sources):,}")
     names_by_lower_case: dict[str, str] = {}
     for name in sources:
-        if not _NAME_PATTERN.fullmatch(name):
-            raise ValueError(
-                f"'{name[:100]}' must be 1 to 64 letters, digits and . _ - that begin with a letter or digit"
-            )
         first_name = names_by_lower_case.setdefault(name.lower(), name)
         if first_name != name:
             raise ValueError(f"'{first_name}' and '{name}' must not differ in case alone")
@@ -215,7 +225,9 @@ def _check_names(sources: dict[str, Any]) -> dict[str, Any]:
 class SourcesFile(_Settings):
     """The content of the file. An empty file has no sources."""
 
-    sources: Annotated[dict[str, SourceSettings], BeforeValidator(_check_names)] = {}
+    sources: Annotated[
+        dict[Annotated[str, AfterValidator(_check_name)], SourceSettings], BeforeValidator(_check_names)
+    ] = {}
     features: Features = Features()
     limits: AnswerLimits = AnswerLimits()
 
@@ -223,10 +235,16 @@ class SourcesFile(_Settings):
 def read_sources_file(file: Path) -> SourcesFile:
     """Return the checked content of a file. Raises InvalidSourcesFile with all mistakes."""
     try:
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            data = stream.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         reason = f"the file cannot be read ({error.strerror})"
         raise InvalidSourcesFile(file, [Mistake(None, "", reason, "Name a readable file.")]) from None
+    if len(data) > _MAX_FILE_BYTES:
+        mistake = Mistake(
+            None, "", f"the file has more than {_MAX_FILE_BYTES:,} bytes", "Name a file of sources."
+        )
+        raise InvalidSourcesFile(file, [mistake])
     try:
         table = load_toml(data)
     except InvalidToml as error:
@@ -242,7 +260,8 @@ def read_sources_file(file: Path) -> SourcesFile:
 
 def _describe_mistakes(error: ValidationError, text: str) -> Iterator[Mistake]:
     for details in error.errors(include_url=False, include_input=False):
-        location = tuple(str(part) for part in details["loc"])
+        # An error of a key has its name before this mark.
+        location = tuple(str(part) for part in details["loc"] if part != "[key]")
         setting = ".".join(location)
         line = find_line(text, location)
         if details["type"] == "extra_forbidden":

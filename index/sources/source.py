@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact, UnsupportedArtifact
 from index.service import SearchIndex
+from index.sources.clone import SourceClone, compute_folder_name
 from index.storage.files import IndexUnwritable
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
@@ -23,6 +23,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository, NotARepository, UnsupportedRepository
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import TooManyFiles
+from workspace.source_workspace import FolderMissing
 
 if TYPE_CHECKING:
     from index.artifacts.swap import Artifacts
@@ -41,6 +42,7 @@ _FAILURES = (
     ArtifactDamaged,
     BranchNotFound,
     DamagedRepository,
+    FolderMissing,
     IndexBusy,
     IndexDamaged,
     IndexUnwritable,
@@ -55,22 +57,27 @@ _FAILURES = (
 )
 """Errors that the state of a source causes, and not the arguments of a call."""
 
-_FETCH_FIX = "The server tries again by itself; until then it serves the commit that it has."
+_DAMAGES = (DamagedRepository, NotARepository, UnsupportedRepository)
+"""Errors of a clone that a new clone repairs."""
 
 
 class SourceUnavailable(WorkspaceError):
-    """A source that cannot be read now; the other sources of the server can."""
+    """A source that cannot be read now; the other sources of the server can.
+
+    `operator_fix` tells the operator what to do; callers cannot do it.
+    """
 
     code: ClassVar[str] = "SOURCE_UNAVAILABLE"
 
-    def __init__(self, namespace: str, reason: str, fix: str = "") -> None:
+    def __init__(self, namespace: str, reason: str, operator_fix: str = "") -> None:
         super().__init__(
             f"the source '{namespace}' is unavailable: {reason}",
-            fix=fix or "Ask another source, or try again later: it is opened again by itself.",
+            fix="Ask another source, or try again later: it is opened again by itself.",
             namespace=namespace,
             reason=reason,
         )
         self.reason = reason
+        self.operator_fix = operator_fix
 
 
 class SourceStats(NamedTuple):
@@ -97,14 +104,13 @@ class Source:
         self.name = name
         self.settings = settings
         self._folder = folder
-        self._data_folder = data_folder
         self._cache_folder = cache_folder
+        self._clone = SourceClone(name, settings.url, settings.ref, data_folder) if settings.url else None
         self._lock = threading.Lock()
         self._index: SearchIndex | None = None
         self._artifacts: Artifacts | None = None
         self._failure: SourceUnavailable | None = None
         self._retry_time = 0.0
-        self.fetch_error: WorkspaceError | None = None
         # A source has one index, so a key needs neither filters nor rights: every caller may read all of it.
         self._pages: LRUCache[tuple[str | None, str, int], SearchPage] = LRUCache(
             _MAX_CACHED_BYTES, _measure_page
@@ -178,29 +184,22 @@ class Source:
                 last_updated = metadata.stats.indexed_at if metadata is not None else ""
             return SourceStats(len(snapshot.documents), last_updated, commit)
 
-    def fetch(self, access: Access) -> None:
-        """Fetch the URL of the source. Raises the errors of `fetch_clone`, UnsafeCredentials, OSError."""
-        from workspace.git.remotes.clone import create_clone, fetch_clone
-        from workspace.git.remotes.exchange import Peer
-        from workspace.git.remotes.url import parse_remote_url
+    @property
+    def fetch_error(self) -> str | None:
+        """The reason why the last fetch of the URL failed; None if it succeeded, or there is no URL."""
+        return self._clone.fetch_error if self._clone is not None else None
 
-        url = self.settings.url
-        if url is None:
-            return
-        clone = self._clone_folder
-        address = parse_remote_url(url)
-        try:
-            create_clone(clone)
-            login = access.find_login(address, (clone,))
-            peer = Peer(self.name, address, login, access.has_agent, access.ssh_keys)
-            fetch_clone(clone, peer, self.settings.ref)
-        except WorkspaceError as error:
-            error.fix = _FETCH_FIX
-            self.fetch_error = error
-            raise
-        self.fetch_error = None
-        with self._lock:
-            self._retry_time = 0.0
+    @property
+    def is_damaged(self) -> bool:
+        """True if the clone of the URL could not be read; the next fetch replaces it."""
+        return self._clone is not None and self._clone.is_damaged
+
+    def fetch(self, access: Access) -> None:
+        """Fetch the URL of the source. Raises the errors of `SourceClone.fetch`."""
+        if self._clone is not None:
+            self._clone.fetch(access)
+            with self._lock:
+                self._retry_time = 0.0
 
     def prepare(self) -> None:
         """Build the index if there is none yet, and close it again. Raises SourceUnavailable."""
@@ -218,10 +217,6 @@ class Source:
             index.close()
         if artifacts is not None:
             artifacts.close()
-
-    @property
-    def _clone_folder(self) -> Path:
-        return self._data_folder / f"{_digest(self.settings.url)}.git"
 
     def _get_index(self) -> SearchIndex:
         with self._lock:
@@ -254,22 +249,15 @@ class Source:
             key = read_key(self._resolve(settings.key)) if settings.key is not None else None
             self._artifacts = Artifacts(self._resolve(settings.artifact), key)
             return
-        repository = self._clone_folder if settings.url is not None else self._resolve(settings.repo or "")
-        if settings.url is not None:
-            self._check_clone(repository)
+        if self._clone is not None and not self._clone.exists:
+            reason = self._clone.fetch_error or "its URL has not been fetched yet"
+            raise SourceUnavailable(self.name, reason)
+        repository = self._clone.folder if self._clone is not None else self._resolve(settings.repo or "")
         workspace = SourceWorkspace.open_source(repository, settings.ref, settings.folder or None)
         identity = (settings.url or str(repository.resolve()), settings.ref, settings.folder)
-        location = self._cache_folder / _digest(identity)
+        location = self._cache_folder / compute_folder_name(identity)
         location.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._index = SearchIndex(workspace, location=location)
-
-    def _check_clone(self, clone: Path) -> None:
-        """Raise SourceUnavailable if nothing was fetched yet."""
-        from workspace.git.remotes.clone import is_clone
-
-        if not is_clone(clone):
-            reason = self.fetch_error.message if self.fetch_error else "it is being cloned"
-            raise SourceUnavailable(self.name, reason)
 
     def _resolve(self, path: str) -> Path:
         return self._folder / Path(path).expanduser()
@@ -288,8 +276,12 @@ class Source:
 
     def _record_failure(self, error: WorkspaceError) -> SourceUnavailable:
         self._retry_time = time.monotonic() + _RETRY_AFTER_S
+        if self._clone is not None and isinstance(error, _DAMAGES):
+            self._clone.mark_as_damaged()
         self._failure = (
-            error if isinstance(error, SourceUnavailable) else SourceUnavailable(self.name, error.message)
+            error
+            if isinstance(error, SourceUnavailable)
+            else SourceUnavailable(self.name, error.message, error.fix)
         )
         return self._failure
 
@@ -301,7 +293,3 @@ def _measure_page(page: SearchPage) -> int:
 
 def _describe_os_error(error: OSError) -> WorkspaceError:
     return WorkspaceError(f"its files cannot be read ({error.strerror})")
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:32]

@@ -124,7 +124,7 @@ class Sources:
     def select(self, namespace: str | None, *, allows_all: bool = True) -> tuple[Source, ...]:
         """Return the sources that a call names: one, or all for "*" and for the only source of a server.
 
-        Without `allows_all`, "*" is a name like any other.
+        Without `allows_all`, "*" names the only source of a server, and else no source.
 
         Raises NoNamespacesConfigured, NamespaceRequired, NamespaceNotFound.
         """
@@ -134,7 +134,7 @@ class Sources:
                 "No documentation namespaces configured for this server",
                 fix="Add a source to the server's file of sources.",
             )
-        if (allows_all and name == ALL_NAMESPACES) or (not name and len(sources) == 1):
+        if (name == ALL_NAMESPACES and (allows_all or len(sources) == 1)) or (not name and len(sources) == 1):
             return tuple(sources.values())
         if not name:
             raise NamespaceRequired(

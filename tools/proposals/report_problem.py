@@ -8,7 +8,7 @@ opens.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -89,53 +89,80 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     )
     document = snapshot.document(location.file)
     slug = None if location.slug is None else resolve_section(document, location.slug).key
-    address = document.path if slug is None else f"{document.path}#{slug}"
-    if request.suggestion is None:
-        return Answer(
-            add_moved_to(
-                location,
-                _comment(context, problem, address, document.path, slug, key=request.idempotency_key),
-            )
-        )
-    if slug is None:
+    suggestion = (request.suggestion or "").strip()
+    if suggestion and slug is None:
         raise InvalidArguments(
             "a suggestion needs the address of a section",
             fix="Add the section to the address, such as api.md#errors.",
             field="address",
         )
-    operation = UpdateContent(file=document.path, slug=slug, content=request.suggestion)
+    report = _Report(context, problem, document.path, slug, request.idempotency_key)
+    if suggestion:
+        answer = _propose(report, suggestion)
+        if answer.is_error or "proposal" in answer.data:
+            return answer
+    data = _comment(report)
+    if suggestion:
+        data["hints"] = ["the suggestion is the present text of the section, so that nothing is proposed"]
+    return Answer(add_moved_to(location, data))
+
+
+class _Report(NamedTuple):
+    """A report of a problem in a document, or in one of its sections."""
+
+    context: Context
+    problem: str
+    file: str
+    slug: str | None
+    key: str | None
+
+    @property
+    def address(self) -> str:
+        """The address of the section, or of the document."""
+        return self.file if self.slug is None else f"{self.file}#{self.slug}"
+
+    @property
+    def title(self) -> str:
+        """The title of the proposal."""
+        address = self.address
+        shown = address if len(address) <= _MAX_TITLE_ADDRESS else f"{address[:_MAX_TITLE_ADDRESS]}…"
+        return f"Problem in {shown}"
+
+
+def _propose(report: _Report, suggestion: str) -> Answer:
+    """Return the answer of a proposal with a suggestion; it has none if the text is the present one."""
+    operation = UpdateContent(file=report.file, slug=report.slug or "", content=suggestion)
     writer = Writer(
-        lambda: TOOL, lambda *_: operation, {"reported": True, "address": address}, _suggest_no_step
+        lambda: TOOL, lambda *_: operation, {"reported": True, "address": report.address}, _suggest_no_step
     )
-    new_proposal = {"title": _build_title(address), "description": problem, "submit": True}
-    fields = {**request.model_dump(exclude_none=True), "address": address}
-    answer = writer.run(context, {**fields, "new_proposal": new_proposal})
-    if "example" in answer.data:  # after an error, the same report can be sent again
-        answer = replace(answer, data={**answer.data, "example": fields})
+    fields: Data = {"address": report.address, "problem": report.problem, "suggestion": suggestion}
+    new_proposal = {"title": report.title, "description": report.problem, "submit": True}
+    options = {"new_proposal": new_proposal, "idempotency_key": report.key}
+    answer = writer.run(report.context, {**fields, **options})
+    if "example" in answer.data:  # that of the writer has the field of a new proposal
+        answer = replace(answer, data={**answer.data, "example": _example(fields)})
     return answer
 
 
-def _comment(
-    context: Context, problem: str, address: str, file: str, slug: str | None, *, key: str | None
-) -> Data:
+def _comment(report: _Report) -> Data:
     """Comment in the open proposal for an address, which is opened if there is none; return the answer."""
+    context, key = report.context, report.key
     actor = identify_actor(context, TOOL.name)
     proposal_actions = context.workspace.proposal_actions()
-    title = _build_title(address)
-    proposal = _find_open_proposal(proposal_actions.list_all(), title) or proposal_actions.open(
-        title, _DESCRIPTION, actor, submit=False, key=key
+    proposal = _find_open_proposal(proposal_actions.list_all(), report.title) or proposal_actions.open(
+        report.title, _DESCRIPTION, actor, submit=False, key=key
     )
     result = proposal_actions.comment(
         proposal.id,
         actor,
-        problem,
-        file=file,
-        slug=slug,
+        report.problem,
+        file=report.file,
+        slug=report.slug,
         key=None if key is None else compute_digest(TOOL.name, {"key": key}),
     )
     return {
         "reported": True,
-        "address": address,
+        "address": report.address,
         "proposal": proposal.id,
         "comment": result.event_ids[0] if result.event_ids else None,
         "commit": context.workspace.tip(),
@@ -155,11 +182,6 @@ def _find_open_proposal(proposals: Sequence[Proposal], title: str) -> Proposal |
         ),
         None,
     )
-
-
-def _build_title(address: str) -> str:
-    shown = address if len(address) <= _MAX_TITLE_ADDRESS else f"{address[:_MAX_TITLE_ADDRESS]}…"
-    return f"Problem in {shown}"
 
 
 def _suggest_no_step(context: Context, result: WriteResult, steps: Sequence[PlanStep]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from index.sources.settings import ALL_NAMESPACES
 from tools.completion import MAX_CANDIDATES, NO_CANDIDATES, Candidates, rank_names
 from workspace.errors import WorkspaceError
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from index.sources.source import Source
     from tools.retrieval.context import RetrievalContext
 
+_MAX_SOURCES = 5
 _MAX_SECTIONS = 30
 _MAX_WORDS = 20
 _MAX_TYPED_CHARACTERS = 500
@@ -32,19 +35,25 @@ def complete_namespace(
 def complete_query(context: RetrievalContext, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return headings that contain the typed text, and the text with its last word completed.
 
-    The source is that of the argument `namespace`, or the only one. There are no candidates for an unknown or
-    unavailable source, and for a text that does not end with a word.
+    The source is that of the argument `namespace`; without it, the first sources of the server are searched.
+    There are no candidates for an unknown or unavailable source, and none if the text does not end with a
+    word.
     """
     last_word = _LAST_WORD.search(typed_text)
     if last_word is None or len(typed_text) > _MAX_TYPED_CHARACTERS:
         return NO_CANDIDATES
+    titled_hits: list[Hit] = []
+    hits: list[Hit] = []
+    prefix = f"{last_word[0]}*"
     try:
-        [source] = context.sources.select(arguments.get("namespace"), allows_all=False)
-        prefix = f"{last_word[0]}*"
-        titled_hits = _search(source, f"title:{prefix}")
-        hits = _search(source, typed_text[: last_word.start()] + prefix) or titled_hits
+        sources = context.sources.select(arguments.get("namespace") or ALL_NAMESPACES)
     except WorkspaceError:
         return NO_CANDIDATES
+    for source in sources[:_MAX_SOURCES]:
+        with suppress(WorkspaceError):
+            titled_hits += _search(source, f"title:{prefix}")
+            hits += _search(source, typed_text[: last_word.start()] + prefix)
+    hits = hits or titled_hits
     folded_text, folded_word = typed_text.casefold(), last_word[0].casefold()
     headings = [hit.heading for hit in (*titled_hits, *hits) if folded_text in hit.heading.casefold()]
     words = Counter(word for hit in hits for word in _iterate_words(hit) if word.startswith(folded_word))

@@ -27,6 +27,7 @@ from tools.toolsets import SOURCES_TOOLSET, load_toolset, select_tools
 from workspace.config.config import Limits
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
+from workspace.snapshot.walkthroughs import WalkthroughNotFound
 
 if TYPE_CHECKING:
     from index.sources.sources import Sources
@@ -166,6 +167,8 @@ class SourcesDispatcher:
         if isinstance(error, NamespaceRequired | NamespaceNotFound):
             namespace = (error.details.get("nearest") or error.details["namespaces"])[0]
             data["example"] = {**data["example"], field: namespace}
+        elif isinstance(error, WalkthroughNotFound) and (candidates := error.details["candidates"]):
+            data["example"] = {"walkthrough": candidates[0]}
         elif isinstance(error, SourceUnavailable) and "example" in data:
             data["example"] = {**data["example"], field: error.details["namespace"]}
         return Answer(data, is_error=True)
@@ -186,6 +189,8 @@ class SourcesDispatcher:
         [source] = self._sources.select(namespace, allows_all=False)
         call_form = CallForm(self._prefix, {field: source.name} if len(self._sources) > 1 else {})
         own_arguments = {name: value for name, value in arguments.items() if name != field}
+        if isinstance(chunk_id := own_arguments.get("chunk_id"), str):  # a search names it by its URI too
+            own_arguments["chunk_id"] = chunk_id.removeprefix(f"doc:///{source.name}/")
         with source.open() as index:
             dispatcher = ToolDispatcher(
                 index.workspace,

@@ -29,7 +29,7 @@ _VALUE_COUNT = 6
 # A longer key is read from the handle's commit instead, so that the handle stays short.
 _MAX_KEY_CHARACTERS = 300
 
-_FIX_RESTART = "Call start_walkthrough for a new handle."
+FIX_RESTART = "Call start_walkthrough for a new handle, or search without a handle."
 
 
 class InvalidHandle(WorkspaceError):
@@ -107,10 +107,10 @@ def read_handle(text: str) -> Handle:
         kind, *values = verify_token(load_user_key(), text.strip(), _VALUE_COUNT)
     except InvalidCursor:
         raise InvalidHandle(
-            "the handle is malformed, was changed, or was not issued by this server", fix=_FIX_RESTART
+            "the handle is malformed, was changed, or was not issued by this server", fix=FIX_RESTART
         ) from None
     if kind != _KIND:
-        raise InvalidHandle("the handle belongs to another tool", fix=_FIX_RESTART)
+        raise InvalidHandle("the handle belongs to another tool", fix=FIX_RESTART)
     return Handle(*values)
 
 
@@ -173,9 +173,9 @@ def _make_removed_error(snapshot: Snapshot, path: str) -> WalkthroughRemoved:
     ids = [walkthrough.id for walkthrough in list_walkthroughs(snapshot)]
     nearest = find_nearest(path, ids)
     fix = (
-        f"Call start_walkthrough with another id, such as '{(nearest or ids)[0]}'."
+        f"Search without a handle, or call start_walkthrough with another id: '{(nearest or ids)[0]}'."
         if ids
-        else "Search the documentation instead: there are no walkthroughs now."
+        else "Search without a handle: there are no walkthroughs now."
     )
     return WalkthroughRemoved(
         f"'{path}' is no longer a walkthrough"

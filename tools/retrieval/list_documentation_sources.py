@@ -53,6 +53,8 @@ def _describe_source(source: Source, *, include_stats: bool) -> Data:
             source.check()
     except SourceUnavailable as error:
         return {**data, "available": False, "reason": error.reason}
+    if (fetch_error := source.fetch_error) is not None:
+        data["fetch_error"] = fetch_error
     return data
 
 

@@ -64,6 +64,9 @@ _COMMON_FIELDS = ("namespace", "max_results", "include_content", "handle", "sear
 MAX_QUESTION_TOKENS = 350
 """The tokens of a question in a batch, unless the call names a limit for the whole answer."""
 
+MIN_QUESTION_TOKENS = 200
+"""The least number of tokens of a question in a batch."""
+
 _TOKENS_OF_ENTRY = 10
 _REST_ADVICE = (
     "Read on from a truncated content with get_doc: its address as chunk_id, namespace, offset, max_tokens"
@@ -139,6 +142,12 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             field=OPERATIONS,
         )
     max_tokens = context.max_tokens
+    if max_tokens < (least := len(items) * MIN_QUESTION_TOKENS):
+        raise InvalidArguments(
+            f"'{MAX_TOKENS}' must be at least {least:,} for {len(items)} questions",
+            fix=f"Give {least:,}, or ask {max(max_tokens // MIN_QUESTION_TOKENS, 1)} at most.",
+            field=MAX_TOKENS,
+        )
     if arguments.get(MAX_TOKENS) is None:
         max_tokens = min(max_tokens, len(items) * MAX_QUESTION_TOKENS)
     return _answer_questions(context, items, max_tokens - len(items) * _TOKENS_OF_ENTRY)

@@ -7,11 +7,18 @@ precede it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from index.sources.source import SourceUnavailable
-from tools.retrieval.handles import WalkthroughPosition, read_handle, resolve_handle
+from tools.retrieval.handles import (
+    FIX_RESTART,
+    InvalidHandle,
+    WalkthroughPosition,
+    read_handle,
+    resolve_handle,
+)
 from workspace.nearest import find_nearest
 from workspace.snapshot.walkthroughs import WalkthroughNotFound, list_walkthroughs, read_walkthrough
 
@@ -50,34 +57,40 @@ def find_walkthrough_by_id(sources: Sources, id: str) -> FoundWalkthrough:
     Raises WalkthroughNotFound, and SourceUnavailable if the id names a source that cannot be read.
     """
     namespace, separator, name = id.strip().partition(_SEPARATOR)
-    for source in sources:
-        if separator and source.name == namespace:
-            return _read(source, name)
+    named_sources = [source for source in sources if separator and source.name == namespace]
+    searched_sources = named_sources or list(sources)
     matches: list[FoundWalkthrough] = []
-    candidates: list[str] = []
-    for source in sources:
+    for source in searched_sources:
         try:
-            matches.append(_read(source, id))
-        except WalkthroughNotFound as error:
-            if len(sources) == 1:
-                raise
-            candidates += [f"{source.name}{_SEPARATOR}{other}" for other in error.details["candidates"]]
+            matches.append(_read(source, name if named_sources else id))
+        except WalkthroughNotFound:
+            pass
         except SourceUnavailable:
-            if len(sources) == 1:
+            if len(searched_sources) == 1:
                 raise
     if len(matches) == 1:
         return matches[0]
-    if matches:
-        candidates = [format_id(sources, match.source, match.walkthrough) for match in matches]
+    candidates = [format_id(sources, match.source, match.walkthrough) for match in matches] or list_ids(
+        sources
+    )
     nearest = (find_nearest(id, candidates) or candidates)[:_MAX_CANDIDATES]
     raise WalkthroughNotFound(
         f"{len(matches)} walkthroughs have the id '{id[:100]}'"
         if matches
-        else f"no walkthrough '{id[:100]}'",
-        fix=f"Did you mean '{nearest[0]}'?" if nearest else "list_walkthroughs lists the walkthroughs.",
+        else f"no walkthrough '{id[:100]}'" + ("" if candidates else ": no source has walkthroughs"),
+        fix=f"Did you mean '{nearest[0]}'?" if nearest else "Search the documentation instead.",
         candidates=nearest,
         field="walkthrough",
     )
+
+
+def list_ids(sources: Sources) -> list[str]:
+    """Return the ids of the walkthroughs of all sources that can be read."""
+    ids: list[str] = []
+    for source in sources:
+        with suppress(SourceUnavailable):
+            ids += [format_id(sources, source, walkthrough) for walkthrough in iterate_walkthroughs(source)]
+    return ids
 
 
 def _read(source: Source, name: str) -> FoundWalkthrough:
@@ -97,9 +110,14 @@ class CurrentPosition:
 def find_position(sources: Sources, handle_text: str) -> CurrentPosition:
     """Return the position that a handle names.
 
-    Raises InvalidHandle, WalkthroughRemoved, NamespaceNotFound, SourceUnavailable.
+    Raises InvalidHandle, WalkthroughRemoved, SourceUnavailable.
     """
     handle = read_handle(handle_text)
-    [source] = sources.select(handle.namespace, allows_all=False)
+    source = next((source for source in sources if source.name == handle.namespace), None)
+    if source is None:
+        raise InvalidHandle(
+            f"the handle names the source '{handle.namespace[:100]}', which this server does not have",
+            fix=FIX_RESTART,
+        )
     with source.open() as index:
         return CurrentPosition(source, resolve_handle(index.workspace, handle))

@@ -137,10 +137,10 @@ def test_signed_push_is_read_before_the_interval(
 ) -> None:
     variables = {"DOCYARD_WEBHOOK_SECRET": "s3cret"}
     guides = repositories[1]
-    body = b'{"repository": {"full_name": "guides"}}'
+    body = json.dumps({"repository": {"full_name": f"{tmp_path.name}/guides"}}).encode()
     signature = f"sha256={hmac.new(b's3cret', body, 'sha256').hexdigest()}"
-    with run_http_server(tmp_path, None) as url:
-        text = f'[sources.guides]\nurl = "{url}/guides/.git"\nevery = "1h"\n'
+    with run_http_server(tmp_path.parent, None) as url:
+        text = f'[sources.guides]\nurl = "{url}/{tmp_path.name}/guides/.git"\nevery = "1h"\n'
         file = write_sources_file(tmp_path, text)
         with serve_over_http(home, "--sources", file, "--no-token", variables=variables) as server:
             wait_until(lambda: not call_tool(server.base_url, query="shell")["isError"])

@@ -51,7 +51,7 @@ def test_push_requests_a_fetch_of_the_sources_of_its_repository(tmp_path: Path, 
     assert len(requested) == 1
 
 
-@pytest.mark.parametrize("path", ["team/handboo", "eam/handbook", "handbook/", "", None, 7, "a" * 5_000])
+@pytest.mark.parametrize("path", ["handbook", "team/handboo", "eam/handbook", "handbook/", "", None, 7])
 def test_webhook_of_a_repository_without_source_is_refused(tmp_path: Path, path: object) -> None:
     webhooks = SourceWebhooks(
         open_test_sources(write_sources_file(tmp_path, SOURCES)), lambda sources: pytest.fail("it is fetched")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -88,6 +90,68 @@ def test_unknown_ref_names_the_nearest(tmp_path: Path, server_url: str, guides: 
     assert error_info.value.details["refs"] == ["v1"]
     with pytest.raises(SourceUnavailable, match="v11"):
         source.check()
+
+
+@pytest.mark.parametrize("damage", ["ref", "head", "config", "objects", "lock"])
+def test_damaged_clone_is_replaced(tmp_path: Path, guides: Repo, server_url: str, damage: str) -> None:
+    sources = open_test_sources(write_url_source(tmp_path, f"{server_url}/guides/.git"))
+    [source] = sources
+    source.fetch(ACCESS)
+    assert search_sources(sources.select(None), "shell", limit=1).hits
+    source.close()
+    [clone] = (tmp_path / "clones").glob("*.git")
+    damage_clone(clone, damage)
+    guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
+    for _ in range(3):
+        with suppress(WorkspaceError):
+            source.fetch(ACCESS)
+        try:
+            assert search_sources(sources.select(None), "zebra", limit=1).hits
+            break
+        except WorkspaceError:
+            time.sleep(2.1)  # the source is opened again after two seconds
+    assert search_sources(sources.select(None), "zebra", limit=1).hits
+    assert source.fetch_error is None
+    assert not source.is_damaged
+
+
+def damage_clone(clone: Path, damage: str) -> None:
+    """Damage a clone as a crash or a power loss may."""
+    match damage:
+        case "ref":
+            (clone / "refs/heads/main").write_bytes(b"")
+        case "head":
+            (clone / "HEAD").unlink()
+        case "config":
+            (clone / "config").write_bytes(b"[core\n")
+        case "objects":
+            for file in (clone / "objects").rglob("*"):
+                if file.is_file():
+                    file.chmod(0o600)
+                    file.write_bytes(file.read_bytes()[:20])
+        case _:
+            lock = clone / "refs/heads/main.lock"
+            lock.touch()
+            os.utime(lock, (1, 1))
+
+
+def test_failed_fetch_is_known_to_other_processes(tmp_path: Path, guides: Repo, server_url: str) -> None:
+    file = write_url_source(tmp_path, f"{server_url}/guides/.git")
+    [source] = open_test_sources(file)
+    source.fetch(ACCESS)
+    with pytest.raises(WorkspaceError):
+        source.fetch(Access(token="wrong-token"))
+    [other] = open_test_sources(file)
+    assert other.fetch_error is not None
+    assert "wrong-token" not in other.fetch_error
+    assert other.stats().source_commit == guides.head()
+    source.fetch(ACCESS)
+    assert other.fetch_error is None
+
+
+def test_head_of_a_url_is_its_default_branch(tmp_path: Path, guides: Repo, server_url: str) -> None:
+    file = write_url_source(tmp_path, f"{server_url}/guides/.git", 'ref = "HEAD"\n')
+    assert search(tmp_path, file, "shell") == ["install.md#steps"]
 
 
 def test_failed_fetch_serves_the_last_commit(tmp_path: Path, guides: Repo) -> None:

@@ -210,7 +210,10 @@ def test_damaged_source_fails_alone(
         ('repo = "."', "not a Git repository"),
         ('repo = "guides"\nref = "absent"', "names no branch"),
         ('artifact = "guides"', "artifact"),
-        ('url = "https://host.invalid/x.git"', "being cloned"),
+        ('url = "https://host.invalid/x.git"', "not been fetched yet"),
+        ('repo = "api/docs"', "it is a folder in a repository"),
+        ('repo = "api"\nfolder = "dosc"', "no folder 'dosc'"),
+        ('repo = "api"\nfolder = "docs/errors.md"', "no folder 'docs/errors.md'"),
     ],
 )
 def test_source_that_cannot_be_opened_has_a_reason(
@@ -219,6 +222,29 @@ def test_source_that_cannot_be_opened_has_a_reason(
     sources = open_test_sources(write_sources_file(tmp_path, f"[sources.a]\n{settings}\n"))
     with pytest.raises(SourceUnavailable, match=reason):
         search_sources(sources.select("a"), "retry", limit=10)
+
+
+def test_ref_that_is_not_served_does_not_show_whether_it_exists(
+    sources: Sources, repositories: tuple[Repo, Repo]
+) -> None:
+    repositories[0].git("branch", "hidden")
+    repositories[0].git("checkout", "-q", "hidden")
+    repositories[0].commit({"docs/secret.md": "# Secret\n"})
+    repositories[0].git("checkout", "-q", "main")
+    [source] = sources.select("api-reference")
+    messages = set()
+    for ref in ("hidden", "hiden", "nothing", "0" * 40):
+        with source.open() as index, pytest.raises(RefNotFound) as error_info:
+            index.workspace.at(ref)
+        messages.add((error_info.value.message, error_info.value.fix, str(error_info.value.details)))
+    assert len(messages) == 1
+
+
+def test_work_tree_and_git_folder_are_repositories(tmp_path: Path, repositories: tuple[Repo, Repo]) -> None:
+    repositories[1].git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
+    for path in ("guides", "guides/.git", "linked"):
+        text = f'[sources.a]\nrepo = "{path}"\nref = "main"\n'
+        assert list_addresses(open_test_sources(write_sources_file(tmp_path, text)), "shell")
 
 
 def test_empty_repository_is_a_source_without_documents(tmp_path: Path) -> None:

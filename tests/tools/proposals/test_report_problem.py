@@ -79,6 +79,23 @@ def test_report_without_suggestion_is_a_comment_on_the_section(
     ]
 
 
+@pytest.mark.parametrize("suggestion", ["", "  \n", "Wait 1 second.\n"])
+def test_suggestion_without_change_is_a_comment(
+    report: Callable[..., Answer], call_tool: CallTool, workspace: Workspace, suggestion: str
+) -> None:
+    call_tool("get_doc", chunk_id="retries.md#backoff")
+    answer = report(address="retries.md#backoff", problem="Keep this.", suggestion=suggestion)
+    [comment] = list_comments(workspace, answer.data["proposal"])
+    assert comment[1:] == ("retries.md", "backoff", "Keep this.")
+    assert ("hints" in answer.data) == bool(suggestion.strip())
+
+
+def test_error_does_not_repeat_a_long_suggestion(report: Callable[..., Answer]) -> None:
+    answer = report(address="retries.md#backoff", problem="x", suggestion="Wait. " * 100_000)
+    assert answer.data["code"] == "READ_FIRST"
+    assert len(str(answer.data)) < 5_000
+
+
 def test_repeated_call_reports_once(
     report: Callable[..., Answer], call_tool: CallTool, workspace: Workspace
 ) -> None:

@@ -48,6 +48,7 @@ def test_question_is_completed_only_from_its_namespace(
     assert complete(tmp_path, "curs", "tutorials") == []
     assert complete(tmp_path, "secre", "api-reference") == [], "the word is outside the folder of the source"
     assert complete(tmp_path, "instal", text=ONE_SOURCE)[0] == "Install"
+    assert set(complete(tmp_path, "retr")) >= {"Retrying", "retry"}, "all sources without a namespace"
 
 
 @pytest.mark.parametrize(
@@ -55,9 +56,7 @@ def test_question_is_completed_only_from_its_namespace(
     [
         ("", "tutorials"),
         ("retry ", "tutorials"),
-        ("retr", None),
         ("retr", "unknown"),
-        ("retr", "*"),
         ("\x00", "tutorials"),
         ("x" * 10_000, "tutorials"),
         ("title:(", "tutorials"),

@@ -236,7 +236,9 @@ def test_removed_walkthrough_is_an_error_with_a_fix(repo: Repo, workspace: Works
     error = error_info.value
     assert error.code == "WALKTHROUGH_GONE"
     assert error.message == f"the walkthrough '{ID}' was removed"
-    assert error.fix == "Call start_walkthrough with another id, such as 'guides/other-request.md'."
+    assert error.fix == (
+        "Search without a handle, or call start_walkthrough with another id: 'guides/other-request.md'."
+    )
 
 
 def test_document_of_another_type_is_no_longer_a_walkthrough(repo: Repo, workspace: Workspace) -> None:
@@ -244,7 +246,7 @@ def test_document_of_another_type_is_no_longer_a_walkthrough(repo: Repo, workspa
     repo.commit({ID: format_walkthrough(type="document")})
     with pytest.raises(WalkthroughRemoved, match="is no longer a walkthrough") as error_info:
         resolve(workspace, handle)
-    assert error_info.value.fix == "Search the documentation instead: there are no walkthroughs now."
+    assert error_info.value.fix == "Search without a handle: there are no walkthroughs now."
 
 
 def test_handles_write_nothing(repo: Repo, workspace: Workspace) -> None:

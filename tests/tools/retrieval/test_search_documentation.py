@@ -218,6 +218,23 @@ def test_several_questions_are_answered_in_one_call(call_sources: CallSources) -
     assert set(common.data["commits"]) == {"tutorials"}
 
 
+def test_batch_with_too_few_tokens_names_the_needed_number(call_sources: CallSources) -> None:
+    questions = [{"query": "shell", "namespace": "tutorials"}] * 10
+    answer = call_sources("search_documentation", operations=questions, max_tokens=1_999)
+    assert answer.is_error
+    assert (answer.data["field"], "2,000" in answer.data["fix"]) == ("max_tokens", True)
+    answer = call_sources("search_documentation", operations=questions, max_tokens=2_000)
+    assert [entry["sources"][0]["address"] for entry in answer.data["batch_results"]] == [
+        "install.md#steps"
+    ] * 10
+
+
+def test_uri_of_a_result_is_read_by_get_doc(call_sources: CallSources) -> None:
+    uri = "doc:///tutorials/install.md#steps"
+    data = call_sources("get_doc", chunk_id=uri, namespace="tutorials").data
+    assert data["chunks"][0]["chunk_id"] == "install.md#steps"
+
+
 @pytest.mark.parametrize(("size", "line"), [(200, 30), (2_000, 30), (200, 0)])
 def test_cut_content_has_the_words_of_the_question(
     call_sources: CallSources, repositories: tuple[Repo, Repo], size: int, line: int

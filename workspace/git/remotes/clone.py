@@ -1,7 +1,7 @@
 """A bare clone of a URL: one branch or tag of the remote, fetched again when it has moved.
 
 The clone contains the remote's refs under their own names, so it is opened like any other repository. HTTP
-redirects are refused: a redirect could lead to an address in the operator's own network.
+redirects to another host are refused: they could lead to an address in the operator's own network.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -28,12 +29,25 @@ _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,40}")
 _REFLOG_MESSAGE = "docyard sources"
 _MAX_COMPARED_REFS = 2_000
+_LOCK_EXPIRY_S = 600.0  # longer than any fetch
 
 
 class RemoteRefNotFound(WorkspaceError):
     """An error: a remote has no such branch, tag or commit; `refs` are the most similar names."""
 
     code: ClassVar[str] = "REMOTE_REF_NOT_FOUND"
+
+
+class RemoteRedirected(WorkspaceError):
+    """An error: a remote redirects to another host, which is not named."""
+
+    code: ClassVar[str] = "REMOTE_REDIRECTED"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the remote '{name}' redirects to another host",
+            fix="Use the URL that `git ls-remote` reports as the target of the redirect.",
+        )
 
 
 class FetchedRef(NamedTuple):
@@ -82,7 +96,12 @@ def _rename_folder(draft: Path, folder: Path) -> None:
 
 def _fetch_ref(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, ref: str | None) -> FetchedRef:
     remote = repo.remotes.create_anonymous(peer.address.url)
-    remote.connect(exchange, proxy=True)
+    try:
+        remote.connect(exchange, proxy=True)
+    except pygit2.GitError as error:
+        if "cannot redirect" in str(error):
+            raise RemoteRedirected(peer.name) from None
+        raise
     heads = {head.name: head for head in remote.list_heads(connect=False) if head.name}
     name = _find_default_branch(heads) if ref is None else _find_name(heads, ref)
     if name is not None:
@@ -148,6 +167,33 @@ def is_clone(folder: Path) -> bool:
         return bool(open_repository(folder).listall_references())
     except WorkspaceError:
         return False
+
+
+def is_damaged_clone(folder: Path) -> bool:
+    """Return True if a clone cannot be opened, has a ref without its commit, or a lock that a crash has left.
+
+    Other objects are not checked.
+    """
+    if not folder.exists():
+        return False
+    try:
+        repo = open_repository(folder)
+        for name in repo.listall_references():
+            repo[repo.lookup_reference(name).peel(pygit2.Commit).tree_id]
+        files = [path for path in (*folder.glob("*"), *folder.glob("refs/**/*")) if path.is_file()]
+        return any(_is_left_by_crash(path) for path in files)
+    except FileNotFoundError:  # a lock of a running fetch
+        return False
+    except (WorkspaceError, KeyError, ValueError, pygit2.GitError, OSError):
+        return True
+
+
+def _is_left_by_crash(path: Path) -> bool:
+    """Return True for an old lock, and for an empty ref, which libgit2 does not list."""
+    status = path.stat()
+    if path.suffix == ".lock":
+        return status.st_mtime < time.time() - _LOCK_EXPIRY_S
+    return status.st_size == 0 and "refs" in path.parts[-4:]
 
 
 def remove_clone(folder: Path) -> None:
