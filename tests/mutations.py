@@ -462,8 +462,8 @@ MUTATIONS = (
     Mutation(
         "a source serves only the history of its ref",
         "workspace/source_workspace.py",
-        "        raise RefNotFound(",
-        "        return snapshot\n        raise RefNotFound(",
+        "            return snapshot\n        raise _make_ref_error()\n",
+        "            return snapshot\n        return snapshot\n",
         ("tests/index/sources/test_sources.py",),
     ),
     Mutation(
@@ -476,8 +476,8 @@ MUTATIONS = (
     Mutation(
         "a reader's suggestion replaces no text directly",
         "tools/proposals/report_problem.py",
-        '{**fields, "new_proposal": new_proposal}',
-        "fields",
+        '    options = {"new_proposal": new_proposal, "idempotency_key": report.key}',
+        '    options = {"idempotency_key": report.key}',
         ("tests/tools/proposals/test_report_problem.py",),
     ),
     Mutation(

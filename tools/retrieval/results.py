@@ -34,7 +34,7 @@ _MIN_CONTENT_CHARACTERS = 100
 _SHORT_OMITS = frozenset(("blob", "chunk_index", "document", "lines", "relevance_score", "url"))
 _TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _TABLE_PADDING = re.compile(r" {2,}|-{4,}")
-_KEPT = {" ": 1, "-": 3}  # characters of each run
+_RUN_LENGTHS = {" ": 1, "-": 3}  # to which longer runs are shortened
 _ADDRESS_FIELDS = ("namespace", "address")
 _MINIMAL_OMITS = _SHORT_OMITS | {
     "summary",
@@ -238,7 +238,7 @@ def remove_table_padding(text: str) -> str:
     Lines that begin with a bar are treated as table rows.
     """
     return _TABLE_ROW.sub(
-        lambda row: _TABLE_PADDING.sub(lambda run: run[0][: _KEPT[run[0][0]]], row[0]), text
+        lambda row: _TABLE_PADDING.sub(lambda run: run[0][: _RUN_LENGTHS[run[0][0]]], row[0]), text
     )
 
 
