@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import httpx2
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ResourceUpdated
-from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
+from mcp_types import Implementation, ResourceListChangedNotification, ResourceUpdatedNotification
 
 from tests import fork_server
+from tests.acceptance.http_server import HttpServer
 from tests.acceptance.server import CLIENT, user_environment
 from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
 
@@ -90,6 +93,29 @@ async def connect_to_server(
     command = [*fork_server.python_command(), "-m", "docyard", "serve", *map(str, options)]
     variables = user_environment(home)
     async with connect(command, protocol, name=CLIENT, variables=variables, receive=receive) as client:
+        yield client
+
+
+@asynccontextmanager
+async def connect_over_http(
+    server: HttpServer,
+    protocol: ProtocolVersion,
+    token: str | None = None,
+    *,
+    base_url: str | None = None,
+    host: str | None = None,
+) -> AsyncIterator[Client]:
+    """Connect to a server over HTTP, or through a proxy with its URL and the public host."""
+    headers = {"Authorization": f"Bearer {token or server.token}", **({"Host": host} if host else {})}
+    client_info = Implementation(name=CLIENT, version="1")
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as http_client,
+        Client(
+            streamable_http_client(f"{base_url or server.base_url}/mcp", http_client=http_client),
+            mode=protocol,
+            client_info=client_info,
+        ) as client,
+    ):
         yield client
 
 

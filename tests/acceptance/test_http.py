@@ -8,8 +8,8 @@ import os
 import re
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,11 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
-from mcp_types import Implementation
 
 from docyard.cli.main import main
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
-from tests.acceptance.clients import EventRecorder, wait_until, watch_resources
+from tests.acceptance.clients import EventRecorder, connect_over_http, wait_until, watch_resources
 from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serve_over_http
 from tests.acceptance.server import CLIENT, ProtocolVersion
 from tests.loops import loop_over
@@ -60,23 +58,6 @@ def server(repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Htt
 @pytest.fixture(scope="module")
 def person_token(repo: Repo) -> str:
     return Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@example.org")
-
-
-@asynccontextmanager
-async def connect_over_http(
-    server: HttpServer, protocol: ProtocolVersion, token: str | None = None
-) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {token or server.token}"}
-    client_info = Implementation(name=CLIENT, version="1")
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as http_client,
-        Client(
-            streamable_http_client(f"{server.base_url}/mcp", http_client=http_client),
-            mode=protocol,
-            client_info=client_info,
-        ) as client,
-    ):
-        yield client
 
 
 def parse_status(response: str) -> int:

@@ -304,11 +304,18 @@ def suggest_search(page: SourcesPage, namespace: str | None) -> NextStep:
 
 
 def add_namespaces(context: RetrievalContext, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that lists the namespaces of the server, if they are few, and requires the query."""
+    """Return a schema that lists the namespaces of the server, if they are few, and requires the query.
+
+    It names the fields of the questions of a batch.
+    """
     names = [source.name for source in context.sources]
     properties = dict(schema["properties"])
     if 1 < len(names) <= _MAX_LISTED_SOURCES:
         properties["namespace"] = {**properties["namespace"], "enum": [*names, ALL_NAMESPACES]}
+    if OPERATIONS in properties:
+        item_properties = {name: {"type": "string"} for name in ("query", "namespace")}
+        items = {"type": "object", "properties": item_properties, "required": ["query"]}
+        properties[OPERATIONS] = {**properties[OPERATIONS], "items": items}
     return {**schema, "properties": properties, "required": ["query"]}
 
 

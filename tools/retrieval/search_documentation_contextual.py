@@ -66,8 +66,8 @@ class SearchDocumentationContextualArguments(ReadingArguments):
     query: str = Field(description="Search query for documentation")
     context: Object | None = Field(
         None,
-        description="Additional context to improve search relevance: "
-        "{current_file, current_function, error_message, task_description}",
+        description="Additional context to improve search relevance",
+        json_schema_extra={"properties": {name: {"type": "string"} for name in SearchContext.model_fields}},
     )
     namespace: str | None = None
     max_results: Integer = Field(5, ge=1, le=MAX_RESULTS)

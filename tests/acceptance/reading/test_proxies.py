@@ -9,17 +9,16 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ToolsListChanged
 
+from tests.acceptance.clients import connect_over_http
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
 from tests.stdio_client import ProtocolVersion
@@ -106,23 +105,12 @@ def server(tmp_path: Path, home: Path) -> Iterator[HttpServer]:
         yield http_server
 
 
-@asynccontextmanager
-async def connect(url: str, server: HttpServer, protocol: ProtocolVersion) -> AsyncIterator[Client]:
-    """Connect a client to the public host at the URL of a proxy."""
-    headers = {"Authorization": f"Bearer {server.token}", "Host": PUBLIC_HOST}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as http_client,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http_client), mode=protocol) as client,
-    ):
-        yield client
-
-
 @pytest.mark.parametrize("proxy", PROXIES)
 async def test_client_searches_through_the_proxy(
     server: HttpServer, tmp_path: Path, proxy: str, protocol: ProtocolVersion
 ) -> None:
     with run_proxy(proxy, server, tmp_path) as url:
-        async with connect(url, server, protocol) as client:
+        async with connect_over_http(server, protocol, base_url=url, host=PUBLIC_HOST) as client:
             assert "search_documentation" in {tool.name for tool in (await client.list_tools()).tools}
             result = await client.call_tool("search_documentation", {"query": "cursor", "namespace": "*"})
             assert result.structured_content is not None
@@ -132,7 +120,7 @@ async def test_client_searches_through_the_proxy(
 @pytest.mark.parametrize("proxy", PROXIES)
 async def test_proxy_passes_on_notifications_at_once(server: HttpServer, tmp_path: Path, proxy: str) -> None:
     with run_proxy(proxy, server, tmp_path) as url:
-        async with connect(url, server, "auto") as client:
+        async with connect_over_http(server, "auto", base_url=url, host=PUBLIC_HOST) as client:
             await client.list_tools()
             with anyio.fail_after(TIMEOUT_S):
                 async with client.listen(tools_list_changed=True) as events:

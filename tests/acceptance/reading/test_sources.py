@@ -9,13 +9,16 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
+from tests.acceptance.clients import connect_over_http
 from tests.acceptance.http_server import serve_over_http
 from tests.acceptance.server import Server, run_docyard, serve_sources
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
@@ -29,6 +32,11 @@ WALKTHROUGH_TOOLS = {"list_walkthroughs", "start_walkthrough", "get_next_step"}
 DOCUMENTATION_TOOLS = {"search_documentation", "list_documentation_sources", "get_doc"}
 ONE_SOURCE = '[sources.test-docs]\nrepo = "guides"\n'
 WAIT_S = 30.0
+
+
+@pytest.fixture(params=["stdio", "http"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
@@ -54,34 +62,126 @@ def test_documentation_tools_exist_only_with_sources(
     home: Path,
     repositories: tuple[Repo, Repo],
     protocol: ProtocolVersion,
+    transport: str,
     text: str,
     tools: set[str],
 ) -> None:
-    with serve_sources(write_sources_file(tmp_path, text), home, protocol=protocol) as server:
+    with serve(write_sources_file(tmp_path, text), home, protocol, transport) as server:
         assert set(server.tools()) == tools
 
 
 def test_examples_of_the_contract(
-    tmp_path: Path, home: Path, repositories: tuple[Repo, Repo], protocol: ProtocolVersion
+    tmp_path: Path,
+    home: Path,
+    repositories: tuple[Repo, Repo],
+    protocol: ProtocolVersion,
+    transport: str,
 ) -> None:
-    with serve_sources(write_sources_file(tmp_path), home, protocol=protocol) as server:
-        check_examples(server)
+    repositories[0].commit({"docs/tour.md": TOUR})
+    file = write_sources_file(tmp_path, f"{TWO_SOURCES}[features]\ncontextual_search = true\n")
+    with serve(file, home, protocol, transport) as server:
+        check_schemas(server)
+        check_searches(server)
+        check_contextual_search(server)
+        check_walkthrough(server)
 
 
-def check_examples(server: Server) -> None:
+TOUR = (
+    "---\ntype: walkthrough\ntechnology: [HTTP]\n---\n# Tour\n\nThe first call.\n\n"
+    "## Call\n\nSee [rate limits](errors.md#rate-limits).\n\n## Page\n\nRead the next page.\n"
+)
+
+
+@contextmanager
+def serve(file: Path, home: Path, protocol: ProtocolVersion, transport: str) -> Iterator[Server]:
+    """Start a server of a file of sources, and connect a client over stdio or over HTTP."""
+    if transport == "stdio":
+        with serve_sources(file, home, protocol=protocol) as server:
+            yield server
+        return
+    with serve_over_http(home, "--sources", file) as http_server, start_blocking_portal() as portal:
+        connection = connect_over_http(http_server, protocol)
+        with portal.wrap_async_context_manager(connection) as client:
+            yield Server(portal, client)
+
+
+def check_schemas(server: Server) -> None:
+    schema = server.tools()["search_documentation"]["inputSchema"]
+    properties = schema["properties"]
+    assert schema["required"] == ["query"]
+    assert properties["query"]["description"] == "Search query for documentation"
+    assert properties["namespace"]["enum"] == ["api-reference", "tutorials", "*"]
+    assert (properties["search_type"]["enum"], properties["search_type"]["default"]) == (
+        ["vector", "bm25", "hybrid"],
+        "hybrid",
+    )
+    limits = {name: properties["max_results"][name] for name in ("minimum", "maximum", "default")}
+    assert limits == {"minimum": 1, "maximum": 20, "default": 10}
+    assert properties["include_content"]["default"] is True
+    contextual = server.tools()["search_documentation_contextual"]["inputSchema"]["properties"]
+    assert contextual["max_results"]["default"] == 5
+    assert set(contextual["context"]["properties"]) == {
+        "current_file",
+        "current_function",
+        "error_message",
+        "task_description",
+    }
+
+
+def check_searches(server: Server) -> None:
     sources = server.call("list_documentation_sources", include_stats=True).data["namespaces"]
-    assert [source["name"] for source in sources] == ["api-reference", "tutorials"]
+    assert [(source["name"], source["description"]) for source in sources] == [
+        ("api-reference", "Complete API documentation and guides"),
+        ("tutorials", "Step-by-step tutorials and examples"),
+    ]
     assert all(source["last_updated"].endswith("Z") and source["document_count"] for source in sources)
     required = server.call("search_documentation", query="retry")
     assert required.is_error
     assert required.data["code"] == "NAMESPACE_REQUIRED"
+    assert required.data["error"] == "Multiple namespaces available: api-reference, tutorials"
     found = server.call("search_documentation", query="retry", namespace="tutorials")
-    assert found.data["query_processed"] is True
-    assert found.data["sources"][0]["document"] == "retry.md"
-    address = found.data["sources"][0]["address"]
-    chunk = server.call("get_doc", chunk_id=address, namespace="tutorials")
-    assert found.data["sources"][0]["content"].strip() in chunk.text
+    assert (found.data["query_processed"], found.data["result_count"]) == (True, len(found.data["sources"]))
+    result = found.data["sources"][0]
+    assert {"document", "relevance_score", "title", "summary", "content", "url", "chunk_index"} <= set(result)
+    assert (result["document"], result["title"]) == ("retry.md", "Retrying")
+    chunk = server.call("get_doc", chunk_id=result["address"], namespace="tutorials")
+    assert result["content"].strip() in chunk.text
+    summaries = server.call(
+        "search_documentation", query="retry", namespace="tutorials", include_content=False
+    )
+    assert "content" not in summaries.data["sources"][0]
     assert server.call("search_documentation", query="retry", namespace="*").data["result_count"] >= 2
+    vector = server.call("search_documentation", query="retry", namespace="*", search_type="vector")
+    assert vector.data["code"] == "VECTOR_SEARCH_UNAVAILABLE"
+    unknown = server.call("search_documentation", query="retry", namespace="tutorial")
+    assert (unknown.data["code"], unknown.data["nearest"]) == ("NAMESPACE_NOT_FOUND", ["tutorials"])
+
+
+def check_contextual_search(server: Server) -> None:
+    fields = {"query": "page", "namespace": "api-reference"}
+    plain = server.call("search_documentation_contextual", **fields).data["sources"]
+    lifted = server.call(
+        "search_documentation_contextual", **fields, context={"error_message": "RateLimitError: slow down"}
+    ).data["sources"]
+    scores = {source["address"]: source["relevance_score"] for source in plain}
+    for source in lifted:
+        factor = 1.3 if source["lifted_by"] else 1.0
+        assert source["relevance_score"] == pytest.approx(factor * scores[source["address"]], abs=2e-6)
+
+
+def check_walkthrough(server: Server) -> None:
+    [walkthrough] = server.call("list_walkthroughs").data["walkthroughs"]
+    assert {"id", "title", "description", "technology", "steps", "namespace"} <= set(walkthrough)
+    assert (walkthrough["title"], walkthrough["steps"]) == ("Tour", 2)
+    start = server.call("start_walkthrough", walkthrough=walkthrough["id"]).data
+    assert (start["step"]["number"], start["step"]["title"]) == (1, "Call")
+    found = server.call(
+        "search_documentation", query="limits", namespace="api-reference", handle=start["handle"]
+    ).data["sources"][0]
+    assert {"walkthrough_relevance", "related_walkthrough_steps", "suggested_follow_up"} <= set(found)
+    second = server.call("get_next_step", handle=start["handle"]).data
+    assert second["step"]["title"] == "Page"
+    assert server.call("get_next_step", handle=second["handle"]).data["done"] is True
 
 
 def test_single_source_is_searched_without_namespace(
