@@ -143,7 +143,7 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
     distinct_parts = dict.fromkeys(
         part for part in list_leaves(query.condition) if not isinstance(part, HasWord | HasPhrase)
     )
-    all_sections = Query({}, includes_unscored=True)
+    all_sections = Query({}, includes_all_selected=True)
     empty_parts = [
         part
         for part in islice(distinct_parts, _MAX_PARTS_CHECKED)
@@ -161,7 +161,7 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
         else:
             advice = "Leave them out, or use other values."
         return _make_hint(f"no section satisfies {quoted_parts}. {advice}", query.path)
-    if query.terms and search(replace(query, condition=None, includes_unscored=False), 1):
+    if query.terms and search(replace(query, condition=None, includes_all_selected=False), 1):
         return _make_hint("no section satisfies all fields and operators of the query. Leave some out.")
     return _make_hint("no section satisfies the query. Use fewer words and operators.", query.path)
 
@@ -170,7 +170,7 @@ def _suggest_value(part: Leaf, query: Query, search: Search) -> str | None:
     """Return the field with the nearest value that has hits, as query text; None without such a value."""
     if not isinstance(part, HasValue) or query.condition is None:
         return None
-    any_value = Query({}, condition=replace(part, value="", is_prefix=True), includes_unscored=True)
+    any_value = Query({}, condition=replace(part, value="", is_prefix=True), includes_all_selected=True)
     for value in find_nearest(part.value, _find_common_values(search(any_value, SAMPLE_SIZE), part.key), 1):
         condition = replace_leaf(query.condition, part, replace(part, value=value, is_prefix=False))
         if search(replace(query, condition=condition), 1):

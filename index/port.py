@@ -95,7 +95,7 @@ class Query:
 
     `filters` has taxonomy keys, each with a value: only documents that have this value, among others, match.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
-    With `includes_unscored`, every selected section is a result, even if it contains none of the terms.
+    With `includes_all_selected`, every selected section is a result, even if it contains none of the terms.
 
     `sections` are the only sections that match, if it is given.
 
@@ -114,7 +114,7 @@ class Query:
     scored_phrases: tuple[tuple[str, ...], ...] = ()
     condition: Condition | None = None
     expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
-    includes_unscored: bool = False
+    includes_all_selected: bool = False
     notes: tuple[str, ...] = ()
     name_parts: frozenset[str] = frozenset()
     sections: SectionSelection | None = None

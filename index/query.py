@@ -123,14 +123,21 @@ def parse_query(
     operators = parse_operators(text, fields) or Operators(text)
     parsed_text = _parse_words(operators)
     terms = weigh_query_terms(TOKEN.findall(parsed_text.text))
-    condition, includes_unscored, notes = operators.condition, operators.is_boolean, operators.notes
+    condition, includes_all_selected, notes = (
+        operators.condition,
+        operators.is_boolean,
+        operators.notes,
+    )
     if (
         condition is not None
-        and not (includes_unscored or operators.expansions)
+        and not (includes_all_selected or operators.expansions)
         and STOP_WORDS.issuperset(terms)
     ):
         if operators.can_select:
-            includes_unscored, terms = True, weigh_query_terms(TOKEN.findall(operators.ranking_text))
+            includes_all_selected, terms = (
+                True,
+                weigh_query_terms(TOKEN.findall(operators.ranking_text)),
+            )
         else:
             condition, notes = None, (*notes, "the query was searched as words: it only excludes words")
             parsed_text, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
@@ -158,7 +165,7 @@ def parse_query(
         scored_phrases=scored_phrases,
         condition=condition,
         expansions=operators.expansions,
-        includes_unscored=includes_unscored,
+        includes_all_selected=includes_all_selected,
         notes=notes,
         name_parts=extract_name_parts(TOKEN.findall(parsed_text.text)),
     )

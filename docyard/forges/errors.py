@@ -3,10 +3,10 @@
     ForgeError
     ├── NotAForge                 the forge of the remote, or in the settings, is unknown
     ├── NoForgeToken              no token is set for the forge
-    ├── ForgeDenied               401, 403: the token is invalid, or lacks a permission
+    ├── ForgeAccessDenied               401, 403: the token is invalid, or lacks a permission
     ├── ForgeNotFound             404, 410: the repository or pull request is missing, or not readable
     ├── ForgeConflict             405, 406, 409, 423: the object exists already, or its state has changed
-    ├── ForgeRefused              all other 4xx: the message contains the reasons
+    ├── ForgeRequestRejected              all other 4xx: the message contains the reasons
     ├── ForgeLimited              429, or 403 for a rate limit: `retry_after` seconds
     ├── ForgeFailed               500 and above
     └── ForgeUnreachable          no connection, or no response in time
@@ -45,7 +45,7 @@ class NoForgeToken(ForgeError):
         super().__init__(f"no token is set for {host}", fix=_TOKEN_FIX, host=host)
 
 
-class ForgeDenied(ForgeError):
+class ForgeAccessDenied(ForgeError):
     """The token is invalid, has expired, or lacks a permission."""
 
     code: ClassVar[str] = "FORGE_DENIED"
@@ -86,7 +86,7 @@ class ForgeConflict(ForgeError):
         )
 
 
-class ForgeRefused(ForgeError):
+class ForgeRequestRejected(ForgeError):
     """The forge rejects the request; the message has its reasons."""
 
     code: ClassVar[str] = "FORGE_REFUSED"
@@ -155,7 +155,7 @@ class InvalidForgeResponse(ForgeUnreachable):
 def is_forge_wide(error: WorkspaceError) -> bool:
     """Return True if an error with one pull request would occur with all other pull requests."""
     match error:
-        case ForgeDenied():
+        case ForgeAccessDenied():
             return bool(error.details["status"] == 401)
         case InvalidForgeResponse():
             return False

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 from urllib.parse import quote
 
-from docyard.forges.errors import ForgeDenied, ForgeNotFound
+from docyard.forges.errors import ForgeAccessDenied, ForgeNotFound
 from docyard.forges.forge_repository import ForgeRepository
 from docyard.forges.port import (
     ForgeComment,
@@ -82,7 +82,7 @@ class GitLab:
     ) -> PullRequest:
         """Change the given fields; a state that the merge request already has is not sent.
 
-        Raises ForgeRefused.
+        Raises ForgeRequestRejected.
         """
         changes: dict[str, str] = {}
         if title is not None:
@@ -167,7 +167,7 @@ class GitLab:
         """Yield the verdict, the user and the list entry of each approval."""
         try:
             approvals = Fields(TITLE, self._http.get(f"{self._build_path(number)}/approvals"))
-        except (ForgeNotFound, ForgeDenied):  # an edition without approvals
+        except (ForgeNotFound, ForgeAccessDenied):  # an edition without approvals
             return
         for entry in approvals.nested_list("approved_by"):
             yield "approved", entry.nested("user"), entry
@@ -176,7 +176,7 @@ class GitLab:
         """Yield the verdict, the user and the list entry of each request for changes."""
         try:
             reviewers = self._http.get_list(f"{self._build_path(number)}/reviewers", per_page=_PAGE_SIZE)
-        except (ForgeNotFound, ForgeDenied):  # a version without reviewers
+        except (ForgeNotFound, ForgeAccessDenied):  # a version without reviewers
             return
         for entry in (Fields(TITLE, data) for data in reviewers):
             if entry.has("state") and entry.line("state") == "requested_changes":

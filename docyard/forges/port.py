@@ -96,7 +96,7 @@ class Forge(Protocol):
     def open(self, new_request: NewPullRequest) -> PullRequest:
         """Open a pull request.
 
-        Raises ForgeConflict or ForgeRefused if the branch already has an open pull request.
+        Raises ForgeConflict or ForgeRequestRejected if the branch already has an open pull request.
         """
 
     def update(
@@ -107,7 +107,7 @@ class Forge(Protocol):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the fields that are not None. Raises ForgeRefused if the pull request cannot be reopened."""
+        """Change the fields that are not None. Raises ForgeRequestRejected if it cannot be reopened."""
 
     def get(self, number: int) -> PullRequest:
         """Return the current pull request. Raises ForgeNotFound."""

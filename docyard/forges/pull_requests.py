@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.forges import event_conversion
-from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnreachable, InvalidForgeResponse
+from docyard.forges.errors import ForgeConflict, ForgeRequestRejected, ForgeUnreachable, InvalidForgeResponse
 from docyard.forges.port import NewPullRequest, PullRequest
 from workspace.diff.formats import format_markdown
 from workspace.errors import WorkspaceError
@@ -221,7 +221,7 @@ def _open_or_update(
     if pull_request is not None and pull_request.state == "closed":
         try:
             return OpenedPullRequest(_reopen(forge, pull_request, new_request), False, None)
-        except (ForgeConflict, ForgeRefused):
+        except (ForgeConflict, ForgeRequestRejected):
             pass  # for example, its branch was deleted: open a new pull request
     return _open(forge, new_request)
 
@@ -252,7 +252,7 @@ def _record_link(
 def _open(forge: Forge, new_request: NewPullRequest) -> OpenedPullRequest:
     try:
         return OpenedPullRequest(forge.open(new_request), True, None)
-    except (ForgeConflict, ForgeRefused, ForgeUnreachable):
+    except (ForgeConflict, ForgeRequestRejected, ForgeUnreachable):
         # Another caller opened a pull request first, or the response was lost. Forges report this with
         # different statuses, so the current pull request is read.
         pull_request = forge.find(new_request.head_branch, new_request.target)

@@ -40,7 +40,7 @@ class PullsApi(ABC):
     def open(self, new_request: NewPullRequest) -> PullRequest:
         """Open a pull request.
 
-        Raises ForgeConflict or ForgeRefused if the branch already has an open pull request.
+        Raises ForgeConflict or ForgeRequestRejected if the branch already has an open pull request.
         """
         body = {
             "title": new_request.title,
@@ -58,7 +58,7 @@ class PullsApi(ABC):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the given fields. Raises ForgeRefused if the pull request cannot be reopened."""
+        """Change the given fields. Raises ForgeRequestRejected if the pull request cannot be reopened."""
         fields = {"title": title, "body": body, "state": state}
         changes = {name: value for name, value in fields.items() if value is not None}
         return self._parse_response(

@@ -9,13 +9,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from docyard.forges.errors import (
+    ForgeAccessDenied,
     ForgeConflict,
-    ForgeDenied,
     ForgeError,
     ForgeFailed,
     ForgeLimited,
     ForgeNotFound,
-    ForgeRefused,
+    ForgeRequestRejected,
     ForgeUnreachable,
 )
 from workspace.git.remotes.exchange import clean_message
@@ -49,13 +49,13 @@ def build_error(forge: str, response: ForgeResponse, secret: str) -> ForgeError 
     reason = clean_message("; ".join(dict.fromkeys(_list_reasons(response.data))), (secret,))
     match status:
         case 401 | 403:
-            return ForgeDenied(forge, status, reason)
+            return ForgeAccessDenied(forge, status, reason)
         case 404 | 410:
             return ForgeNotFound(forge, reason)
         case 405 | 406 | 409 | 423:
             return ForgeConflict(forge, status, reason)
         case _ if 400 <= status < 500:
-            return ForgeRefused(forge, status, reason)
+            return ForgeRequestRejected(forge, status, reason)
         case _ if status >= 500:
             error = ForgeFailed(forge, status, reason)
             error.details["retry_after"] = _read_retry_after(headers)

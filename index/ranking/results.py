@@ -144,7 +144,7 @@ def _find_best(
     min_score = 1
     for index, group in enumerate(statistics.groups):
         group_terms = terms.get(index, ())
-        if query.includes_unscored:
+        if query.includes_all_selected:
             mask = _flag_allowed(statistics, index, query, selection)
             numbers = np.arange(group.size) if mask is None else mask.nonzero()[0]
             best_numbers = top_k(score(group_terms, numbers.astype(np.uint32)), k, group.starts)

@@ -85,5 +85,5 @@ def make_random_operator_query(rng: Random) -> Query:
         query = replace(query, expansions=tuple(dict.fromkeys(expansions)))
     if query.condition is not None and rng.random() < 0.4:
         terms = query.terms if rng.random() < 0.5 else {}
-        query = replace(query, terms=terms, includes_unscored=True, phrases=(), phrases_first=False)
+        query = replace(query, terms=terms, includes_all_selected=True, phrases=(), phrases_first=False)
     return query

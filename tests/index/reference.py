@@ -138,7 +138,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     def is_hit(item: RankedSection) -> bool:
         if required:
             return required <= item.entry.terms.keys()
-        return item.points > 0 or query.includes_unscored
+        return item.points > 0 or query.includes_all_selected
 
     scored_items = [
         RankedSection(entry, compute_points(entry)) for entry in entries if _is_allowed(entry, query)

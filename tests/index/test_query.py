@@ -119,7 +119,7 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     conditions = [] if query.condition is None else [format_condition(query.condition)]
     assert conditions == expected.get("condition", [])
     assert [format_condition(part) for part in query.expansions] == words.get("expansion", [])
-    assert query.includes_unscored == ("all" in expected)
+    assert query.includes_all_selected == ("all" in expected)
     assert list(query.notes) == expected.get("note", [])
 
 
@@ -147,7 +147,7 @@ def test_any_text_parses_or_raises_a_defined_error(text: str) -> None:
     words = [word for phrase in query.phrases + query.scored_phrases for word in phrase]
     assert all([*query.terms, *query.excluded, *words])
     " ".join([*query.terms, *query.excluded, *words]).encode()
-    assert not query.includes_unscored or query.condition is not None
+    assert not query.includes_all_selected or query.condition is not None
     assert all(note.isprintable() and len(note) < 300 for note in query.notes)
     positive = [leaf for leaf in list_leaves(query.condition) if isinstance(leaf, HasWord | HasPhrase)]
     assert all(leaf.terms if isinstance(leaf, HasWord) else leaf.words for leaf in positive)

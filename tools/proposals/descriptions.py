@@ -1,6 +1,6 @@
 """Descriptions of a proposal: author, dates, state, problems and allowed actions.
 
-`announce_proposal` submits a proposal to a forge and describes the result.
+`open_pull_request_of` opens the pull request of a proposal on a forge, and describes it.
 """
 
 from __future__ import annotations
@@ -134,32 +134,28 @@ def list_latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
     ]
 
 
-def announce_proposal(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
-    """Submit a proposal to the forge; return its `pull_request` fields, and hints about failures.
+def open_pull_request_of(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
+    """Open or update the pull request of a proposal; return its field, and hints about failures.
 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.
     """
-    announcement = run_with_caveat(
+    report = run_with_caveat(
         partial(proposal_actions.open_pull_request, proposal),
         None,
         "its pull request was not opened or updated; submit the proposal again later",
     )
-    if announcement is None:
+    if report is None:
         return {}, []
-    if announcement.error is not None:
-        return {"pull_request": None}, [
-            escape_invisible(f"{announcement.error.message}. {announcement.error.fix}")
-        ]
+    if report.error is not None:
+        return {"pull_request": None}, [escape_invisible(f"{report.error.message}. {report.error.fix}")]
     data: Data = {
         "pull_request": {
-            "forge": announcement.forge,
-            "number": announcement.number,
-            "url": escape_invisible(announcement.url),
-            "new": announcement.is_new,
+            "forge": report.forge,
+            "number": report.number,
+            "url": escape_invisible(report.url),
+            "new": report.is_new,
         }
     }
-    if announcement.send_error is None:
+    if report.send_error is None:
         return data, []
-    return data, [
-        escape_invisible(f"the proposal's discussion was not sent: {announcement.send_error.message}")
-    ]
+    return data, [escape_invisible(f"the proposal's discussion was not sent: {report.send_error.message}")]

@@ -20,10 +20,10 @@ from tools.arguments import (
 )
 from tools.errors import error_response, escape_invisible
 from tools.proposals.descriptions import (
-    announce_proposal,
     choose_commit,
     list_allowed_actions,
     list_latest_open,
+    open_pull_request_of,
 )
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor, list_overlaps
@@ -390,7 +390,7 @@ def _build_answer(context: Context, action: Action, result: ActionResult) -> Ans
         data["overlaps"] = list_overlaps(context, proposal.id)
     hints: list[str] = []
     if action.name == "submit":
-        pull_request, hints = announce_proposal(context.workspace.proposal_actions(), proposal)
+        pull_request, hints = open_pull_request_of(context.workspace.proposal_actions(), proposal)
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.content.target

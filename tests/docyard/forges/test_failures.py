@@ -13,13 +13,13 @@ import httpx2
 import pytest
 
 from docyard.forges.errors import (
+    ForgeAccessDenied,
     ForgeConflict,
-    ForgeDenied,
     ForgeError,
     ForgeFailed,
     ForgeLimited,
     ForgeNotFound,
-    ForgeRefused,
+    ForgeRequestRejected,
     ForgeUnreachable,
 )
 from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
@@ -38,13 +38,13 @@ NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
 @pytest.mark.parametrize(
     ("status", "error_class"),
     [
-        (400, ForgeRefused),
-        (401, ForgeDenied),
-        (403, ForgeDenied),
+        (400, ForgeRequestRejected),
+        (401, ForgeAccessDenied),
+        (403, ForgeAccessDenied),
         (404, ForgeNotFound),
         (405, ForgeConflict),
         (409, ForgeConflict),
-        (422, ForgeRefused),
+        (422, ForgeRequestRejected),
         (429, ForgeLimited),
         (500, ForgeFailed),
         (503, ForgeFailed),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.forges.errors import ForgeDenied
+from docyard.forges.errors import ForgeAccessDenied
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_report import build_pull_request_opener
 from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
@@ -266,7 +266,7 @@ def test_lost_response_opens_no_second_pull_request(
 @ON_GITHUB
 def test_read_only_token_is_denied(forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace) -> None:
     reader = forge_setup.create_client(forge_setup.local_forge.read_only_token)
-    with pytest.raises(ForgeDenied):
+    with pytest.raises(ForgeAccessDenied):
         open_pull_request(workspace, create_proposal(clone, workspace), reader, Access())
     reader.close_connections()
 

@@ -121,7 +121,7 @@ def test_selected_sections_equal_reference_engine_and_whoosh_matchers(seed: int)
         selected_addresses = {
             (entry.document.path, entry.section.key) for entry in entries if satisfies(entry, condition)
         }
-        query = Query({}, condition=condition, includes_unscored=True)
+        query = Query({}, condition=condition, includes_all_selected=True)
         assert {
             hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits
         } == selected_addresses
@@ -351,7 +351,7 @@ def test_values_in_any_case_and_script_are_found() -> None:
     searcher = make_searcher(index)
 
     def find_paths(condition: Condition) -> list[str]:
-        query = Query({}, condition=condition, includes_unscored=True)
+        query = Query({}, condition=condition, includes_all_selected=True)
         return [path for path, _ in search(searcher, index.documents, query)]
 
     assert find_paths(HasValue("tags", "STRASSE", "")) == ["a.md#_preamble", "b.md#_preamble"]

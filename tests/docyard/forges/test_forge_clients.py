@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from docyard.forges.errors import (
+    ForgeAccessDenied,
     ForgeConflict,
-    ForgeDenied,
     ForgeError,
     ForgeNotFound,
-    ForgeRefused,
+    ForgeRequestRejected,
 )
 from docyard.forges.port import NewPullRequest
 from tests.docyard.forges.conftest import ForgeClientSetup
@@ -67,7 +67,7 @@ def test_open_pull_request_precedes_newer_closed_one(forge_setup: ForgeClientSet
 
 def test_second_pull_request_of_branch_raises_conflict(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request()
-    with pytest.raises((ForgeConflict, ForgeRefused)):
+    with pytest.raises((ForgeConflict, ForgeRequestRejected)):
         forge_setup.open_pull_request(pull_request.head_branch)
 
 
@@ -78,7 +78,7 @@ def test_concurrent_opens_create_one_pull_request(forge_setup: ForgeClientSetup)
     def open_concurrently(forge: object) -> str:
         try:
             forge.open(NewPullRequest("Rewrite", "", branch, "main"))  # type: ignore[attr-defined]
-        except (ForgeConflict, ForgeRefused):
+        except (ForgeConflict, ForgeRequestRejected):
             return "conflict"
         return "opened"
 
@@ -90,7 +90,7 @@ def test_concurrent_opens_create_one_pull_request(forge_setup: ForgeClientSetup)
 
 def test_branch_without_commits_is_refused_with_reason(forge_setup: ForgeClientSetup) -> None:
     forge_setup.bare_repo.git("branch", "-f", "empty", "main")
-    with pytest.raises(ForgeRefused, match="No commits between main and empty"):
+    with pytest.raises(ForgeRequestRejected, match="No commits between main and empty"):
         forge_setup.open_pull_request("empty")
 
 
@@ -116,7 +116,7 @@ def test_pull_request_of_deleted_branch_is_found_but_not_reopened(forge_setup: F
     found_request = forge_setup.forge.find(opened_request.head_branch, "main")
     assert found_request is not None
     assert (found_request.number, found_request.head_sha) == (opened_request.number, opened_request.head_sha)
-    with pytest.raises(ForgeRefused):
+    with pytest.raises(ForgeRequestRejected):
         forge_setup.forge.update(opened_request.number, state="open")
 
 
@@ -224,7 +224,7 @@ def test_read_only_token_is_denied_with_fix(forge_setup: ForgeClientSetup) -> No
     pull_request = forge_setup.open_pull_request()
     reader = forge_setup.create_client(forge_setup.local_forge.read_only_token)
     assert reader.get(pull_request.number).number == pull_request.number
-    with pytest.raises(ForgeDenied, match=r"did not permit the request \(status 403\): Resource") as error:
+    with pytest.raises(ForgeAccessDenied, match=r"did not permit the request \(status 403\)") as error:
         reader.comment(pull_request.number, "May I?")
     assert "DOCYARD_FORGE_TOKEN" in error.value.fix
     reader.close_connections()
@@ -232,7 +232,7 @@ def test_read_only_token_is_denied_with_fix(forge_setup: ForgeClientSetup) -> No
 
 def test_invalid_token_is_denied_and_not_shown(forge_setup: ForgeClientSetup) -> None:
     client = forge_setup.create_client("expired-9f31ab77")
-    with pytest.raises(ForgeDenied, match="rejected the token") as error:
+    with pytest.raises(ForgeAccessDenied, match="rejected the token") as error:
         client.find("docyard/any", "main")
     assert error.value.details["status"] == 401
     assert "expired-9f31ab77" not in f"{error.value!r} {error.value.fix} {error.value.details}"
