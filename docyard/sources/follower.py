@@ -1,8 +1,8 @@
 """Threads that fetch the sources that have a URL, build missing indexes, and read the file again.
 
-Sources whose last fetch failed are fetched by a thread of their own, so that remotes that do not answer delay
-no other source. SIGHUP requests that
-the file is read again. An invalid file changes nothing, and its mistakes are logged.
+One thread fetches the sources whose last fetch failed, so that a remote that does not answer delays no other
+source. SIGHUP requests that the file is read again. An invalid file changes nothing, and its mistakes are
+logged.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Follower:
         self._due_sources: SimpleQueue[Source] = SimpleQueue()
         self._due_failed_sources: SimpleQueue[Source] = SimpleQueue()
         self._lock = threading.Lock()
-        # All are guarded by the lock. A source that the file no longer names is forgotten.
+        # The lock guards these three. References are weak, because a changed file removes sources.
         self._fetching: WeakSet[Source] = WeakSet()
         self._requested: WeakSet[Source] = WeakSet()
         self._last_fetch_times: WeakKeyDictionary[Source, float] = WeakKeyDictionary()  # monotonic seconds
@@ -72,7 +72,7 @@ class Follower:
             ).start()
 
     def close(self) -> None:
-        """Stop the thread that follows. A running fetch ends with the process."""
+        """Stop the main thread. A running fetch ends with the process."""
         self._close_requested.set()
         self._work_event.set()
         if self._thread.is_alive():

@@ -19,13 +19,13 @@ _MAX_ESTIMATES = 4  # then the first size that fits is enough
 def find_largest(
     maximum: int, measure: Callable[[int], int], max_tokens: int, first_size: int | None = None
 ) -> int:
-    """Return about the largest size, at most `maximum`, that has `max_tokens` tokens; 0 if none has.
+    """Return about the largest size, at most `maximum`, with at most `max_tokens` tokens; 0 if none fits.
 
-    `measure` returns the tokens of a size. `first_size` is an estimate. The next size is estimated from the
-    tokens of those before, because each measurement takes milliseconds.
+    `measure` returns the tokens of a size, and takes milliseconds. Therefore each further size is estimated by
+    interpolation. `first_size` is the first estimate; None means `maximum`.
     """
     fitting, exceeding = 0, maximum + 1
-    # An answer without texts is not always the smallest one, so that it counts as no size that fits.
+    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit.
     fitting_tokens, exceeding_tokens = min(measure(0), max_tokens // 2), 0
     size = maximum if first_size is None else max(1, min(first_size, maximum))
     measurements = 0
