@@ -21,7 +21,7 @@ def find_largest(
 ) -> int:
     """Return about the largest size, at most `maximum`, with at most `max_tokens` tokens; 0 if none fits.
 
-    `measure` returns the tokens of a size, and takes milliseconds. Therefore each further size is estimated by
+    `measure` returns the tokens of a size, and takes milliseconds. So each further size is estimated by
     interpolation. `first_size` is the first estimate; None means `maximum`.
     """
     fitting, exceeding = 0, maximum + 1
