@@ -40,7 +40,7 @@ class ReadContext(NamedTuple):
         )
 
     def offers_write(self, tool: str) -> bool:
-        """Return True if a next step may name a writing tool: only at the tip and in an open proposal."""
+        """Return True if a next step may name a writing tool: only at the tip or in an open proposal."""
         return (self.ref is None or self.proposal is not None) and self.context.offers(tool)
 
     def build_write_call(self, tool: str, **arguments: object) -> Call:
@@ -51,7 +51,7 @@ class ReadContext(NamedTuple):
         """Return a call of a reading tool for a next step, at the same ref."""
         return call(tool, **arguments, **build_ref_argument(self.ref))
 
-    def build_rest_call(self, tool: str, **arguments: object) -> Call:
+    def build_call_for_rest(self, tool: str, **arguments: object) -> Call:
         """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
         rest_call = call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
         return self.context.call_form.convert(rest_call)

@@ -117,7 +117,7 @@ def check_all(
     folder: Path, branch: str | None, progress: console.Progress | None = None
 ) -> Iterator[Finding]:
     """Yield every finding, in the order repository, proposals, remote, index, environment."""
-    from docyard.doctor.environment import check_environment
+    from docyard.doctor.environment import check_repository_state
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote
     from docyard.doctor.repository import build_unreadable_finding, check_repository
@@ -127,7 +127,7 @@ def check_all(
         workspace = open_workspace(folder, branch)
     except WorkspaceError as error:
         yield build_unreadable_finding(error, is_fatal=True)
-        yield from check_environment(None, None)
+        yield from check_repository_state(None, None)
         return
     reported_subjects = set()
     for findings in (
@@ -151,7 +151,7 @@ def check_all(
             yield Finding(
                 Severity.ERROR, "repository", f"{name} cannot be read: {reason}", "Fix its permissions."
             )
-    yield from check_environment(workspace.git.common_dir, workspace.git.worktree)
+    yield from check_repository_state(workspace.git.common_dir, workspace.git.worktree)
 
 
 def _open_writable(folder: Path, branch: str | None) -> Workspace:

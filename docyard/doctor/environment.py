@@ -26,7 +26,7 @@ AREA = "environment"
 MIN_PYTHON_VERSION = (3, 11)
 
 
-def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
+def check_repository_state(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
     """Yield problems of Python, its libraries, the folders that commits write to, the home folder, and git.
 
     `common_dir` and `worktree` are None if they do not exist.

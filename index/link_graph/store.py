@@ -139,7 +139,7 @@ class LinkingDocument(NamedTuple):
     record: bytes | None
 
 
-class _State(NamedTuple):
+class _StateRow(NamedTuple):
     """The row of the table `state`."""
 
     graph_state: GraphState
@@ -189,7 +189,7 @@ class LinkStore:
         """
         document_count = checksum_sum = 0
         with translate_sqlite_errors():
-            self._delete_collected()
+            self._delete_collected_rows()
             for document_count, row in enumerate(rows, start=1):
                 with self._lock:
                     checksum_sum += self._insert(
@@ -200,8 +200,8 @@ class LinkStore:
                 self._execute("DELETE FROM inbound")
                 self._execute(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.new_documents")
                 self._execute("INSERT INTO inbound SELECT key, document FROM temp.new_inbound ORDER BY 1, 2")
-                self._write_state(_State(graph_state, document_count, checksum_sum))
-            self._delete_collected()
+                self._write_state(_StateRow(graph_state, document_count, checksum_sum))
+            self._delete_collected_rows()
             # Without a checkpoint the log would stay as large as this change.
             self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -229,7 +229,7 @@ class LinkStore:
                     document_count + 1,
                     checksum_sum + self._insert(None, row, "documents", "inbound"),
                 )
-            self._write_state(_State(graph_state, document_count, checksum_sum))
+            self._write_state(_StateRow(graph_state, document_count, checksum_sum))
 
     def find_linking(
         self, keys: Collection[int], has_record: Callable[[str, str], bool] | None = None
@@ -261,8 +261,8 @@ class LinkStore:
         if isinstance(path, bytes) and isinstance(blob, str) and has_record(_decode_path(path), blob):
             return LinkingDocument(_decode_path(path), blob, None)
         rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [id])
-        _, data, stored_blob, record, *_ = next(_check_rows(rows))
-        return LinkingDocument(_decode_path(data), stored_blob, record)
+        _, encoded_path, stored_blob, record, *_ = next(_check_rows(rows))
+        return LinkingDocument(_decode_path(encoded_path), stored_blob, record)
 
     @contextmanager
     def _read_transaction(self) -> Iterator[None]:
@@ -274,7 +274,7 @@ class LinkStore:
             self._execute("ROLLBACK")
 
     @contextmanager
-    def _write_transaction(self, base: GraphState | None) -> Iterator[_State | None]:
+    def _write_transaction(self, base: GraphState | None) -> Iterator[_StateRow | None]:
         with self._lock:
             self._execute("BEGIN IMMEDIATE")
             try:
@@ -295,7 +295,7 @@ class LinkStore:
     def _execute(self, statement: str, values: Collection[object] = ()) -> Iterator[tuple[object, ...]]:
         return self._connection.execute(statement, tuple(values))
 
-    def _delete_collected(self) -> None:
+    def _delete_collected_rows(self) -> None:
         """Delete the rows that were collected for a replacement."""
         with self._lock:
             self._execute("DELETE FROM temp.new_documents")
@@ -330,15 +330,15 @@ class LinkStore:
             return crc
         return None
 
-    def _read_state(self) -> _State | None:
+    def _read_state(self) -> _StateRow | None:
         for value, crc in self._execute("SELECT value, crc FROM state"):
             if not isinstance(value, bytes) or crc32(value) != crc:
                 raise IndexDamaged.with_reason("the state of the link graph has a wrong checksum")
             graph_state, document_count, checksum_sum = json.loads(value)
-            return _State(GraphState(*graph_state), document_count, checksum_sum)
+            return _StateRow(GraphState(*graph_state), document_count, checksum_sum)
         return None
 
-    def _write_state(self, state: _State) -> None:
+    def _write_state(self, state: _StateRow) -> None:
         value = json.dumps(state).encode()
         self._execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", [value, crc32(value)])
 

@@ -9,7 +9,7 @@ from whoosh.collectors import Collector
 
 from index.phrases import find_required_terms, make_phrase_filter, make_phrase_weigher
 from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, find_top_results
-from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
+from index.whoosh_engine.condition_nodes import ConditionEvaluator, ConditionTranslator, Deadline
 
 if TYPE_CHECKING:
     from index.ranking.segment_groups import Statistics
@@ -66,13 +66,13 @@ class SectionCollector(Collector):  # type: ignore[misc]
     def _evaluate_selection(self) -> Selection:
         """Evaluate the condition and the expansions of the query. Raises QueryTooBroad."""
         parsed_query, deadline = self.q.parsed_query, Deadline()
-        nodes = ConditionNodes(self._statistics, self.q.read, deadline)
+        nodes = ConditionTranslator(self._statistics, self.q.read, deadline)
         node = nodes.make_node(parsed_query.condition) if parsed_query.condition is not None else None
         unions = [nodes.expand(expansion) for expansion in parsed_query.expansions]
         self.expanded_terms = tuple(dict.fromkeys(term for union in unions for term in union))
         if node is None:
             return Selection(None, unions)
-        flags = ConditionFlags(self.top_searcher, self._reader, deadline).evaluate_by_segment(node)
+        flags = ConditionEvaluator(self.top_searcher, self._reader, deadline).evaluate_by_segment(node)
         groups = self._statistics.groups
         return Selection(
             [np.concatenate([flags[id] for id in group.segment_ids]) for group in groups], unions

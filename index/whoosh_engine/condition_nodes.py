@@ -88,11 +88,11 @@ class Deadline:
             yield item
 
 
-class ConditionNodes:
+class ConditionTranslator:
     """A translator of conditions to Whoosh's nodes, for the sections that `statistics` covers.
 
-    Expansions are counted before sections are matched. Only terms of live sections count, so that dead
-    sections never make a query too broad.
+    The terms that match a prefix or a similar word are counted before sections are matched. Only terms of
+    live sections count, so that dead sections never make a query too broad.
     """
 
     def __init__(self, statistics: Statistics, read: ReadSection, deadline: Deadline) -> None:
@@ -195,13 +195,13 @@ def _check_count(count: int, query_text: str) -> None:
         query_text = query_text[:_MAX_SHOWN_LENGTH]
         raise QueryTooBroad(
             f"'{query_text}' matches more than {MAX_EXPANSIONS:,} words or values",
-            fix="Write more letters before the star, such as auth*.",
+            fix="Write a longer word, or more letters before a star, such as auth*.",
             limit=MAX_EXPANSIONS,
             part=query_text,
         )
 
 
-class ConditionFlags:
+class ConditionEvaluator:
     """The evaluation of nodes to a flag for each section.
 
     Phrases are searched for last, only in the sections that satisfy the other parts. Raises QueryTooBroad if
@@ -212,7 +212,7 @@ class ConditionFlags:
         self._searcher = searcher
         self._reader = reader
         self._deadline = deadline
-        self._candidates: Counter[int] = Counter()
+        self._phrase_candidate_counts: Counter[int] = Counter()
 
     def evaluate_by_segment(self, node: query.Query) -> dict[str, Mask]:
         """Return the flags of the sections that a node allows, by the id of their segment.
@@ -275,8 +275,8 @@ class ConditionFlags:
             candidates &= has_term
         numbers = candidates.nonzero()[0].tolist()
         # Two indexes of one commit may have different segments, but the sum over all segments is the same.
-        self._candidates[id(node)] += len(numbers)
-        if self._candidates[id(node)] > MAX_PHRASE_CANDIDATES:
+        self._phrase_candidate_counts[id(node)] += len(numbers)
+        if self._phrase_candidate_counts[id(node)] > MAX_PHRASE_CANDIDATES:
             phrase = '"' + " ".join(node.words)[:_MAX_SHOWN_LENGTH] + '"'
             raise QueryTooBroad(
                 f"the words of {phrase} are in more than {MAX_PHRASE_CANDIDATES:,} sections that satisfy the"

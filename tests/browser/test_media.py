@@ -20,7 +20,7 @@ IS_DARK_SCRIPT = """() => {
   return red + green + blue < 200;
 }"""
 
-# A colour of the light theme, independent of the screen's theme.
+# The colour of text in the current theme, and its value in the light theme.
 INK_COLOUR_SCRIPT = "() => getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
 LIGHT_INK_COLOUR = "#1d2321"
 

@@ -76,7 +76,7 @@ def test_next_write_recovers_from_a_kill(
             repo, _ = matrix.inject(point)
             is_committed = repo.head() != template.base
             assert server.run("write", repo.path, batch="another").is_committed
-            template.check_environment(repo)
+            template.check_repository_state(repo)
             assert repo.git("rev-list", "--count", f"{template.base}..HEAD").strip() == str(1 + is_committed)
         except AssertionError as error:
             failures.append(f"{matrix.failed_call}\n    {error}")

@@ -82,12 +82,12 @@ def answer_batch(
             break
         if recorder is not None and context.seen_texts is not None:
             context.seen_texts.add(recorder.digests)
-    has_failed = not any(result["success"] for result in results)
+    has_only_failures = not any(result["success"] for result in results)
     answer_data: Data = {"batch_results": results, "commit": commit}
     if (count := len(results)) < len(items):
         step = NextStep(f"Repeat the call with {OPERATIONS}[{count}] and the later ones only")
         answer_data |= {"next_operation": count, "next_step": step}
-    return Answer(answer_data, is_error=has_failed)
+    return Answer(answer_data, is_error=has_only_failures)
 
 
 def _find_snapshot(read_context: ReadContext, item: CallArguments) -> Snapshot:

@@ -169,7 +169,7 @@ def _view_outline(read_context: ReadContext, document: Document, offset: int) ->
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
     if outline.end < len(document.sections):
-        view = read_context.build_rest_call("view_document", file=document.path, offset=outline.end)
+        view = read_context.build_call_for_rest("view_document", file=document.path, offset=outline.end)
         step = NextStep("See more sections with ", view)
         return {**data, "truncated": True, "offset": outline.end, "next_step": step}
     return data
@@ -211,7 +211,7 @@ def _view_section(
             data["hints"] = [f"the first {MAX_ENTRIES_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if next_offset is not None:
         extra_fields = {"include_subsections": True} if include_subsections else {}
-        view = read_context.build_rest_call(
+        view = read_context.build_call_for_rest(
             "view_document", file=document.path, slug=section.key, offset=next_offset, **extra_fields
         )
         step = NextStep("Read the rest with ", view)

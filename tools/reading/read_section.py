@@ -90,7 +90,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "path": text.path,
     }
     if part.next_offset is not None:
-        rest_call = read_context.build_rest_call(
+        rest_call = read_context.build_call_for_rest(
             "read_section",
             file_path=text.path,
             section_heading=get_section_name(entry),

@@ -130,7 +130,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             "max_rows": request.max_rows,
             "offset": next_offset,
         }
-        step = NextStep("Read more rows with ", read_context.build_rest_call("search_table", **fields))
+        step = NextStep("Read more rows with ", read_context.build_call_for_rest("search_table", **fields))
         data |= {"truncated": True, "offset": next_offset, "next_step": step}
     return Answer(add_moved_to(location, data))
 

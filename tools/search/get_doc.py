@@ -193,7 +193,7 @@ def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep
     """Return the next step that reads the rest of a truncated chunk, at the same commit."""
     return NextStep(
         "Read the rest with ",
-        read_context.build_rest_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end),
+        read_context.build_call_for_rest("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end),
     )
 
 

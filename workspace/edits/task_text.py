@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
-_ANY_LIST_ITEM = "- x"  # whether the lines of a task absorb the next heading depends only on the list
+_ANY_LIST_ITEM = "- x"  # the text of an item does not decide whether a heading after it belongs to the list
 
 
 def check_task_title(title: str) -> str:
@@ -130,11 +130,11 @@ class TaskPosition(NamedTuple):
         """
         if self.sibling_index < len(self.siblings):
             task = self.siblings[self.sibling_index]
-            text = format_text(*_read_marks(document, task, is_next=False))
+            text = format_text(*_read_marker_and_field_prefix(document, task, is_next=False))
             gap = document.line_ending * (2 if _is_loose(document, self.siblings) else 1)
             return Splice(task.start, task.start, encode_with_ending(text, document.line_ending) + gap)
         if self.siblings:
-            text = format_text(*_read_marks(document, self.siblings[-1], is_next=True))
+            text = format_text(*_read_marker_and_field_prefix(document, self.siblings[-1], is_next=True))
             return self._insert_after_siblings(document, text)
         if self.parent:
             prefix = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
@@ -206,7 +206,7 @@ def _is_loose(document: Document, tasks: Sequence[Task]) -> bool:
     return not separator.strip() and (b"\n" in separator or b"\r" in separator)
 
 
-def _read_marks(document: Document, sibling: Task, *, is_next: bool) -> tuple[bytes, bytes]:
+def _read_marker_and_field_prefix(document: Document, sibling: Task, *, is_next: bool) -> tuple[bytes, bytes]:
     """Return the text before the box of a new sibling, and the prefix of its fields.
 
     `is_next` is True for a task after the sibling, whose number in an ordered list is one higher.

@@ -313,7 +313,10 @@ def scan_headings(data: bytes) -> ScannedHeadings | None:
     except NeedsFullParse:
         return None
     return ScannedHeadings(
-        front_matter=(text_start + opening + shift, text_start + closing + shift * (front_matter_lines - 1))
+        front_matter=(
+            text_start + opening + shift,
+            text_start + closing + shift * (front_matter_lines - 1),
+        )
         if front_matter_lines
         else (0, 0),
         front_matter_lines=front_matter_lines,

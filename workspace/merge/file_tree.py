@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MergedFileTree:
-    """The files of ours after the changes of a merge. The settings are those of ours."""
+    """The files of our side after the changes of a merge, with the settings of our side."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge

@@ -113,7 +113,7 @@ class VoidReason(StrEnum):
     COPIED = "copied"  # another event has the same seal
     REPLACED = "replaced"  # the same person made another decision later
     OUTDATED = "outdated"  # the proposal is at another commit now
-    UNSEEN = "unseen"  # the merge would put text under a rule that is not in the reviewed commit
+    UNSEEN = "unseen"  # the merge would protect text that the reviewed commit does not contain
     OWN = "own"  # the person opened the proposal, or wrote commits of it
     REWRITTEN = "rewritten"  # the proposal no longer has the reviewed commit
     GONE = "gone"  # the branch of the proposal was deleted
@@ -150,12 +150,12 @@ def evaluate_reviews(
     tokens: Keyring,
     commit_authors: frozenset[str] = frozenset(),
     *,
-    is_all_seen: bool = True,
+    is_all_reviewed: bool = True,
 ) -> EffectiveReviews:
     """Return the valid reviews of a proposal.
 
     `events` are its events in order. `commit_authors` are the addresses of people who wrote its commits by
-    hand. If `is_all_seen` is False, the merge would put text under a rule that is not in the tip, so no
+    hand. If `is_all_reviewed` is False, the merge would protect text that the tip does not contain, so no
     approval is valid. Raises the errors of `tokens`.
     """
     replay = _ReviewReplay(proposal, tokens)
@@ -166,7 +166,7 @@ def evaluate_reviews(
     for approval in (latest for by_token in replay.approvals.values() for latest in by_token.values()):
         if approval.commit != proposal.tip:
             replay.void_reasons[approval.event_id] = VoidReason.OUTDATED
-        elif not is_all_seen:
+        elif not is_all_reviewed:
             replay.void_reasons[approval.event_id] = VoidReason.UNSEEN
         elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in authors:
             replay.void_reasons[approval.event_id] = VoidReason.OWN
@@ -196,7 +196,7 @@ def find_void_reason(status: ReviewStatus, void_reasons: Mapping[str, VoidReason
 
 
 def normalize_address(person: Person) -> str:
-    """Return a person's address without letter case; it is equal for all tokens of that person."""
+    """Return a person's case-folded address, which is equal for all tokens of that person."""
     return person.email.casefold()
 
 
@@ -226,7 +226,7 @@ class _ReviewReplay:
     def apply(self, event: Event) -> None:
         match event.body:
             case Submitted() as body:
-                # A submission addresses a request only if the content differs.
+                # The requests of these commits stay open, because the proposal was only refreshed since.
                 self.change_requests = {
                     commit: self.change_requests[commit]
                     for commit in body.unaddressed_commits
@@ -289,8 +289,8 @@ class _ReviewReplay:
             token=token,
         ):
             return VoidReason.UNSEALED
-        # A copied change request counts: if it was placed before the person's approval, it would otherwise
-        # hide the request that withdrew the approval.
+        # A copied change request counts. If it did not, a copy inserted before the approval would make the
+        # person's own later request the duplicate, and the withdrawn approval would count again.
         if body.seal in self._seals and body.verdict is ReviewDecision.APPROVE:
             return VoidReason.COPIED
         self._seals.add(body.seal)

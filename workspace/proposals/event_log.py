@@ -82,8 +82,8 @@ class EventLog:
         """Return the result of `read` for a discussion that did not change while `read` was running.
 
         `read` also reads other branches, so it is called again if events were appended during the call, up
-        to 20 times. Events that are older than the branches would give a wrong state. For example, a proposal
-        that was only fast-forwarded would look merged.
+        to 20 times. Events that are older than the branches would give a wrong state: a target that has moved
+        to the tip of a proposal would look like a merge of it.
         """
         tips = Tips(self._git)
         commits = _list_commits(tips)

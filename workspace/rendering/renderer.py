@@ -127,7 +127,8 @@ def _find_end(document: Document) -> int:
     """Return the end of the rendered part: between sections, or at a line end, or at the end of the text."""
     size, start = len(document.data), document.front_matter_end
     limit = min(
-        start + MAX_RENDERED_BYTES, document.lines.offset(document.front_matter_lines + MAX_RENDERED_LINES)
+        start + MAX_RENDERED_BYTES,
+        document.lines.offset(document.front_matter_lines + MAX_RENDERED_LINES),
     )
     if size <= limit:
         return size

@@ -14,7 +14,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.commands.doctor import check_all
-from docyard.doctor.environment import check_environment, check_libraries
+from docyard.doctor.environment import check_libraries, check_repository_state
 from docyard.doctor.finding import Finding, Severity
 from docyard.doctor.installation import Installation, Installer, parse_requirements
 from tests.docyard.conftest import Git
@@ -451,5 +451,5 @@ def test_missing_extra_is_note_with_command_of_installer() -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    messages = [finding.message for finding in check_environment(tmp_path, None)]
+    messages = [finding.message for finding in check_repository_state(tmp_path, None)]
     assert any("cannot be written" in message for message in messages)

@@ -26,7 +26,7 @@ class WrongState(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class RepoTemplate:
-    """A template that is copied for each point, its commit, and the files before and after the batch."""
+    """A template that is copied for each fault, its commit, and the files before and after the batch."""
 
     folder: Path
     bare: bool
@@ -58,7 +58,7 @@ class RepoTemplate:
         expected = self.new_files if is_committed else self.old_files
         if is_committed and (tree, parents) != (self.new_tree, [self.base]):
             raise WrongState("the branch is neither at the old commit nor at the commit of the batch")
-        self.check_environment(repo)
+        self.check_repository_state(repo)
         if self.bare:
             return is_committed
         uncommitted_texts = {"person.md": EDITED, "staged.md": STAGED, **UNTRACKED}
@@ -71,8 +71,8 @@ class RepoTemplate:
             check_reflog(repo.path / ".git" / "logs" / log, tip if expect_reflog else None)
         return is_committed
 
-    def check_environment(self, repo: Repo) -> None:
-        """Raise WrongState unless the repository is valid and clean and uncommitted changes are preserved."""
+    def check_repository_state(self, repo: Repo) -> None:
+        """Raise WrongState unless the repository is valid and has the same uncommitted changes."""
         _check_equal("git fsck", repo.fsck(), "")
         check_no_leftovers(repo.path / self.git_dir)
         if not self.bare:
@@ -103,10 +103,10 @@ def build_template(folder: Path, server: ForkServer, *, bare: bool) -> RepoTempl
     write_result = server.run("write", copy.path)
     assert write_result.is_committed, write_result.response
     new_files = read_committed_files(copy)
-    section = FILES["guides/nested/setup.md"].replace(OLD_WORDS, NEW_WORDS).encode()
+    new_text = FILES["guides/nested/setup.md"].replace(OLD_WORDS, NEW_WORDS).encode()
     assert new_files == {
         **{path: data for path, data in old_files.items() if path != "attic/old/gone.md"},
-        "guides/nested/setup.md": section,
+        "guides/nested/setup.md": new_text,
         CREATED_PATH: new_files[CREATED_PATH],
     }
     assert b"Fresh words." in new_files[CREATED_PATH]
@@ -144,7 +144,7 @@ def find_work_folders(repo: Repo) -> set[str]:
 
 
 def check_no_leftovers(git_dir: Path) -> None:
-    """Raise WrongState if a lock of Git or a pending folder of a publication remains."""
+    """Raise WrongState if a lock of Git or a staging folder of a publication remains."""
     locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")}
     # Writers, synchronizations and the index lock these files, which are never removed.
     permanent_locks = {"docyard/write.lock", "docyard/sync.lock"}

@@ -22,7 +22,7 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.segment import PostingLists, Segment, TableBuilder
 from index.segments.store import Store
 from index.whoosh_engine import condition_nodes
-from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
+from index.whoosh_engine.condition_nodes import ConditionEvaluator, ConditionTranslator, Deadline
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from tests.index.documents import PATHS, GrowingIndex, make_document, make_segment
@@ -125,7 +125,7 @@ def test_selected_sections_equal_reference_engine_and_whoosh_matchers(seed: int)
         assert {
             hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits
         } == selected_addresses
-        node = ConditionNodes(searcher.statistics, read, Deadline()).make_node(condition)
+        node = ConditionTranslator(searcher.statistics, read, Deadline()).make_node(condition)
         whoosh_hits = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
         assert {hit["record"][:2] for hit in whoosh_hits} == selected_addresses
     assert whoosh.reader().doc_count() == len(entries)
@@ -138,7 +138,7 @@ def test_expansions_equal_reference_engine(seed: int) -> None:
     searcher = make_searcher(index)
     entries = [entry for document in index.documents.values() for entry in make_entries(document)]
     live_terms = {term for entry in entries for term in entry.terms}
-    nodes = ConditionNodes(searcher.statistics, make_section_reader(index.documents), Deadline())
+    nodes = ConditionTranslator(searcher.statistics, make_section_reader(index.documents), Deadline())
     for part in [
         *(HasPrefix("text", prefix, "") for prefix in ("a", "alphas", "rare", "é", "x", "snake_c", "rate")),
         *(HasSimilarWord("text", word, edits, "") for word in ("alpah", "rare", "be") for edits in (1, 2)),
@@ -202,7 +202,7 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
 ) -> None:
     index = make_index_of_words(condition_nodes.MAX_EXPANSIONS + 1, stem="a")
     searcher = make_searcher(index)
-    monkeypatch.setattr(ConditionFlags, "evaluate_by_segment", lambda *_: pytest.fail("matched"))
+    monkeypatch.setattr(ConditionEvaluator, "evaluate_by_segment", lambda *_: pytest.fail("matched"))
     for text in ("a*", "a* AND b", "tag:x OR (c AND NOT a*)", "path:docs a*"):
         with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as error_info:
             searcher.search(parse_query(text), make_section_reader(index.documents))

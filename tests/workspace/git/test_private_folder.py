@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.doctor.environment import check_environment
+from docyard.doctor.environment import check_repository_state
 from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
@@ -183,13 +183,13 @@ def test_doctor_makes_readable_folder_private(repo: Repo) -> None:
     common_dir = repo.path / ".git"
     make_private_folder(common_dir).chmod(0o755)
     [finding] = [
-        finding for finding in check_environment(common_dir, None) if "other users" in finding.message
+        finding for finding in check_repository_state(common_dir, None) if "other users" in finding.message
     ]
     assert finding.apply_fix is not None
     assert finding.apply_fix() is not None
     assert read_modes(repo)[""] == 0o700
     assert not [
-        finding for finding in check_environment(common_dir, None) if "other users" in finding.message
+        finding for finding in check_repository_state(common_dir, None) if "other users" in finding.message
     ]
 
 
@@ -246,7 +246,7 @@ def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
         return {
             "files": [hit["filepath"] for hit in response.data["hits"]],
             "tokens": len(Tokens(common_dir).read_all()),
-            "findings": [finding.message for finding in check_environment(common_dir, None)],
+            "findings": [finding.message for finding in check_repository_state(common_dir, None)],
             "leftovers": find_leftovers(common_dir).folders,
         }
 

@@ -238,7 +238,7 @@ def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
 )
 def test_section_history_equals_that_of_parsed_versions(tmp_path: Path, seed: int) -> None:
-    """The expected result parses every version; the history skips unchanged versions."""
+    """Compare with a history for which every version is parsed; the product skips unchanged versions."""
     rng = Random(seed)
     names = ["one", "two", "three", "four"]
     bodies = {name: [f"Text of {name}, line {line}." for line in range(4)] for name in names}

@@ -202,7 +202,7 @@ def test_invalid_manifest_sets_no_values_and_is_reported(
             "guides/deep/.taxonomy.toml": "[[override]]\n",
         }
     )
-    for _ in range(2):  # each new commit reads the manifests again
+    for _ in range(2):  # each new snapshot reads the manifests again
         new_snapshot = take_snapshot(repo)
         # An invalid manifest still overrides the manifest of the folder above.
         assert new_snapshot.taxonomy.values("guides/setup.md", {}) == {}

@@ -91,7 +91,7 @@ def _rename_folder(draft: Path, folder: Path) -> None:
         raise FileExistsError(str(folder)) from error
 
 
-# The functions below run in the child process that connects to the remote.
+# The functions up to `_read_commit` run in the child process that connects to the remote.
 
 
 def _fetch_ref(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, ref: str | None) -> FetchedRef:

@@ -59,7 +59,10 @@ def edit(
     key: str | None,
     confirm: Callable[[Proposal], None] | None,
 ) -> ActionResult:
-    """Change a proposal's title or description. Raises InvalidEventText if both are None."""
+    """Change a proposal's title or description. Raises InvalidEventText if both are None.
+
+    `confirm` is called with the current proposal before the change, and may raise an error to refuse it.
+    """
     if title is None and description is None:
         raise InvalidEventText(
             "an edit needs a title or a description", fix="Give one of them, or both.", field="title"
@@ -80,14 +83,22 @@ def edit(
 
 
 def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
-    """Request a review of the current proposal; a change request is not addressed by refreshes alone."""
+    """Request a review of the current proposal.
+
+    The event names the commits whose change requests stay open, because only refreshes follow them.
+    """
     proposal = repository.find(name)
     if repository.find_earlier_events(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
     is_new = proposal.content.submitted_commit != proposal.tip
-    unaddressed_commits = find_open_change_requests(repository.workspace.git, proposal)
+    open_commits = find_open_change_requests(repository.workspace.git, proposal)
     return _append_event(
-        repository, proposal, Submitted(proposal.tip or "", unaddressed_commits), actor, key, is_new=is_new
+        repository,
+        proposal,
+        Submitted(proposal.tip or "", open_commits),
+        actor,
+        key,
+        is_new=is_new,
     )
 
 
@@ -112,7 +123,7 @@ def comment(
     if earlier_result is not None:
         # The text that the first call commented on may have changed or been removed since.
         expected_values = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
-        if [_list_chosen_values(event.body) for event in earlier_result.events] != [expected_values]:
+        if [_get_comment_values(event.body) for event in earlier_result.events] != [expected_values]:
             raise make_key_reused_error(proposal=proposal.id)
         return _build_result(repository, proposal, earlier_result)
     if reply_to is not None:
@@ -245,7 +256,7 @@ def _build_target(
         return build_comment_target(base_snapshot.document(file), slug, quote), base
 
 
-def _list_chosen_values(body: EventBody) -> object:
+def _get_comment_values(body: EventBody) -> object:
     """Return the values that the author of a comment chose: text, reply_to, and path and quote of the target.
 
     Return None for another event.

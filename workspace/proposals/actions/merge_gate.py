@@ -125,7 +125,7 @@ def evaluate_requirements(
     wrote its commits by hand. `unreviewed` are the changes that the merge would put under a rule beyond the
     proposal's commit. Raises the errors of `tokens`.
     """
-    reviews = evaluate_reviews(proposal, events, tokens, commit_authors, is_all_seen=not unreviewed)
+    reviews = evaluate_reviews(proposal, events, tokens, commit_authors, is_all_reviewed=not unreviewed)
     passed_checks = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
