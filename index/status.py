@@ -13,7 +13,7 @@ from index.storage.manifest import IndexDamaged, read_manifest
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of an index: its folder (None in memory), number of segments, and size in bytes.
+    """The status of an index: its folder (None for one in memory), number of segments, and size in bytes.
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
     file. `leftovers` names the files of dead writers. `is_busy` is True while a process writes the index.

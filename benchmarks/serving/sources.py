@@ -16,7 +16,7 @@ from benchmarks.serving.http_calls import call_tool
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.startup import measure_start_to_tool_list
 from benchmarks.timing import measure_seconds, p50_p95_p99_ms
-from docyard.sources.service import open_sources
+from docyard.sources.service import create_sources
 from index.sources.sources import search_sources
 
 SOURCE_COUNT = 100
@@ -64,7 +64,7 @@ def measure_fusion(repository: Path, home: Path, section_texts: Sequence[Section
     parts = _make_parts(corpus, folder, FUSED_COUNT, len(corpus.documents))
     file = _write_file(folder / "sources.toml", parts)
     _build_indexes(file)
-    sources = open_sources(file)
+    sources = create_sources(file)
     names = {path: f"s{number % FUSED_COUNT}" for number, path in enumerate(corpus.documents)}
 
     def search(item: KnownItem, *, namespace: str | None = None) -> list[str]:
@@ -105,7 +105,7 @@ def _write_file(file: Path, repositories: Sequence[Path]) -> Path:
 
 def _build_indexes(file: Path) -> None:
     """Build the indexes of the sources. The environment has the folders of the servers."""
-    sources = open_sources(file)
+    sources = create_sources(file)
     for source in sources:
         source.prepare()
     sources.close()

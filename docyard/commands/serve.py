@@ -249,11 +249,11 @@ def _check_usage(context: click.Context) -> None:
 def _check_sources(file: Path) -> int:
     """Check a file, and fetch and open each of its sources; report every mistake."""
     from docyard.sources.report import describe_sources, format_sources
-    from docyard.sources.service import open_sources
+    from docyard.sources.service import create_sources
     from index.sources.settings import InvalidSourcesFile, format_position
 
     try:
-        sources = open_sources(file)
+        sources = create_sources(file)
     except InvalidSourcesFile as error:
         for mistake in error.mistakes:
             click.echo(f"{format_position(file, mistake)}: {mistake.message}", err=True)

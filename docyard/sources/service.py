@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
 
 
-def open_sources(file: Path, content: SourcesFile | None = None) -> Sources:
-    """Return the sources of a file; none of them is opened yet. Raises InvalidSourcesFile."""
+def create_sources(file: Path, content: SourcesFile | None = None) -> Sources:
+    """Return the sources of a file; each is opened when it is first asked for. Raises InvalidSourcesFile."""
     from platformdirs import user_cache_path, user_data_path
 
     folders = SourceFolders(
@@ -37,7 +37,7 @@ def build_sources_service(
 
     Must be called in the main thread, because it listens to SIGHUP.
     """
-    sources = open_sources(file)
+    sources = create_sources(file)
     dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)
     follower = Follower(sources, file, environment.read_remote_access, lambda: dispatcher.on_list_change())
     follower.listen_to_hangup()

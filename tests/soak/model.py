@@ -61,18 +61,18 @@ class ModelDocument:
     type: str | None = None
     tags: list[str] = field(default_factory=list)
 
-    def find_section(self, address_or_title: str) -> Section:
-        """Return the section of an address, else the only section with this title. Raises Refusal."""
+    def find_section(self, address_or_slug: str) -> Section:
+        """Return the section with an address, else the only one whose title has this slug. Raises Refusal."""
         for section in self.sections:
-            if section.address == address_or_title:
+            if section.address == address_or_slug:
                 return section
         candidates = [
             section
             for section in self.sections
-            if section.level and make_slug(section.title) == address_or_title
+            if section.level and make_slug(section.title) == address_or_slug
         ]
         if len(candidates) != 1:
-            raise Refusal(f"no section {address_or_title}")
+            raise Refusal(f"no section {address_or_slug}")
         return candidates[0]
 
     def find_end(self, section: Section) -> int:
@@ -164,38 +164,38 @@ class _Batch:
                 del self.documents[path]
             case AddSection(file=file, title=title, parent_slug=parent, content=content):
                 self._add_section(file, title, parent, content or "")
-            case RemoveSection(file=file, slug=address_or_title):
-                document, section = self._find_section(file, address_or_title)
+            case RemoveSection(file=file, slug=address_or_slug):
+                document, section = self._find_section(file, address_or_slug)
                 if section.level == 0:
                     raise Refusal("the preamble cannot be removed")
                 del document.sections[document.sections.index(section) : document.find_end(section)]
-            case RenameSection(file=file, slug=address_or_title, new_title=title):
-                _, section = self._find_section(file, address_or_title)
+            case RenameSection(file=file, slug=address_or_slug, new_title=title):
+                _, section = self._find_section(file, address_or_slug)
                 section.title = title
-            case AppendContent(file=file, slug=address_or_title, content=content):
-                _, section = self._find_section(file, address_or_title)
+            case AppendContent(file=file, slug=address_or_slug, content=content):
+                _, section = self._find_section(file, address_or_slug)
                 section.body.append(content)
             case UpdateContent(
-                file=file, slug=address_or_title, content=content, include_subsections=include_subsections
+                file=file, slug=address_or_slug, content=content, include_subsections=include_subsections
             ):
-                document, section = self._find_section(file, address_or_title)
+                document, section = self._find_section(file, address_or_slug)
                 section.body = [content] if content else []
                 # The preamble has the lowest level, but it has no subsections.
                 if include_subsections and section.level:
                     del document.sections[document.sections.index(section) + 1 : document.find_end(section)]
-            case AddTask(file=file, slug=address_or_title, title=title):
-                _, section = self._find_section(file, address_or_title)
+            case AddTask(file=file, slug=address_or_slug, title=title):
+                _, section = self._find_section(file, address_or_slug)
                 tasks = [position for position, item in enumerate(section.body) if isinstance(item, Task)]
                 section.body.insert(tasks[-1] + 1 if tasks else len(section.body), Task(title))
-            case CompleteTask(file=file, slug=address_or_title, note=note):
-                task = self._find_task(file, address_or_title)
+            case CompleteTask(file=file, slug=address_or_slug, note=note):
+                task = self._find_task(file, address_or_slug)
                 if not task.is_done:
                     task.is_done = True
                     task.fields.append(("Completed", "*"))
                 if note and ("Note", note) not in task.fields:
                     task.fields.append(("Note", note))
-            case ReopenTask(file=file, slug=address_or_title):
-                task = self._find_task(file, address_or_title)
+            case ReopenTask(file=file, slug=address_or_slug):
+                task = self._find_task(file, address_or_slug)
                 task.is_done = False
                 task.fields = [entry for entry in task.fields if entry[0] != "Completed"]
             case TagDocument(file=file, tags=tags, remove=remove, replace=replace):
@@ -240,21 +240,21 @@ class _Batch:
             raise Refusal(f"no document {file}")
         return self.documents[file]
 
-    def _find_section(self, file: str, address_or_title: str) -> tuple[ModelDocument, Section]:
+    def _find_section(self, file: str, address_or_slug: str) -> tuple[ModelDocument, Section]:
         document = self._find_document(file)
         if file in self.base:
             try:
-                base_section = self.base[file].find_section(address_or_title)
+                base_section = self.base[file].find_section(address_or_slug)
             except Refusal:
-                return document, document.find_section(address_or_title)
+                return document, document.find_section(address_or_slug)
             for section in document.sections:
                 if section.address == base_section.address:
                     return document, section
-            raise Refusal(f"the section {address_or_title} is missing")
-        return document, document.find_section(address_or_title)
+            raise Refusal(f"the section {address_or_slug} is missing")
+        return document, document.find_section(address_or_slug)
 
-    def _find_task(self, file: str, address_or_title: str) -> Task:
-        match = _ADDRESS.fullmatch(address_or_title)
+    def _find_task(self, file: str, address_or_slug: str) -> Task:
+        match = _ADDRESS.fullmatch(address_or_slug)
         assert match is not None
         _, section = self._find_section(file, match[1])
         index = int(match[2])
@@ -266,8 +266,8 @@ class _Batch:
             if index < len(base_tasks):
                 candidates = [task for task in section.tasks if task.title == base_tasks[index].title]
                 if len(candidates) != 1:
-                    raise Refusal(f"the task {address_or_title} is missing")
+                    raise Refusal(f"the task {address_or_slug} is missing")
                 return candidates[0]
         if index >= len(section.tasks):
-            raise Refusal(f"no task {address_or_title}")
+            raise Refusal(f"no task {address_or_slug}")
         return section.tasks[index]

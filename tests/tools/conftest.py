@@ -53,7 +53,7 @@ def isolate_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def raise_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def increase_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for all links, on a busy machine too."""
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 60.0)
 

@@ -67,8 +67,8 @@ MAX_QUESTION_TOKENS = 350
 MIN_QUESTION_TOKENS = 200
 """The least number of tokens of a question in a batch."""
 
-_TOKENS_OF_ENTRY = 10
-_REST_ADVICE = (
+_RESERVED_QUESTION_TOKENS = 10  # for the separators and the field names of an entry
+_REMAINDER_ADVICE = (
     "Read on from a truncated content with get_doc: its address as chunk_id, namespace, offset, max_tokens"
 )
 _MAX_LISTED_SOURCES = 20
@@ -150,13 +150,14 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         )
     if arguments.get(MAX_TOKENS) is None:
         max_tokens = min(max_tokens, len(items) * MAX_QUESTION_TOKENS)
-    return _answer_questions(context, items, max_tokens - len(items) * _TOKENS_OF_ENTRY)
+    return _answer_questions(context, items, max_tokens - len(items) * _RESERVED_QUESTION_TOKENS)
 
 
 def _answer_questions(context: RetrievalContext, items: list[dict[str, object]], max_tokens: int) -> Answer:
-    """Return the answers to several questions, which share a number of tokens; each fails alone.
+    """Return the answers to several questions, which share a number of tokens.
 
-    The commits are in the answer once. An entry has no cursor: its question can be asked alone.
+    An error of one question does not affect the others. The commits are in the answer once. An entry has no
+    cursor: its question can be asked alone.
     """
     defaults: dict[str, object] = {"max_results": DEFAULT_BATCH_RESULTS}
     result_lists: dict[int, ResultList] = {}
@@ -188,7 +189,7 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
     if len(commits) <= _MAX_LISTED_SOURCES:
         answer["commits"] = commits
     if any(source.get("truncated") for entry in batch_results for source in entry.get("sources", ())):
-        answer["next_step"] = NextStep(_REST_ADVICE)
+        answer["next_step"] = NextStep(_REMAINDER_ADVICE)
     return Answer(answer, is_error=not result_lists)
 
 
@@ -303,7 +304,7 @@ def suggest_search(page: SourcesPage, namespace: str | None) -> NextStep:
     return NextStep("Search again with other words")
 
 
-def add_namespaces(context: RetrievalContext, schema: dict[str, Any]) -> dict[str, Any]:
+def complete_search_schema(context: RetrievalContext, schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that lists the namespaces of the server, if they are few, and requires the query.
 
     It names the fields of the questions of a batch.
@@ -328,5 +329,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    schema=add_namespaces,
+    schema=complete_search_schema,
 )

@@ -30,7 +30,7 @@ from tools.retrieval.related_steps import RelatedSteps
 from tools.retrieval.results import Detail, ResultList, build_results, fit_results, suggest_rest
 from tools.retrieval.search_documentation import (
     MAX_RESULTS,
-    add_namespaces,
+    complete_search_schema,
     describe_page,
     find_related_steps,
     suggest_search,
@@ -180,5 +180,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    schema=add_namespaces,
+    schema=complete_search_schema,
 )

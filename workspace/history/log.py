@@ -242,5 +242,7 @@ class History:
             notes.append(f"commits that cannot be read end the history: {ids}")
         if range_history.versions.has_unread_version:
             limit = f"{range_history.versions.max_bytes:,}"
-            notes.append(f"versions of over {limit} bytes were not read; text from them is shown as created")
+            notes.append(
+                f"versions of over {limit} bytes were not read, so their text appears to be added later"
+            )
         return tuple(notes)

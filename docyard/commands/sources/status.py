@@ -25,9 +25,9 @@ def command(file: Path, as_json: bool) -> int:
         docyard sources status sources.toml
     """
     from docyard.sources.report import describe_sources, format_sources
-    from docyard.sources.service import open_sources
+    from docyard.sources.service import create_sources
 
-    sources = open_sources(find_folder(file))
+    sources = create_sources(find_folder(file))
     try:
         entries = describe_sources(sources, include_stats=True)
     finally:

@@ -130,19 +130,19 @@ def read_all_pages(server: Server, query: dict[str, Any]) -> list[object]:
 def test_artifact_returns_same_results_as_repository(
     servers: tuple[Server, Server, Server], query_count: int
 ) -> None:
-    repository_server, sealed_server, unsealed_server = servers
+    repository_server, sealed_server, keyless_server = servers
     count_with_hits = 0
     for query in build_queries(query_count):
         expected = read_all_pages(repository_server, query)
         assert read_all_pages(sealed_server, query) == expected, query
-        assert read_all_pages(unsealed_server, query) == expected, query
+        assert read_all_pages(keyless_server, query) == expected, query
         count_with_hits += len(expected) > 2
     assert count_with_hits > query_count // 2
 
 
 def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
-    repository_tools, sealed_tools, unsealed_tools = (server.tools() for server in servers)
-    assert repository_tools == sealed_tools == unsealed_tools
+    repository_tools, sealed_tools, keyless_tools = (server.tools() for server in servers)
+    assert repository_tools == sealed_tools == keyless_tools
     assert repository_tools["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
 
 
@@ -162,10 +162,10 @@ def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Serv
 def test_artifact_returns_same_responses_to_reads(
     servers: tuple[Server, Server, Server], tool: str, arguments: dict[str, Any]
 ) -> None:
-    repository_response, sealed_response, unsealed_response = (
+    repository_response, sealed_response, keyless_response = (
         server.call(tool, **arguments) for server in servers
     )
-    assert repository_response == sealed_response == unsealed_response
+    assert repository_response == sealed_response == keyless_response
 
 
 def test_cursor_of_repository_is_refused_by_artifact(servers: tuple[Server, Server, Server]) -> None:

@@ -14,7 +14,7 @@ from docyard.forges.open_forge import create_forge
 from docyard.forges.port import Forge, NewPullRequest, PullRequest
 from docyard.forges.transport import TransportLimits
 from tests import repositories
-from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
+from tests.docyard.forges.local_forge import FULL_TOKEN, LocalForge, start_local_forge
 from workspace.git.remotes.url import parse_remote_url
 
 KINDS = ("github", "gitlab", "gitea")
@@ -39,7 +39,7 @@ class ForgeClientSetup:
     forge: Forge
     branch_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def create_client(self, token: str = PASSWORD, limits: TransportLimits = LONG_LIMITS) -> Forge:
+    def create_client(self, token: str = FULL_TOKEN, limits: TransportLimits = LONG_LIMITS) -> Forge:
         """Create another client of the same repository."""
         remote_url = parse_remote_url(f"{self.local_forge.url}/{self.local_forge.git_path}")
         return create_forge(

@@ -13,7 +13,7 @@ from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.pull_request_sync import ForgeCheckResult, PullRequestImporter, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
 from docyard.forges.transport import TransportLimits
-from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
+from tests.docyard.forges.local_forge import FULL_TOKEN, LocalForge, start_local_forge
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.proposal_setup import ProposalSetup
 from workspace.git.remotes.credentials import Access
@@ -41,7 +41,7 @@ class ForgeSetup(ProposalSetup):
 
     def access(self) -> ForgeAccess:
         """Return the forge settings of a user."""
-        return ForgeAccess(self.local_forge.url, PASSWORD)
+        return ForgeAccess(self.local_forge.url, FULL_TOKEN)
 
     @property
     def forge(self) -> Forge:

@@ -27,7 +27,7 @@ from docyard.forges.open_forge import create_forge
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import TransportLimits, _describe_error
 from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, ForgeClientSetup
-from tests.docyard.forges.local_forge import PASSWORD, Fault
+from tests.docyard.forges.local_forge import FULL_TOKEN, Fault
 from workspace.git.remotes.url import parse_remote_url
 
 NEW_PULL_REQUEST = NewPullRequest("Rewrite", "Because.", "docyard/k7m2q9xa-words", "main")
@@ -54,7 +54,7 @@ def test_error_status_raises_matching_error(
     forge_setup: ForgeClientSetup, status: int, error_class: type[ForgeError]
 ) -> None:
     body = {
-        "message": f"The token \x1b[1m{PASSWORD} is invalid",
+        "message": f"The token \x1b[1m{FULL_TOKEN} is invalid",
         "errors": [{"field": "head", "code": "odd"}],
     }
     forge_setup.local_forge.faults.append(Fault(status=status, body=body, times=3))
@@ -64,7 +64,7 @@ def test_error_status_raises_matching_error(
     assert error.value.details["status"] == status
     assert error.value.fix
     text = f"{error.value} {error.value.fix} {error.value.details}"
-    assert PASSWORD not in text
+    assert FULL_TOKEN not in text
     assert "\x1b" not in text
     if status != 429:
         assert "is invalid; head: odd" in text
@@ -114,7 +114,7 @@ def test_unusable_response_raises_unreachable(forge_setup: ForgeClientSetup, kin
     forge_setup.local_forge.faults.append(Fault(kind=kind, times=5))
     with pytest.raises(ForgeUnreachable) as error:
         forge_setup.forge.get(1)
-    assert PASSWORD not in f"{error.value!r}"
+    assert FULL_TOKEN not in f"{error.value!r}"
     forge_setup.local_forge.faults.clear()
     pull_request = forge_setup.open_pull_request()
     assert forge_setup.forge.get(pull_request.number).number == pull_request.number
@@ -186,7 +186,7 @@ def test_server_without_tls_raises_unreachable() -> None:
         repository = resolve_forge_repository(
             parse_remote_url("https://127.0.0.1/ana/docs"),
             "github",
-            ForgeAccess(f"https://127.0.0.1:{port}", PASSWORD),
+            ForgeAccess(f"https://127.0.0.1:{port}", FULL_TOKEN),
         )
         with pytest.raises(ForgeUnreachable):
             create_forge(repository, SHORT_LIMITS).get(1)
@@ -195,7 +195,7 @@ def test_server_without_tls_raises_unreachable() -> None:
 def _create_client(port: int, limits: TransportLimits = SHORT_LIMITS) -> Forge:
     remote_url = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
     return create_forge(
-        resolve_forge_repository(remote_url, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)),
+        resolve_forge_repository(remote_url, "github", ForgeAccess(f"http://127.0.0.1:{port}", FULL_TOKEN)),
         limits,
     )
 

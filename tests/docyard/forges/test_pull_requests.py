@@ -16,7 +16,7 @@ from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_
 from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, ForgeClientSetup
-from tests.docyard.forges.local_forge import PASSWORD, Fault
+from tests.docyard.forges.local_forge import FULL_TOKEN, Fault
 from tools.dispatcher import ToolDispatcher
 from tools.toolsets import TOOLSETS
 from workspace.git.remotes.credentials import Access
@@ -57,7 +57,7 @@ def shared_clone(shared_forge_setup: ForgeClientSetup, tmp_path_factory: pytest.
 @pytest.fixture
 def clone(forge_setup: ForgeClientSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
     monkeypatch.setenv("DOCYARD_FORGE_URL", forge_setup.local_forge.url)
-    monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
+    monkeypatch.setenv("DOCYARD_FORGE_TOKEN", FULL_TOKEN)
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, "/dev/null")
     return shared_clone
@@ -271,7 +271,7 @@ def test_read_only_token_is_denied(forge_setup: ForgeClientSetup, clone: Clone, 
     reader.close_connections()
 
 
-def make_access(forge_setup: ForgeClientSetup, token: str | None = PASSWORD) -> ForgeAccess:
+def make_access(forge_setup: ForgeClientSetup, token: str | None = FULL_TOKEN) -> ForgeAccess:
     return ForgeAccess(forge_setup.local_forge.url, token)
 
 
@@ -325,7 +325,7 @@ def test_forge_failure_leaves_proposal_submitted(
     assert data["state"] == "open"
     assert data["pull_request"]["error"]["code"] == code
     assert data["pull_request"]["error"]["fix"]
-    assert PASSWORD not in json.dumps(data)
+    assert FULL_TOKEN not in json.dumps(data)
 
 
 @ON_GITHUB

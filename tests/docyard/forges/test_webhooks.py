@@ -38,7 +38,7 @@ from docyard.forges.webhooks.signatures import MAX_CLOCK_SKEW_S, has_valid_signa
 from tests import fork_server, repositories
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
-from tests.docyard.forges.local_forge import PASSWORD
+from tests.docyard.forges.local_forge import FULL_TOKEN
 from tests.loops import loop_over
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import ProposalState
@@ -390,7 +390,7 @@ def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchan
     webhook_client.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
     response = webhook_client.send_event("push", build_payload(webhook_client.kind))
     assert response.status_code == 503
-    assert PASSWORD not in response.text
+    assert FULL_TOKEN not in response.text
 
 
 BODY = b'{"a": 1}'

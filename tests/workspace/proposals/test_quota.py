@@ -78,7 +78,7 @@ def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> 
     writer.append(make_opening())
     fill_quota(writer, TOKEN_AUTHOR, Commented(text))
     count = fill_quota(writer, CLIENT_AUTHOR, CHANGE_REQUEST, Closed("No."), Reopened())
-    assert count > 20, "comments do not use the quota of a client's reviews and closings"
+    assert count > 20, "comments used the quota of a client's reviews and closings"
     events = [writer.append(body, by=TOKEN_AUTHOR).events[0] for body in (CHANGE_REQUEST, Closed("No."))]
     for log in (writer.log, EventWriter(repo.path).log):
         discussion_events = log.read().events_of(PROPOSAL_ID)
@@ -103,13 +103,13 @@ def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> N
     assert CHANGE_REQUEST in [event.body for event in discussion_events.events]
     assert (len(discussion_events.events), discussion_events.unread_event_count) == (100, 52)
     assert Discussion(writer.store, [tip]).events_of(PROPOSAL_ID) == discussion_events, (
-        "earlier reads do not change the result"
+        "an earlier read changed the result"
     )
     with pytest.raises(InvalidEventText):
         writer.append(Closed())
 
 
-def test_missing_event_is_read_once_restored(repo: Repo) -> None:
+def test_missing_event_is_read_after_it_is_restored(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     writer.append(CHANGE_REQUEST)

@@ -1,7 +1,7 @@
 """The refresh of a proposal: a merge commit of the target's tip, without a rebase.
 
-A proposal without a commit of its own is fast-forwarded to the target's tip instead. The event is appended
-before the branch moves: otherwise the proposal would look merged.
+A proposal without a commit of its own is fast-forwarded to the target's tip instead. Its event is then
+appended before the branch moves: otherwise the proposal would look merged.
 
 The resolutions of conflicts are bound to the commits for which they were made. If a side has moved since
 then, a resolution that takes the other side would drop text that no reviewer has read, so it is rejected.

@@ -1,4 +1,4 @@
-"""Fixes of documents outside commits: of a work tree, which can be written, or of an index."""
+"""Fixes of documents outside commits: of a work tree, which can be written, or of the index of Git."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tests.docyard.forges.local_forge import gitea_api, github_api, gitlab_api
 from tests.docyard.forges.local_forge.faults import Fault
 from tests.docyard.forges.local_forge.state import ForgeState, PullRequest, RequestRefused
 
-PASSWORD = "forge-7c1d90e2"
+FULL_TOKEN = "forge-7c1d90e2"
 """The token that permits all requests."""
 
 BOT = "docyard-bot"
@@ -126,7 +126,7 @@ class LocalForge:
         return handle
 
     def _check_token(self, request: Request, token: str) -> Response | None:
-        if token == PASSWORD or (token == self.read_only_token and request.method == "GET"):
+        if token == FULL_TOKEN or (token == self.read_only_token and request.method == "GET"):
             return None
         if token == self.read_only_token:
             return JSONResponse({"message": "Resource not accessible by personal access token"}, 403)

@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def raise_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def increase_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._GRAPH_TIMEOUT_S", 60.0)
