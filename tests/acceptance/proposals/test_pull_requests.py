@@ -15,7 +15,7 @@ from docyard.cli.main import main
 from docyard.forges.event_conversion import format_forge_name
 from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
-from tests.docyard.forges.local_forge import PASSWORD
+from tests.docyard.forges.local_forge import FULL_TOKEN
 from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR
 from workspace.proposals.proposal import ProposalState
 
@@ -32,7 +32,7 @@ def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def run(setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs a command in the clone with --json and returns its data."""
     monkeypatch.setenv("DOCYARD_FORGE_URL", setup.local_forge.url)
-    monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
+    monkeypatch.setenv("DOCYARD_FORGE_TOKEN", FULL_TOKEN)
 
     def run(*arguments: str, exit_code: int = 0) -> dict[str, Any]:
         assert main([*arguments, "--json", "-C", str(setup.repo.path)]) == exit_code, capsys.readouterr()

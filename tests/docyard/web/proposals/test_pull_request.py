@@ -10,7 +10,7 @@ import pytest
 
 from docyard.forges.pull_request_report import build_pull_request_opener
 from tests.docyard.forges.forge_setup import ForgeSetup, open_forge_setup
-from tests.docyard.forges.local_forge import PASSWORD, Fault
+from tests.docyard.forges.local_forge import FULL_TOKEN, Fault
 from tests.docyard.web.page_server import CSRF
 from tests.docyard.web.proposals.pages import ProposalPages, extract_text, get_checked_html
 from workspace.git.remotes.credentials import Access
@@ -35,12 +35,12 @@ def forge_pages(forge_setup: ForgeSetup) -> ProposalPages:
 def test_submission_shows_pull_request_or_error(forge_setup: ForgeSetup, forge_pages: ProposalPages) -> None:
     proposal = forge_setup.open("Say more")
     forge_setup.append(proposal.id, "More.", forge_setup.choose_page())
-    forge_setup.local_forge.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
+    forge_setup.local_forge.faults.append(Fault(status=401, body={"message": f"{FULL_TOKEN} <b>is bad</b>"}))
     refusal = forge_pages.send_refused_form(proposal, "submit", 502)
     assert "The proposal was submitted, but its pull request was not opened" in extract_text(refusal)
     assert "DOCYARD_FORGE_TOKEN" in extract_text(refusal)
     assert "submit the proposal again" in extract_text(refusal)
-    assert PASSWORD not in refusal
+    assert FULL_TOKEN not in refusal
     assert "<b>is bad" not in refusal
     assert forge_pages.reload(proposal).state is ProposalState.OPEN
     assert "Pull request" not in forge_pages.get_proposal_page(proposal)
