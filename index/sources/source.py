@@ -23,7 +23,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository, NotARepository, UnsupportedRepository
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import TooManyFiles
-from workspace.source_workspace import FolderMissing
+from workspace.source_workspace import FolderMissing, SourceWorkspace
 
 if TYPE_CHECKING:
     from index.artifacts.swap import Artifacts
@@ -239,8 +239,6 @@ class Source:
             raise self._fail(artifacts, error) from error
 
     def _open(self) -> None:
-        from workspace.source_workspace import SourceWorkspace
-
         settings = self.settings
         if settings.artifact is not None:
             from index.artifacts.swap import Artifacts

@@ -169,7 +169,7 @@ class SourcesDispatcher:
             data["example"] = {**data["example"], field: namespace}
         elif isinstance(error, WalkthroughNotFound) and (candidates := error.details["candidates"]):
             data["example"] = {"walkthrough": candidates[0]}
-        elif isinstance(error, SourceUnavailable) and "example" in data:
+        elif isinstance(error, SourceUnavailable) and field in arguments and "example" in data:
             data["example"] = {**data["example"], field: error.details["namespace"]}
         return Answer(data, is_error=True)
 
