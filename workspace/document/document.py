@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+# A large document can use 500 MB while it is parsed, so threads parse large documents one after another.
+_LARGE_DOCUMENT_BYTES = 500_000
+_large_document_lock = Lock()
 
 
 @dataclass(frozen=True)
@@ -255,4 +261,5 @@ class Document:
 
 def _parse_outline(lines: Lines) -> BlockOutline:
     text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
-    return read_outline(text, is_document=True)
+    with _large_document_lock if len(lines.data) > _LARGE_DOCUMENT_BYTES else nullcontext():
+        return read_outline(text, is_document=True)
