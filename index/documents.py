@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.sections import build_breadcrumb
@@ -70,6 +71,18 @@ class IndexedDocument:
     def headings_above(self, section: Section) -> tuple[str, ...]:
         """Return the document's title and the headings above a section; a preamble has none."""
         return self.breadcrumb(section)[:-1]
+
+
+DIGEST_BYTES = 16
+
+
+def compute_digest(document: IndexedDocument, section: Section) -> bytes:
+    """Return the digest of the values from which a section is embedded: its headings and its text.
+
+    Sections with equal digests have equal vectors.
+    """
+    headings = "\0".join(document.breadcrumb(section)).encode("utf-8", "surrogatepass")
+    return blake2b(b"%s\0\0%s" % (headings, document.text(section)), digest_size=DIGEST_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def merge(readers: Sequence[SegmentReader]) -> Segment:
         "firsts": compute_offsets(sizes),
         "page_of": np.repeat(np.arange(len(documents), dtype=np.uint32), sizes),
         "numbers": _join_arrays(readers, "numbers")[sections],
+        "digests": _join_arrays(readers, "digests")[sections],
         "blobs": _join_arrays(readers, "blobs")[documents],
     }
     for names, order in ((_DOCUMENT_POOLS, documents), (_SECTION_POOLS, sections)):

@@ -5,6 +5,7 @@
     ids, weights                  posting lists: sections, ascending within a list, and weights
     lengths, page_of, numbers     for each section: its length, its document, and SECTION_COLUMNS numbers
     keys, titles                  for each section: its key and its title
+    digests                       for each section: the digest of its text and its headings
     firsts, paths, blobs, facets  for each document: its first section, its path, its blob and its facets
 
 Sections are numbered in order of address. Documents without sections also have numbers. Each posting takes
@@ -34,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.documents import SectionRecord
+from index.documents import DIGEST_BYTES, SectionRecord, compute_digest
 from index.segments.arrays import (
     Arrays,
     FlatArrays,
@@ -76,6 +77,7 @@ class TableBuilder:
         self._numbers = array("i")
         self._parents = array("i")
         self._blobs = bytearray()
+        self._digests = bytearray()
         self._paths, self._facets, self._keys, self._titles = (
             StringPoolBuilder(),
             StringPoolBuilder(),
@@ -100,6 +102,7 @@ class TableBuilder:
         )
         self._keys.extend(keys)
         self._titles.extend([encode(section.title) for section in sections])
+        self._digests += b"".join([compute_digest(document, section) for section in sections])
         self._paths.extend([encode(document.path)])
         self._facets.extend([_encode_facets(document.facets)])
         self._blobs += bytes.fromhex(document.blob)
@@ -121,6 +124,7 @@ class TableBuilder:
             "key_offsets": key_offsets,
             "titles": titles,
             "title_offsets": title_offsets,
+            "digests": np.frombuffer(self._digests, np.uint8).reshape(-1, DIGEST_BYTES),
             "paths": paths,
             "path_offsets": path_offsets,
             "blobs": np.frombuffer(self._blobs, np.uint8).reshape(len(self), -1),
@@ -174,8 +178,8 @@ NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 class Segment:
     """A segment, in memory or mapped from its file.
 
-    `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths` and
-    `document_of` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
+    `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths`,
+    `document_of` and `digests` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
     `weights` have the posting lists of all terms. `checksum` is the checksum of the file, and `stamp` the
     stamp of the file when it was verified; both are None in memory, `checksum` also in an artifact. Raises
     IndexDamaged if the sizes of the arrays do not match.
@@ -200,6 +204,7 @@ class Segment:
             self._numbers: NDArray[np.int32] = arrays["numbers"]
             self._keys = StringPool(arrays["keys"], arrays["key_offsets"])
             self._titles = StringPool(arrays["titles"], arrays["title_offsets"])
+            self.digests: NDArray[np.uint8] = arrays["digests"]
             self._firsts = arrays["firsts"].data
             self._paths = StringPool(arrays["paths"], arrays["path_offsets"])
             self._blobs: NDArray[np.uint8] = arrays["blobs"]
@@ -382,6 +387,7 @@ class Segment:
             and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
             and self._numbers.shape == (self.size, SECTION_COLUMNS)
             and len(self.document_of) == len(self._keys) == len(self._titles) == self.size
+            and self.digests.shape == (self.size, DIGEST_BYTES)
             and len(self._firsts) == self.document_count + 1
             and self._firsts[self.document_count] == self.size
             and len(self._blobs) == len(self._facets) == self.document_count

@@ -41,7 +41,7 @@ _LOCK_FILE = "lock"
 METADATA_FILE = "metadata.json"
 _METADATA_LOCK_FILE = "metadata-lock"
 _METADATA_DRAFT_PREFIXES = ("metadata.json-", "metadata.sum-")
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """The version of format and analysis; an index of another version has another folder."""
 
 
