@@ -40,11 +40,20 @@ class StaleCursor(WorkspaceError):
 
 
 def compute_search_digest(
-    query: str, filters: Mapping[str, str], path: str | None, base: str | None = None
+    query: str,
+    filters: Mapping[str, str],
+    path: str | None,
+    base: str | None = None,
+    search_type: str | None = None,
 ) -> str:
-    """Return a digest of the values that decide the hits of a search; `base` is the commit of `since`."""
-    base_field = [] if base is None else [base]
-    search_data = json.dumps([query, sorted(filters.items()), path, *base_field])
+    """Return a digest of the values that decide the hits of a search.
+
+    `base` is the commit of `since`, and `search_type` the requested type if there are vectors.
+    """
+    later_fields = [] if base is None else [base]
+    if search_type is not None:
+        later_fields = [base or "", search_type]
+    search_data = json.dumps([query, sorted(filters.items()), path, *later_fields])
     return hashlib.sha256(search_data.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 

@@ -13,14 +13,20 @@ list its tools.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.storage.location import SCHEMA_VERSION, IndexLocation, find_candidate_folders, make_index_name
+from index.storage.location import (
+    SCHEMA_VERSION,
+    IndexLocation,
+    find_candidate_folders,
+    make_index_name,
+    make_vectors_name,
+)
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata_file import MetadataPublisher
@@ -58,7 +64,9 @@ class LiveIndex:
     def __init__(self, workspace: Workspace, folder: Path | None = None) -> None:
         """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
-        self._candidate_folders = lambda name: [folder] if folder else self._list_folders(name)
+        self._candidate_folders: Callable[[str], Iterable[Path]] = lambda name: (
+            [folder] if folder else self._list_folders(name)
+        )
         self._index_location = self.new_location()
         self._engine: WhooshEngine | None = None
         self._engine_lock = threading.Lock()
@@ -246,6 +254,10 @@ class LiveIndex:
     def _index_name(self) -> str:
         branch = self._workspace.branch or f"detached {self._workspace.git.git_dir}"
         return make_index_name(SCHEMA_VERSION, branch)
+
+    def list_vector_folders(self) -> Iterator[Path]:
+        """Yield the folders in which vectors may be stored, the best first; all branches share them."""
+        return iter(self._candidate_folders(make_vectors_name()))
 
     def _list_folders(self, name: str) -> Iterator[Path]:
         return find_candidate_folders(self._workspace.git.common_dir, name)

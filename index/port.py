@@ -15,13 +15,20 @@ branch; the engine itself never reads Git. A change that it has confirmed is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from index.conditions import Condition, HasPrefix, HasSimilarWord
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SearchType = Literal["bm25", "vector", "hybrid"]
+"""A search by words, by the vectors of sections, or by both."""
 
 Progress = Callable[[int, int, str], None]
 """Receives the number of finished documents, the number of all documents, and the name of the work."""
@@ -86,6 +93,50 @@ class SectionSelection:
     value: str
 
 
+class Fusion(NamedTuple):
+    """The way in which the lists of words and of vectors become one.
+
+    `rank`: the sum of reciprocal ranks, the list of words counted `lexical_weight` times. `sum`: the sum of
+    the scores, each relative to the best of its list; `lexical_weight` is the share of words, from 0 to 1.
+    """
+
+    method: Literal["rank", "sum"]
+    lexical_weight: float
+
+
+class ListPosition(NamedTuple):
+    """The state of the vectors at the first page of results, so that later pages have the same results.
+
+    `vectors_id` is the id of the vectors, and `last_id` that of the last one.
+    """
+
+    vectors_id: str
+    last_id: int
+
+
+class VectorRanking(Protocol):
+    """The nearness of sections to a question. Sections are given by their digests.
+
+    `position` is the state of the vectors, which a cursor contains. `fusion` is None if the results are
+    the nearest sections alone. The first `pinned_count` sections of the list of words stay first.
+    """
+
+    @property
+    def position(self) -> ListPosition: ...
+
+    @property
+    def fusion(self) -> Fusion | None: ...
+
+    @property
+    def pinned_count(self) -> int: ...
+
+    def estimate(self, segment_id: str, digests: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the estimated cosine of each section of a segment; -inf for a section without a vector."""
+
+    def measure(self, digests: Sequence[bytes]) -> list[float]:
+        """Return the exact cosine of some sections; -inf for a section without a vector."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
@@ -103,6 +154,8 @@ class Query:
 
     `expansions` are further terms: each matches all words with a prefix, or all similar words.
     `notes` report the parts of the text that look like operators but are invalid.
+
+    With `vector_ranking`, the nearest sections that the other fields allow are results, too.
     """
 
     terms: Mapping[str, int]
@@ -118,6 +171,7 @@ class Query:
     notes: tuple[str, ...] = ()
     name_parts: frozenset[str] = frozenset()
     sections: SectionSelection | None = None
+    vector_ranking: VectorRanking | None = None
 
 
 class ScoredSection(NamedTuple):

@@ -54,6 +54,11 @@ _MARKED_PART = re.compile(
 _MARK = re.compile(f"[{_QUOTES}-]")
 
 
+# An identifier or a flag has an underscore, a digit after a letter, a capital after a small letter, a dash at
+# its start, or punctuation between letters.
+_NAME = re.compile(r"_|[^\W\d_]\d|[a-z][A-Z]|\A-|[^\W\d_](?:::|[./@])[^\W\d_]")
+
+
 class EmptyQuery(WorkspaceError):
     """The query of a search is empty or blank."""
 
@@ -97,6 +102,26 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
             if has_absent_part or not parts:
                 words.setdefault((spaceless_run or other_run)[:_MAX_MISSING_WORD_LENGTH])
     return tuple(words)[:MAX_MISSING_WORDS]
+
+
+ALL_HITS = 1 << 30
+"""More than the number of sections of any index."""
+
+
+def count_exact_hits(text: str) -> int:
+    """Return the number of hits by words that precede the hits by meaning.
+
+    All do so for a query of a single word, or of names and quoted phrases alone: they are searched for as
+    they are written. The first does so for a query with a name or a phrase among other words.
+    """
+    text = normalize(text[:MAX_CHARACTERS])
+    has_phrase = any(part["quoted"] or part["guillemets"] for part in _MARKED_PART.finditer(text))
+    tokens = TOKEN.findall(_MARKED_PART.sub(" ", text))
+    words = [token for token in tokens if not STOP_WORDS.issuperset(extract_token_terms(token))]
+    names = [token for token in words if _NAME.search(token)]
+    if len(words) <= 1 or len(names) == len(words):
+        return ALL_HITS
+    return 1 if has_phrase or names else 0
 
 
 def parse_query(

@@ -5,11 +5,11 @@ The modules that read and write indexes are imported at the first search, so tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
@@ -20,14 +20,20 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, ScoredSection, SectionSelection
+    from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection
+    from index.segments.generation import SegmentReader
     from index.status import Status
     from index.storage.metadata import Metadata
+    from index.vectors.embedder import Embedder
+    from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
     from workspace.lru_cache import LRUCache
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
+
+_VECTORS_MARK = "+"
+"""The mark in a cursor's generation that the state of the vectors follows."""
 
 _MAX_COMPARISONS = 8
 """The number of pairs of commits whose changed sections are cached."""
@@ -67,6 +73,8 @@ class SearchPage:
     not every section with the words of a quoted phrase was checked for the phrase. `notes` report invalid
     operators of the query, which were searched as words. `terms` are the index terms of the search.
     `missing_words` are the words of the query that no section contains; empty for a page after the first.
+    `search_type` is the type of the search that found the hits. `embedding` reports the provider of vectors;
+    None without a provider, and for a search that asked for words alone.
     """
 
     hits: tuple[Hit, ...]
@@ -79,15 +87,45 @@ class SearchPage:
     notes: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     missing_words: tuple[str, ...] = ()
+    search_type: SearchType = "bm25"
+    embedding: EmbeddingReport | None = None
+
+
+class VectorSearchUnavailable(WorkspaceError):
+    """A search by vectors without a provider of vectors."""
+
+    code: ClassVar[str] = "VECTOR_SEARCH_UNAVAILABLE"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "search_type 'vector' is unavailable: no embedding provider is configured",
+            fix="Use 'hybrid' or 'bm25'.",
+            field="search_type",
+        )
 
 
 class SearchIndex:
-    """The search index of a workspace's served branch, which it follows. Safe to use from threads."""
+    """The search index of a workspace's served branch, which it follows. Safe to use from threads.
 
-    def __init__(self, workspace: Workspace, *, location: Path | None = None) -> None:
-        """Open nothing yet. `location` is a private folder to use instead of the repository's own."""
+    With an `embedder`, sections are embedded in the background, and found by their meaning too.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        location: Path | None = None,
+        embedder: Embedder | None = None,
+        question_timeout_s: float | None = None,
+    ) -> None:
+        """Open nothing yet. `location` is a private folder to use instead of the repository's own.
+
+        `question_timeout_s` is the longest time that a question waits for the embedder.
+        """
         self._workspace = workspace
         self._location = location
+        self._embedder = embedder
+        self._question_timeout_s = question_timeout_s
 
     @property
     def workspace(self) -> Workspace:
@@ -99,6 +137,15 @@ class SearchIndex:
         from index.live import LiveIndex
 
         return LiveIndex(self._workspace, self._location)
+
+    @cached_property
+    def _vectors(self) -> VectorIndex | None:
+        if self._embedder is None:
+            return None
+        from index.vectors.vector_index import QUESTION_TIMEOUT_S, VectorIndex
+
+        timeout_s = QUESTION_TIMEOUT_S if self._question_timeout_s is None else self._question_timeout_s
+        return VectorIndex(self._embedder, self._live.list_vector_folders, question_timeout_s=timeout_s)
 
     @cached_property
     def _overlays(self) -> Overlays:
@@ -116,6 +163,7 @@ class SearchIndex:
         path: str | None = None,
         ref: str | None = None,
         since: str | None = None,
+        search_type: SearchType | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
         """Find the sections that match a query, best first.
@@ -123,11 +171,12 @@ class SearchIndex:
         `index.query` defines the query grammar. `filters` has one value for each key to filter by, and `path`
         is a document, a folder or a glob. `ref` names the commit to search, as `Workspace.at` resolves it;
         None is the tip of the branch. `since` is a ref or a date: only sections whose text changed after that
-        commit are found. A cursor is valid only for the commit of its search.
+        commit are found. A cursor is valid only for the commit of its search. `search_type` is by default
+        `hybrid` if there is an embedder; a search that cannot use vectors uses words, and the page says so.
 
-        Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, and
-        the errors of `Workspace.at`. If there is no usable index, raises IndexBusy, IndexUnwritable or
-        IndexDamaged.
+        Raises VectorSearchUnavailable, EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue,
+        InvalidCursor, StaleCursor, and the errors of `Workspace.at`. If there is no usable index,
+        raises IndexBusy, IndexUnwritable or IndexDamaged.
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import Fields
@@ -135,6 +184,9 @@ class SearchIndex:
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
+        if search_type == "vector" and self._embedder is None:
+            raise VectorSearchUnavailable
+        requested_type: SearchType | None = (search_type or "hybrid") if self._embedder is not None else None
         has_since = since is not None and not since.isspace() and since != ""
         # The changes are those up to one commit, which is therefore fixed before the search.
         snapshot = self._workspace.at(ref) if has_since or (ref and not ref.isspace()) else None
@@ -150,10 +202,18 @@ class SearchIndex:
         if has_since and since is not None and snapshot is not None:
             base, selection = self._select_changed_sections(since, snapshot, progress)
             parsed_query = replace(parsed_query, sections=selection)
-        search_digest = compute_search_digest(query, parsed_query.filters, parsed_query.path, base)
-        generation, offset = None, 0
+        search_digest = compute_search_digest(
+            query, parsed_query.filters, parsed_query.path, base, requested_type
+        )
+        generation, offset, vectors_state = None, 0, ""
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
+            generation, _, vectors_state = generation.partition(_VECTORS_MARK)
+        embedding: EmbeddingReport | None = None
+        if self._vectors is not None and requested_type != "bm25" and (cursor is None or vectors_state):
+            parsed_query, embedding = self._add_vectors(
+                query, parsed_query, requested_type or "hybrid", snapshot, vectors_state, progress
+            )
         request = SearchRequest(query, parsed_query, fields, offset, limit, generation)
         if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
@@ -164,7 +224,10 @@ class SearchIndex:
         return SearchPage(
             hits=self._make_hits(results.hits, terms),
             next_cursor=write_cursor(
-                load_user_key(), generation=results.generation, search_digest=search_digest, offset=end
+                load_user_key(),
+                generation=results.generation + _format_vectors_state(parsed_query),
+                search_digest=search_digest,
+                offset=end,
             )
             if results.has_more
             else None,
@@ -176,7 +239,62 @@ class SearchIndex:
             notes=parsed_query.notes,
             terms=terms,
             missing_words=() if offset else find_missing_words(query, parsed_query, results.absent_terms),
+            search_type="bm25" if parsed_query.vector_ranking is None else requested_type or "hybrid",
+            embedding=embedding,
         )
+
+    def _add_vectors(
+        self,
+        text: str,
+        parsed_query: Query,
+        search_type: SearchType,
+        snapshot: Snapshot | None,
+        state: str,
+        progress: Progress | None,
+    ) -> tuple[Query, EmbeddingReport]:
+        """Return the query with the nearness of sections, if the provider answers in time.
+
+        `state` is that of the earlier pages of the same results; empty for the first page. Raises
+        StaleCursor if the vectors of the earlier pages cannot be used now.
+        """
+        from index.cursors import StaleCursor
+        from index.port import ListPosition
+        from index.query import count_exact_hits
+
+        assert self._vectors is not None
+        readers = self._list_readers(snapshot, progress)
+        self._vectors.notify(readers, self._live.texts.read)
+        vectors_id, _, last_id = state.partition(".")
+        position = ListPosition(vectors_id, int(last_id)) if state else None
+        ranked = self._vectors.rank(text, search_type, count_exact_hits(text), readers, position)
+        if state and ranked.ranking is None:
+            raise StaleCursor(
+                f"the next page cannot be read: {ranked.report.note}",
+                fix="Repeat the search without a cursor to start at its first page.",
+            )
+        return replace(parsed_query, vector_ranking=ranked.ranking), ranked.report
+
+    def _list_readers(self, snapshot: Snapshot | None, progress: Progress | None) -> Sequence[SegmentReader]:
+        """Return the segments of a commit, or of the tip of the branch."""
+        if snapshot is not None and snapshot.commit != self._workspace.tip():
+            return self._overlays.get_or_create(snapshot, progress).searcher.generation.segment_readers
+        self._live.update_to_tip(progress)
+        generation = self._live.generation(progress)
+        return generation.segment_readers if generation is not None else ()
+
+    def embed_sections(self, progress: Progress | None = None) -> EmbeddingReport | None:
+        """Embed the sections of the tip that have no vector; return None without an embedder.
+
+        Raises EmbeddingUnavailable. What was embedded before an interruption is kept.
+        """
+        if self._vectors is None or self._embedder is None:
+            return None
+        from index.vectors.vector_index import EmbeddingReport
+
+        coverage = self._vectors.embed_all(
+            self._list_readers(None, progress), self._live.texts.read, progress
+        )
+        return EmbeddingReport(self._embedder.provider, self._embedder.model, coverage, None)
 
     def _select_changed_sections(
         self, since: str, snapshot: Snapshot, progress: Progress | None
@@ -230,8 +348,14 @@ class SearchIndex:
         return read_passage(self._workspace.at(ref), chunk_id, context, self._workspace.moves)
 
     def update_to_tip(self, progress: Progress | None = None) -> str | None:
-        """Update the index to the tip of the branch, and return the indexed commit."""
-        return self._live.update_to_tip(progress).state.commit
+        """Update the index to the tip of the branch, and return the indexed commit.
+
+        With an embedder, the sections without a vector are embedded in the background.
+        """
+        state = self._live.update_to_tip(progress).state
+        if self._vectors is not None:
+            self._vectors.notify(self._list_readers(None, progress), self._live.texts.read)
+        return state.commit
 
     def rebuild(self, progress: Progress | None = None) -> str | None:
         """Rebuild the index next to the old one, swap the two, and return the indexed commit."""
@@ -272,6 +396,8 @@ class SearchIndex:
 
     def close(self) -> None:
         """Close the files of the index and of the link graph, and drop the indexes of other commits."""
+        if (vectors := vars(self).pop("_vectors", None)) is not None:
+            vectors.close()
         if "_overlays" in vars(self):
             self._overlays.close()
         if "_live" in vars(self):  # the index is not opened only to be closed, which could fail
@@ -327,3 +453,11 @@ class SearchIndex:
                 )
             )
         return tuple(hits)
+
+
+def _format_vectors_state(query: Query) -> str:
+    """Return what a cursor has about the vectors of a search; empty without vectors."""
+    if query.vector_ranking is None:
+        return ""
+    position = query.vector_ranking.position
+    return f"{_VECTORS_MARK}{position.vectors_id}.{position.last_id}"

@@ -27,7 +27,7 @@ from workspace.archive import Archive
 from workspace.revisions import RefNotFound
 
 if TYPE_CHECKING:
-    from index.port import Progress
+    from index.port import Progress, SearchType
 
 _MAX_CACHED_INDEXES = 2
 
@@ -76,6 +76,7 @@ class FrozenIndex(SearchIndex):
         path: str | None = None,
         ref: str | None = None,
         since: str | None = None,
+        search_type: SearchType | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
         """Search the artifact; the page has the commit of the documents, if there is one.
@@ -91,7 +92,13 @@ class FrozenIndex(SearchIndex):
         report = self._combine_progress(progress)
         try:
             page = super().search(
-                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=report
+                query,
+                limit=limit,
+                cursor=cursor,
+                filters=filters,
+                path=path,
+                search_type=search_type,
+                progress=report,
             )
         except StaleCursor as stale:
             # The cursor of an artifact has the id of its tree, which is not a commit.

@@ -8,14 +8,11 @@ One transaction changes the rows and their commit, starting from the commit that
 writer has changed the state meanwhile, BaseMoved is raised. Nothing is forced to the disk. When the file is
 opened, SQLite's check of its pages and the checksums of all rows detect damage by a power loss. A file that
 is damaged while it is open may give wrong results until it is opened again.
-
-This is the only module that imports `sqlite3`. Files are opened so that SQLite executes nothing in them.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -25,61 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from index.port import BaseMoved
-from index.storage.files import IndexUnwritable
-from index.storage.locking import IndexBusy
+from index.storage.database import connect, translate_sqlite_errors
 from index.storage.manifest import IndexDamaged
 
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
-
-_TRANSACTION_TIMEOUT_S = 5.0
-"""Seconds to wait for another process's transaction."""
-
-_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-
-_UNWRITABLE_CODES = frozenset(
-    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-    | {sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM}
-)
-
-
-def connect(file: Path | None) -> sqlite3.Connection:
-    """Open a database in a file, created if needed, or in memory.
-
-    Each statement outside a transaction is committed immediately.
-    """
-    with translate_sqlite_errors():
-        connection = sqlite3.connect(
-            ":memory:" if file is None else file,
-            timeout=_TRANSACTION_TIMEOUT_S,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            for pragma in ("trusted_schema=OFF", "journal_mode=WAL", "synchronous=OFF", "mmap_size=0"):
-                connection.execute(f"PRAGMA {pragma}")
-        except BaseException:
-            connection.close()
-            raise
-    return connection
-
-
-@contextmanager
-def translate_sqlite_errors() -> Iterator[None]:
-    """Translate SQLite's errors into IndexBusy, IndexUnwritable and IndexDamaged."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        if code in _BUSY_CODES:
-            raise IndexBusy(
-                "the link graph is being updated by another process", fix="Try again in a moment."
-            ) from error
-        if code in _UNWRITABLE_CODES:
-            raise IndexUnwritable.with_reason(OSError(0, error.sqlite_errorname)) from error
-        if isinstance(error, sqlite3.ProgrammingError):
-            raise
-        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 class GraphState(NamedTuple):

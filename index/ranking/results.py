@@ -37,6 +37,7 @@ from index.ranking.evaluation import (
     score,
     top_k,
 )
+from index.ranking.hybrid import fuse, get_lexical_depth
 from index.ranking.segment_groups import RankedSection, Statistics, flag_allowed_sections
 
 if TYPE_CHECKING:
@@ -103,8 +104,45 @@ def find_top_results(
     With `verify`, at most 500 sections are checked in the order of their scores: those that contain all
     `required` terms of the phrases, or, without required terms, the sections that match the query. The
     other sections follow if `phrases_first` is True, and are left out otherwise. Scored phrases are terms.
+    With a `vector_ranking`, the list is fused with the nearest sections (`index.ranking.hybrid`).
     """
     end = offset + limit
+    ranking = query.vector_ranking
+    depth = end if ranking is None else get_lexical_depth(end)
+    ordered_sections, is_partial = _order_all(
+        statistics, query, depth, required, verify, scored_phrases, selection
+    )
+    record = statistics.record
+    if ranking is not None:
+        masks = [
+            _flag_allowed(statistics, index, query, selection) for index in range(len(statistics.groups))
+        ]
+        sections = fuse(statistics, query, ranking, ordered_sections, masks)
+        hits = tuple([ScoredSection(record(*section[1:]), section[0]) for section in sections[offset:end]])
+        return ResultRange(hits, len(sections) > end, is_partial)
+    hits = tuple(
+        [
+            ScoredSection(record(index, number), -negated_score / SCORE_UNIT)
+            for negated_score, index, number, _ in ordered_sections[offset:end]
+        ]
+    )
+    return ResultRange(hits, len(ordered_sections) > end, is_partial)
+
+
+def _order_all(
+    statistics: Statistics,
+    query: Query,
+    end: int,
+    required: Sequence[str],
+    verify: Callable[[SectionRecord], bool] | None,
+    scored_phrases: Sequence[ScoredPhrase],
+    selection: Selection,
+) -> tuple[list[RankedSection], bool]:
+    """Return the sections with the words of a query, of which the first `end` are in the order of results.
+
+    If there are more than `end`, at least one further section is returned. The flag is True if some sections
+    were not checked for a phrase.
+    """
     depth = max(BONUS_DEPTH, end + 1)
     is_partial = False
     terms = _weigh_terms(statistics, query, selection)
@@ -126,14 +164,7 @@ def find_top_results(
         ordered_sections = _order_results(statistics, query, verified_sections, end)
         if query.phrases_first:
             ordered_sections = _append_others(statistics, query, terms, ordered_sections, depth, selection)
-    record = statistics.record
-    hits = tuple(
-        [
-            ScoredSection(record(index, number), -negated_score / SCORE_UNIT)
-            for negated_score, index, number, _ in ordered_sections[offset:end]
-        ]
-    )
-    return ResultRange(hits, len(ordered_sections) > end, is_partial)
+    return ordered_sections, is_partial
 
 
 def _find_best(

@@ -178,10 +178,11 @@ NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 class Segment:
     """A segment, in memory or mapped from its file.
 
-    `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths`,
-    `document_of` and `digests` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
-    `weights` have the posting lists of all terms. `checksum` is the checksum of the file, and `stamp` the
-    stamp of the file when it was verified; both are None in memory, `checksum` also in an artifact. Raises
+    `size` counts the sections, `document_count` the documents. Both are given by their numbers.
+    `lengths`, `document_of` and `digests` have one entry for each section, and `total_length` is the sum
+    of `lengths`. `ids` and `weights` have the posting lists of all terms. `checksum` is the checksum of
+    the file, and `stamp` the stamp of the file when it was verified; both are None in memory, `checksum`
+    also in an artifact. Raises
     IndexDamaged if the sizes of the arrays do not match.
     """
 

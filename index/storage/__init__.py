@@ -1,5 +1,6 @@
 """The files of an index other than segments: their location, locks, keys, manifest and metadata.
 
+database.py       SQLite databases
 files.py          atomic writes, and the error for a system that refuses to write
 keys.py           the user's own key
 location.py       the location of an index

@@ -166,6 +166,11 @@ def make_index_name(schema: int, branch: str) -> str:
     return f"{schema}-{_make_safe_name(branch)}-{_make_safe_name(_read_user_name())}"
 
 
+def make_vectors_name() -> str:
+    """Return the name of the folder with the vectors of all branches, for the user of this process."""
+    return f"vectors-{_make_safe_name(_read_user_name())}"
+
+
 def make_private_folder(folder: Path) -> bool:
     """Create a folder that only this user can read; return False if it is not writable or not private."""
     try:

@@ -25,7 +25,7 @@ BOUNDARY_MODULES = {
     "slugify": ("workspace/markdown/slugs.py",),
     "whoosh": ("index/whoosh_engine/",),
     "Stemmer": ("index/analysis/",),
-    "sqlite3": ("index/link_graph/store.py",),
+    "sqlite3": ("index/storage/database.py",),
     "jinja2": ("docyard/web/templates.py",),
     "starlette": (
         "docyard/http/",

@@ -1,0 +1,13 @@
+"""Search by meaning: the vectors of sections, and the nearness of sections to a question.
+
+codes.py           vectors in eight bits a number, scanned for the nearest sections
+embedder.py        the interface of a provider of vectors, and the text of a section that is embedded
+hash_embedder.py   the provider `hash`: vectors from the words of a text, without a model
+loaded_vectors.py  the vectors of one model: their store, and their codes in memory
+location.py        the files of vectors in a folder
+provider.py        a provider with its failures
+query_vectors.py   the nearness of sections to one question
+retries.py         the times at which a provider that failed is called again
+store.py           the SQLite tables of the vectors
+vector_index.py    the vectors of one workspace: questions, coverage, and sections without a vector
+"""

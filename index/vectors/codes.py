@@ -1,0 +1,124 @@
+"""Vectors in eight bits a number, scanned for the sections that may be nearest to a question.
+
+A scan of all codes finds candidates, which are then ranked by their full vectors. Of 158,000 vectors with 384
+dimensions the codes need 61 MB and the vectors 243 MB. The codes are converted to floating-point numbers in
+blocks that fit the cache of a processor, because NumPy multiplies integers slowly.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.vectors.embedder import Vectors
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_BLOCK_ROWS = 1_024
+_MIN_CAPACITY = 1_024
+_MAX_CODE = 127
+
+NO_ROW = -1
+"""The row of a section without a vector."""
+
+
+class Codes(NamedTuple):
+    """Encoded vectors: one row of numbers and one scale for each vector."""
+
+    numbers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+
+
+def encode_vectors(vectors: Vectors) -> Codes:
+    """Encode vectors; a code times its scale is the vector, with an error of at most half a scale."""
+    scales = np.abs(vectors).max(axis=1, initial=0) / np.float32(_MAX_CODE)
+    divisors = np.where(scales == 0, 1, scales)
+    return Codes(np.rint(vectors / divisors[:, None]).astype(np.int8), scales.astype(np.float32))
+
+
+class CodeTable:
+    """The codes of many vectors by digest. Safe to use from threads.
+
+    Rows are only added, in ascending order of their ids in a store.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self._numbers = np.empty((_MIN_CAPACITY, dimensions), np.int8)
+        self._scales = np.empty(_MIN_CAPACITY, np.float32)
+        self._ids = np.empty(_MIN_CAPACITY, np.int64)
+        self._rows: dict[bytes, int] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._rows
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes of the codes in memory."""
+        return self._numbers.nbytes + self._scales.nbytes + self._ids.nbytes
+
+    @property
+    def last_id(self) -> int:
+        """The id of the last row; 0 without rows."""
+        with self._lock:
+            return int(self._ids[len(self._rows) - 1]) if self._rows else 0
+
+    def count_rows(self, last_id: int) -> int:
+        """Return the number of rows whose ids are at most `last_id`."""
+        with self._lock:
+            return int(np.searchsorted(self._ids[: len(self._rows)], last_id, "right"))
+
+    def add(self, ids: Sequence[int], digests: Sequence[bytes], codes: Codes) -> None:
+        """Add the codes of digests; those of rows that the table has are ignored."""
+        with self._lock:
+            last_id = int(self._ids[len(self._rows) - 1]) if self._rows else 0
+            new = [number for number, id in enumerate(ids) if id > last_id]
+            start = len(self._rows)
+            end = start + len(new)
+            if end > len(self._scales):
+                capacity = max(end, len(self._scales) * 3 // 2)
+                self._numbers = _grow(self._numbers, capacity, start)
+                self._scales = _grow(self._scales, capacity, start)
+                self._ids = _grow(self._ids, capacity, start)
+            self._numbers[start:end] = codes.numbers[new]
+            self._scales[start:end] = codes.scales[new]
+            self._ids[start:end] = [ids[number] for number in new]
+            # A reader that sees a digest finds its row complete.
+            for row, number in enumerate(new, start):
+                self._rows[digests[number]] = row
+
+    def find_rows(self, digests: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Return the row of each digest, given as rows of bytes; NO_ROW without one."""
+        data, size, find = digests.tobytes(), digests.shape[1], self._rows.get
+        return np.fromiter(
+            (find(data[start : start + size], NO_ROW) for start in range(0, len(data), size)),
+            np.int32,
+            len(digests),
+        )
+
+    def scan(self, vector: Vectors) -> NDArray[np.float32]:
+        """Return the estimated cosine of a vector with each row."""
+        with self._lock:
+            count, numbers, scales = len(self._rows), self._numbers, self._scales
+        results = np.empty(count, np.float32)
+        block = np.empty((_BLOCK_ROWS, numbers.shape[1]), np.float32)
+        for start in range(0, count, _BLOCK_ROWS):
+            end = min(start + _BLOCK_ROWS, count)
+            rows = block[: end - start]
+            np.copyto(rows, numbers[start:end])
+            np.dot(rows, vector, out=results[start:end])
+        return results * scales[:count]
+
+
+def _grow(array: NDArray[Scalar], capacity: int, count: int) -> NDArray[Scalar]:
+    grown = np.empty((capacity, *array.shape[1:]), array.dtype)
+    grown[:count] = array[:count]
+    return grown

@@ -1,0 +1,375 @@
+"""The vectors of one workspace: questions, coverage, and the embedding of sections without a vector.
+
+A provider may be slow or fail at any time. A question waits for its vector for a fraction of a second and is
+then answered by words alone; sections are embedded by one thread that no caller waits for.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from index.port import ListPosition
+from index.storage.database import remove_database
+from index.storage.files import IndexUnwritable
+from index.storage.location import find_location
+from index.storage.locking import IndexBusy, hold_lock
+from index.storage.manifest import IndexDamaged
+from index.vectors.embedder import (
+    MIN_PROBE_SIMILARITY,
+    PROBE_TEXT,
+    EmbeddingUnavailable,
+    compute_embedding_id,
+    format_section,
+)
+from index.vectors.loaded_vectors import Coverage, LoadedVectors
+from index.vectors.location import LOCK_FILE, build_file
+from index.vectors.provider import Provider
+from index.vectors.query_vectors import QueryVectors
+from index.vectors.store import VectorStore
+
+if TYPE_CHECKING:
+    from index.documents import SectionRecord
+    from index.port import Progress, SearchType
+    from index.segments.generation import SegmentReader
+    from index.vectors.embedder import Embedder, Vectors
+
+log = logging.getLogger("docyard")
+
+MIN_COVERAGE = 0.9
+"""The least share of sections with a vector from which lists are fused.
+
+With fewer, the sections that happen to have a vector would precede equally good ones.
+"""
+
+QUESTION_TIMEOUT_S = 0.25
+"""The default of the longest time that a question waits for the provider."""
+
+_MAX_VARIANTS = 100
+_PROBE_INTERVAL_S = 600.0
+_LOCK_INTERVAL_S = 5.0
+_UNUSED_DAYS = 30
+_SECONDS_PER_DAY = 86_400
+_MAX_TASKS = 4
+
+ReadSection = Callable[["SectionRecord"], bytes]
+"""Returns the Markdown of a section without its heading."""
+
+_FILE_ERRORS = (IndexDamaged, IndexBusy, IndexUnwritable)
+
+
+class EmbeddingReport(NamedTuple):
+    """The provider and its model, the coverage of the searched commit, and the reason for words alone.
+
+    `note` is None if vectors were used.
+    """
+
+    provider: str
+    model: str
+    coverage: Coverage
+    note: str | None
+
+
+class RankedQuestion(NamedTuple):
+    """The nearness of sections to a question; None if words alone decide. `report` has the reason."""
+
+    ranking: QueryVectors | None
+    report: EmbeddingReport
+
+
+class _Task(NamedTuple):
+    """The sections of a commit that are to have vectors."""
+
+    readers: Sequence[SegmentReader]
+    read: ReadSection
+
+
+class VectorIndex:
+    """The vectors of the sections of one workspace. Safe to use from threads.
+
+    `folders` yields the folders in which the vectors may be stored, the best first; without one, they stay in
+    memory. `question_timeout_s` is the longest time that a question waits for the provider.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        folders: Callable[[], Iterable[Path]],
+        *,
+        question_timeout_s: float = QUESTION_TIMEOUT_S,
+    ) -> None:
+        self._provider = Provider(embedder, question_timeout_s)
+        self._folders = folders
+        self._loaded: LoadedVectors | None = None
+        self._connect_lock = threading.Lock()
+        self._probe_time = 0.0
+        self._condition = threading.Condition()
+        self._tasks: list[_Task] = []
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def rank(
+        self,
+        text: str,
+        search_type: SearchType,
+        pinned_count: int,
+        readers: Sequence[SegmentReader],
+        position: ListPosition | None = None,
+    ) -> RankedQuestion:
+        """Return the nearness of sections to a question, or the reason why words alone decide.
+
+        `position` is that of the earlier pages of the same results.
+        """
+        loaded, embedder = self._loaded, self._provider.embedder
+        coverage = self.measure_coverage(readers)
+
+        def explain(note: str) -> RankedQuestion:
+            return RankedQuestion(None, EmbeddingReport(embedder.provider, embedder.model, coverage, note))
+
+        if loaded is None:
+            self.notify()
+            failure = self._provider.retries.failure
+            return explain(failure.message if failure else "the embedding provider was not reached yet")
+        try:
+            loaded.load()
+        except _FILE_ERRORS as error:
+            self._discard_if_damaged(loaded, error)
+            return explain(error.message)
+        coverage = loaded.measure_coverage(readers)
+        if position is not None and position.vectors_id != loaded.id:
+            return explain("the earlier pages used the vectors of another model")
+        if position is None and search_type == "hybrid" and coverage.share < MIN_COVERAGE:
+            return explain("not enough sections have a vector yet")
+        if coverage.total and not coverage.covered:
+            return explain("no section has a vector yet")
+        try:
+            vector = self._provider.embed_question(text, loaded.dimensions)
+        except EmbeddingUnavailable as failure:
+            return explain(failure.message)
+        ranking = QueryVectors(
+            vector,
+            embedder.fusion if search_type == "hybrid" else None,
+            pinned_count,
+            position or ListPosition(loaded.id, loaded.codes.last_id),
+            loaded,
+        )
+        return RankedQuestion(ranking, EmbeddingReport(embedder.provider, embedder.model, coverage, None))
+
+    def measure_coverage(self, readers: Sequence[SegmentReader]) -> Coverage:
+        """Return how many live sections have a vector. An incomplete coverage may be a second old."""
+        if self._loaded is not None:
+            return self._loaded.measure_coverage(readers)
+        return Coverage(0, sum(reader.size for reader in readers))
+
+    def rank_near(self, digest: bytes) -> QueryVectors | None:
+        """Return the nearness of sections to a section, given by its digest; None if it has no vector."""
+        loaded = self._loaded
+        if loaded is None:
+            return None
+        try:
+            loaded.load()
+            vector = loaded.store.read_vectors([digest]).get(digest)
+        except _FILE_ERRORS as error:
+            self._discard_if_damaged(loaded, error)
+            return None
+        if vector is None or not vector.any():
+            return None
+        return QueryVectors(vector, None, 0, ListPosition(loaded.id, loaded.codes.last_id), loaded)
+
+    def notify(self, readers: Sequence[SegmentReader] = (), read: ReadSection | None = None) -> None:
+        """Embed the sections of a commit that have no vector, in a thread; return at once.
+
+        Without `read`, the thread only reaches the provider, so that later questions can be embedded.
+        """
+        with self._condition:
+            if self._is_closed:
+                return
+            if read is not None:
+                self._tasks = [*self._tasks[1 - _MAX_TASKS :], _Task(readers, read)]
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="docyard-embedding", daemon=True)
+                self._thread.start()
+            self._condition.notify_all()
+
+    def embed_all(
+        self, readers: Sequence[SegmentReader], read: ReadSection, progress: Progress | None = None
+    ) -> Coverage:
+        """Embed all sections that have no vector, and return the coverage. Raises EmbeddingUnavailable.
+
+        What was embedded before an interruption is kept.
+        """
+        loaded = self.connect()
+        self._embed(loaded, _Task(readers, read), progress)
+        return loaded.measure_coverage(readers)
+
+    def connect(self) -> LoadedVectors:
+        """Reach the provider, and open the vectors of its model. Raises EmbeddingUnavailable.
+
+        A model that changed under the same name has vectors of its own: the vector of a probe text shows it.
+        """
+        with self._connect_lock:
+            now = time.monotonic()
+            if self._loaded is not None and now - self._probe_time < _PROBE_INTERVAL_S:
+                return self._loaded
+            [probe] = self._provider.embed([PROBE_TEXT])
+            loaded = self._loaded
+            if loaded is None or not _is_same_model(loaded.store, probe):
+                self._provider.forget_questions()
+                loaded = self._open(probe)
+                loaded.load()
+                self._loaded = loaded
+            self._probe_time = now
+            return loaded
+
+    def close(self) -> None:
+        """Stop the thread, and close the files. What was embedded is kept."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+        if self._thread is not None:
+            self._thread.join(1.0)
+        self._provider.embedder.close()
+        if self._loaded is not None:
+            self._loaded.store.close()
+
+    def _open(self, probe: Vectors) -> LoadedVectors:
+        """Open the vectors of a model, which is identified by the vector of the probe text."""
+        embedding_id = compute_embedding_id(self._provider.embedder, len(probe))
+        folder = self._find_folder()
+        for number in range(_MAX_VARIANTS):
+            file = build_file(folder, embedding_id, number) if folder is not None else None
+            store = _open_or_replace(file, len(probe))
+            store.write_probe(probe)
+            if _is_same_model(store, probe):
+                return LoadedVectors(f"{embedding_id}-{number}", store, len(probe))
+            store.close()
+        raise EmbeddingUnavailable(
+            "returns another vector for the same text each time", fix="Check the provider's model."
+        )
+
+    def _find_folder(self) -> Path | None:
+        location = find_location(self._folders())
+        return location.folder if location is not None else None
+
+    def _run(self) -> None:
+        """Embed what callers ask for, until the index is closed."""
+        while not self._is_closed:
+            with self._condition:
+                task = self._tasks.pop() if self._tasks else None
+            try:
+                loaded = self.connect()
+                if task is not None:
+                    self._embed(loaded, task, None)
+            except (EmbeddingUnavailable, *_FILE_ERRORS) as error:
+                log.warning("sections are not embedded: %s", error.message)
+                if self._loaded is not None:
+                    self._discard_if_damaged(self._loaded, error)
+                self._postpone(task)
+                continue
+            with self._condition:
+                if not self._tasks and not self._is_closed:
+                    self._condition.wait(_PROBE_INTERVAL_S)
+
+    def _postpone(self, task: _Task | None) -> None:
+        """Wait until the provider may be called again. Newer work replaces a task that could not be done."""
+        with self._condition:
+            if task is not None and not self._tasks:
+                self._tasks.append(task)
+            deadline = time.monotonic() + max(self._provider.retries.remaining_s(), 1.0)
+            while not self._is_closed and (remaining := deadline - time.monotonic()) > 0:
+                self._condition.wait(remaining)
+
+    def _embed(self, loaded: LoadedVectors, task: _Task, progress: Progress | None) -> None:
+        """Embed the live sections that have no vector. One process at a time does so."""
+
+        def report_waiting() -> None:
+            if progress:
+                progress(0, 0, "Waiting for another process that embeds sections")
+
+        folder = self._find_folder()
+        while not self._is_closed:
+            loaded.load()
+            if next(loaded.find_missing(task.readers), None) is None:
+                return
+            if folder is None:
+                self._embed_missing(loaded, task, progress)
+                return
+            with suppress(IndexBusy), hold_lock(folder / LOCK_FILE, _LOCK_INTERVAL_S, report_waiting):
+                loaded.load()
+                self._embed_missing(loaded, task, progress)
+                _remove_unused(loaded, task.readers)
+                return
+
+    def _embed_missing(self, loaded: LoadedVectors, task: _Task, progress: Progress | None) -> None:
+        missing = list(loaded.find_missing(task.readers))
+        day = _today()
+        refused_count = 0
+        size = self._provider.embedder.batch_size
+        for start in range(0, len(missing), size):
+            if self._is_closed:
+                return
+            if progress:
+                progress(start, len(missing), "Embedding sections")
+            batch = missing[start : start + size]
+            records = [section.reader.segment.record(section.number) for section in batch]
+            texts = [format_section(record, task.read(record)) for record in records]
+            vectors, count = self._provider.embed_sections(texts, loaded.dimensions)
+            refused_count += count
+            loaded.store.add([section.digest for section in batch], vectors, day)
+            loaded.load()
+        if progress and missing:
+            progress(len(missing), len(missing), "Embedding sections")
+        if refused_count:
+            log.warning("the embedding provider refused %d sections, which only words find", refused_count)
+
+    def _discard_if_damaged(self, loaded: LoadedVectors, error: Exception) -> None:
+        """Forget damaged vectors and remove their file, so that they are made again."""
+        if not isinstance(error, IndexDamaged):
+            return
+        with self._connect_lock:
+            if self._loaded is loaded:
+                self._loaded = None
+                loaded.store.discard()
+        self.notify()
+
+
+def _open_or_replace(file: Path | None, dimensions: int) -> VectorStore:
+    """Open a store; a damaged file is replaced."""
+    try:
+        store = VectorStore(file, dimensions)
+        store.read_probe()
+    except IndexDamaged:
+        if file is None:
+            raise
+        remove_database(file)
+        return VectorStore(file, dimensions)
+    return store
+
+
+def _is_same_model(store: VectorStore, probe: Vectors) -> bool:
+    """Return True if the store was begun with the same vector of the probe text."""
+    first_probe = store.read_probe()
+    return (
+        first_probe is not None
+        and len(first_probe) == len(probe)
+        and float(first_probe @ probe) >= MIN_PROBE_SIMILARITY
+    )
+
+
+def _remove_unused(loaded: LoadedVectors, readers: Sequence[SegmentReader]) -> None:
+    """Remove vectors that no commit has used for a month, if they are more than the used ones."""
+    if len(loaded.codes) <= 2 * sum(reader.size for reader in readers) + 1_000:
+        return
+    digests = (digest.tobytes() for reader in readers for digest in reader.segment.digests)
+    loaded.store.mark_used(digests, _today())
+    loaded.store.remove_unused(_today() - _UNUSED_DAYS)
+
+
+def _today() -> int:
+    """Return the number of days since 1970-01-01."""
+    return int(time.time() // _SECONDS_PER_DAY)
