@@ -35,6 +35,8 @@ BOUNDARY_MODULES = {
     ),
     "uvicorn": ("docyard/http/",),
     "httpx2": ("docyard/forges/",),
+    "onnxruntime": ("docyard/embedding/local.py",),
+    "tokenizers": ("docyard/embedding/local.py",),
     "nh3": ("workspace/rendering/sanitizer.py",),
     "latex2mathml": ("workspace/rendering/",),
     "matplotlib": ("docyard/eval/plot.py",),
