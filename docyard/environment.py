@@ -31,6 +31,13 @@ FORGE_URL = "DOCYARD_FORGE_URL"
 FORGE_TOKEN = "DOCYARD_FORGE_TOKEN"
 WEBHOOK_SECRET = "DOCYARD_WEBHOOK_SECRET"
 
+EMBEDDING_PROVIDER = "DOCYARD_EMBEDDING_PROVIDER"
+EMBEDDING_MODEL = "DOCYARD_EMBEDDING_MODEL"
+EMBEDDING_URL = "DOCYARD_EMBEDDING_URL"
+EMBEDDING_DIMENSIONS = "DOCYARD_EMBEDDING_DIMENSIONS"
+EMBEDDING_TIMEOUT = "DOCYARD_EMBEDDING_TIMEOUT"
+EMBEDDING_KEY = "DOCYARD_EMBEDDING_KEY"
+
 TOKEN = "DOCYARD_TOKEN"
 """The token with which a person approves a proposal, or merges a protected change."""
 
@@ -116,6 +123,11 @@ def read_forge_access() -> ForgeAccess:
         token=os.environ.get(FORGE_TOKEN, "").strip() or None,
         tokens=read_remote_access().forge_tokens,
     )
+
+
+def read_embedding_key() -> str | None:
+    """Return the key of the embedding provider; None if it is unset."""
+    return os.environ.get(EMBEDDING_KEY, "").strip() or None
 
 
 def read_webhook_secret() -> str | None:

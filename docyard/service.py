@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docyard import environment
+from index.vectors.options import NO_EMBEDDING
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from index.artifacts.frozen import FrozenIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
+    from index.vectors.options import EmbeddingOptions
     from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
     from workspace.workspace import Workspace
@@ -60,6 +62,7 @@ def build_repository_service(
     read_only: bool,
     syncs: bool,
     max_text_tokens: int | None = None,
+    embedding: EmbeddingOptions = NO_EMBEDDING,
 ) -> Service:
     """Return the service of a branch of a repository; with `syncs`, it synchronises with a remote.
 
@@ -75,7 +78,7 @@ def build_repository_service(
     workspace.pull_request_opener = build_pull_request_opener(
         workspace, environment.read_forge_access, environment.read_remote_access
     )
-    index = SearchIndex(workspace)
+    index = SearchIndex(workspace, embedding=embedding)
     workspace.inbound_links = index
     dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, max_text_tokens)
     forge_checker = ForgeChecker(workspace, environment.read_forge_access)
@@ -133,7 +136,12 @@ def build_repository_service(
 
 
 def build_artifact_service(
-    folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, max_text_tokens: int | None = None
+    folder: Path,
+    key: Path | None,
+    toolsets: tuple[str, ...] | None,
+    *,
+    max_text_tokens: int | None = None,
+    embedding: EmbeddingOptions = NO_EMBEDDING,
 ) -> Service:
     """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
@@ -141,7 +149,12 @@ def build_artifact_service(
     from tools.dispatcher import ToolDispatcher
 
     artifacts = Artifacts(
-        folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
+        folder,
+        read_key(key) if key else None,
+        _log_refusal,
+        _build_log_progress(),
+        _log_problem,
+        embedding,
     )
     dispatcher = ToolDispatcher.for_changing_index(
         artifacts.get_open_index, artifacts.get_index, toolsets, max_text_tokens

@@ -6,11 +6,13 @@ The modules that read and write indexes are imported at the first search, so tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from index.segments.generation import SegmentReader
     from index.status import Status
     from index.storage.metadata import Metadata
-    from index.vectors.embedder import Embedder
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
     from workspace.lru_cache import LRUCache
@@ -107,7 +108,7 @@ class VectorSearchUnavailable(WorkspaceError):
 class SearchIndex:
     """The search index of a workspace's served branch, which it follows. Safe to use from threads.
 
-    With an `embedder`, sections are embedded in the background, and found by their meaning too.
+    With an embedder, sections are found by their meaning, too.
     """
 
     def __init__(
@@ -115,17 +116,12 @@ class SearchIndex:
         workspace: Workspace,
         *,
         location: Path | None = None,
-        embedder: Embedder | None = None,
-        question_timeout_s: float | None = None,
+        embedding: EmbeddingOptions = NO_EMBEDDING,
     ) -> None:
-        """Open nothing yet. `location` is a private folder to use instead of the repository's own.
-
-        `question_timeout_s` is the longest time that a question waits for the embedder.
-        """
+        """Open nothing yet. `location` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
         self._location = location
-        self._embedder = embedder
-        self._question_timeout_s = question_timeout_s
+        self._embedding = embedding
 
     @property
     def workspace(self) -> Workspace:
@@ -140,12 +136,11 @@ class SearchIndex:
 
     @cached_property
     def _vectors(self) -> VectorIndex | None:
-        if self._embedder is None:
+        if self._embedding.provider is None:
             return None
-        from index.vectors.vector_index import QUESTION_TIMEOUT_S, VectorIndex
+        from index.vectors.vector_index import VectorIndex
 
-        timeout_s = QUESTION_TIMEOUT_S if self._question_timeout_s is None else self._question_timeout_s
-        return VectorIndex(self._embedder, self._live.list_vector_folders, question_timeout_s=timeout_s)
+        return VectorIndex(self._embedding.provider, self._live.list_vector_folders)
 
     @cached_property
     def _overlays(self) -> Overlays:
@@ -184,9 +179,9 @@ class SearchIndex:
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
-        if search_type == "vector" and self._embedder is None:
+        if search_type == "vector" and not self.has_vectors:
             raise VectorSearchUnavailable
-        requested_type: SearchType | None = (search_type or "hybrid") if self._embedder is not None else None
+        requested_type: SearchType | None = (search_type or "hybrid") if self.has_vectors else None
         has_since = since is not None and not since.isspace() and since != ""
         # The changes are those up to one commit, which is therefore fixed before the search.
         snapshot = self._workspace.at(ref) if has_since or (ref and not ref.isspace()) else None
@@ -263,7 +258,8 @@ class SearchIndex:
 
         assert self._vectors is not None
         readers = self._list_readers(snapshot, progress)
-        self._vectors.notify(readers, self._live.texts.read)
+        if self._embedding.in_background:
+            self._vectors.notify(readers, self._live.texts.read)
         vectors_id, _, last_id = state.partition(".")
         position = ListPosition(vectors_id, int(last_id)) if state else None
         ranked = self._vectors.rank(text, search_type, count_exact_hits(text), readers, position)
@@ -287,14 +283,26 @@ class SearchIndex:
 
         Raises EmbeddingUnavailable. What was embedded before an interruption is kept.
         """
-        if self._vectors is None or self._embedder is None:
+        if self._vectors is None:
             return None
-        from index.vectors.vector_index import EmbeddingReport
+        readers = self._list_readers(None, progress)
+        return self._vectors.embed_all(readers, self._live.texts.read, progress)
 
-        coverage = self._vectors.embed_all(
-            self._list_readers(None, progress), self._live.texts.read, progress
-        )
-        return EmbeddingReport(self._embedder.provider, self._embedder.model, coverage, None)
+    @property
+    def has_vectors(self) -> bool:
+        """True if sections can be found by their meaning."""
+        return self._embedding.provider is not None
+
+    def connect_provider(self) -> None:
+        """Reach the provider before the first question; the next search reports a failure."""
+        from index.storage.files import IndexUnwritable
+        from index.storage.locking import IndexBusy
+        from index.storage.manifest import IndexDamaged
+        from index.vectors.embedder import EmbeddingUnavailable
+
+        if self._vectors is not None:
+            with suppress(EmbeddingUnavailable, IndexBusy, IndexDamaged, IndexUnwritable):
+                self._vectors.connect()
 
     def _select_changed_sections(
         self, since: str, snapshot: Snapshot, progress: Progress | None
@@ -353,7 +361,7 @@ class SearchIndex:
         With an embedder, the sections without a vector are embedded in the background.
         """
         state = self._live.update_to_tip(progress).state
-        if self._vectors is not None:
+        if self._vectors is not None and self._embedding.in_background:
             self._vectors.notify(self._list_readers(None, progress), self._live.texts.read)
         return state.commit
 

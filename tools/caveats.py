@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from index.service import SearchPage
+    from index.vectors.vector_index import EmbeddingReport
     from tools.tool import Answer, Data
     from workspace.sync.status import TrackedState, TrackingStatus
     from workspace.workspace import Workspace
@@ -82,6 +83,7 @@ def describe_search_caveats(page: SearchPage) -> Data:
     `missing_words`: words of the query that no section contains.
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the
     search for a quoted phrase stopped early. `query_notes`: parts of the query that are not valid operators.
+    `search_type`: the type of the search, with a provider of vectors. `embedding`: why it was not used.
     The answer's `commit` is that of the index.
     """
     data: Data = {}
@@ -96,4 +98,14 @@ def describe_search_caveats(page: SearchPage) -> Data:
         data["partial"] = True
     if page.notes:
         data["query_notes"] = list(page.notes)
+    if page.embedding is not None:
+        data["search_type"] = page.search_type
+        if page.embedding.note is not None:
+            data["embedding"] = describe_embedding(page.embedding)
     return data
+
+
+def describe_embedding(report: EmbeddingReport) -> Data:
+    """Return the reason why words alone decided, and how many sections have a vector."""
+    coverage = report.coverage
+    return {"note": report.note, "sections_with_vector": coverage.covered, "sections": coverage.total}

@@ -50,6 +50,12 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
 @options.repository
 @options.branch
 @options.artifact
+@options.embedding
+@click.option(
+    "--search-type",
+    type=click.Choice(("bm25", "vector", "hybrid")),
+    help="Search by words, by meaning, or both. [default: hybrid with an embedding provider, else bm25]",
+)
 @click.option(
     "--queries", metavar="FILE", type=_INPUT_FILE, help="The queries, if CASES are TREC judgements."
 )

@@ -121,6 +121,56 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     return Exit.PROBLEMS if data["unreadable"] else Exit.DONE
 
 
+@command.command(name="embed")
+@options.repository
+@options.branch
+@options.embedding
+@options.as_json
+def embed(repo: Path | None, branch: str | None, as_json: bool) -> int:
+    """Embed the sections that have no vector yet, for a search by meaning.
+
+    A server does this by itself while it serves. Interrupted work continues where it ended. Vectors of
+    another provider or model stay until no search has used them for a month, so this command can prepare a
+    change of the provider while a server uses the old one.
+
+    Exits with 1 if the provider fails.
+
+    \b
+    Example:
+        docyard index embed --embedding-provider local
+    """
+    from index.service import SearchIndex
+
+    embedding = options.read_embedding()
+    if embedding.provider is None:
+        raise click.UsageError("name the provider of vectors with --embedding-provider")
+    index = SearchIndex(open_workspace(repo, branch), embedding=embedding)
+    start_time = time.monotonic()
+    try:
+        with console.show_progress("Embedding") as progress:
+            report = index.embed_sections(progress)
+    finally:
+        index.close()
+        embedding.provider.close()
+    seconds = round(time.monotonic() - start_time, 3)
+    if report is not None and as_json:
+        console.print_json(
+            {
+                "provider": report.provider,
+                "model": report.model,
+                "sections_with_vector": report.coverage.covered,
+                "sections": report.coverage.total,
+                "seconds": seconds,
+            }
+        )
+    elif report is not None:
+        click.echo(
+            f"{report.coverage.covered:,} of {format_count(report.coverage.total, 'section')} have a vector "
+            f"of {report.provider} {report.model}, in {seconds:.1f} s."
+        )
+    return Exit.DONE
+
+
 def _list_invalid_manifests(workspace: Workspace) -> list[str]:
     try:
         return [error.message for error in workspace.snapshot().find_manifest_problems()]

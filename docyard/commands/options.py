@@ -14,6 +14,7 @@ from docyard.open_workspace import find_folder, open_workspace
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
+    from index.vectors.options import EmbeddingOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,6 +93,108 @@ def artifact(command: F) -> F:
     )(command)
 
 
+def embedding(command: F) -> F:
+    """Add the options of the provider of vectors, which `read_embedding` reads."""
+    for option in reversed(_EMBEDDING_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _store(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    context.meta[f"{__name__}.{parameter.name}"] = value
+
+
+_EMBEDDING_OPTIONS = (
+    click.option(
+        "--embedding-provider",
+        metavar="NAME",
+        type=click.Choice(("none", "hash", "local", "http")),
+        envvar=environment.EMBEDDING_PROVIDER,
+        show_envvar=True,
+        expose_value=False,
+        callback=_store,
+        help="Search by meaning, too: local (a model on this machine), http (a server with the interface of "
+        "OpenAI), hash (for tests). [default: none]",
+    ),
+    click.option(
+        "--embedding-model",
+        metavar="MODEL",
+        envvar=environment.EMBEDDING_MODEL,
+        show_envvar=True,
+        expose_value=False,
+        callback=_store,
+        help="The model: for http its name, for local a folder with model.onnx and tokenizer.json. "
+        "[default for local: the model of docyard[local]]",
+    ),
+    click.option(
+        "--embedding-url",
+        metavar="URL",
+        envvar=environment.EMBEDDING_URL,
+        show_envvar=True,
+        expose_value=False,
+        callback=_store,
+        help="The server for http, such as https://api.example.com/v1. Its key is read from "
+        f"{environment.EMBEDDING_KEY}.",
+    ),
+    click.option(
+        "--embedding-dimensions",
+        metavar="N",
+        type=click.IntRange(1, 16_384),
+        envvar=environment.EMBEDDING_DIMENSIONS,
+        show_envvar=True,
+        expose_value=False,
+        callback=_store,
+        help="The number of dimensions to ask the server for. [default: the model's own]",
+    ),
+    click.option(
+        "--embedding-timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(0.01, 60),
+        envvar=environment.EMBEDDING_TIMEOUT,
+        show_envvar=True,
+        expose_value=False,
+        callback=_store,
+        help="The longest time that a question waits for its vector; then words alone decide. [default: 0.25 "
+        "for serve, 10 for other commands]",
+    ),
+)
+
+_COMMAND_TIMEOUT_S = 10.0
+
+
+def read_embedding(*, in_background: bool = False) -> EmbeddingOptions:
+    """Return the provider that the options name. Raises UsageError if they contradict each other.
+
+    A command waits longer for a vector than a server, which embeds sections `in_background`.
+    """
+    from docyard.embedding.errors import InvalidProvider
+    from docyard.embedding.provider import ProviderOptions, create_embedder
+    from index.vectors.options import EmbeddingOptions
+
+    meta = click.get_current_context().meta
+    values = {
+        name: meta.get(f"{__name__}.embedding_{name}")
+        for name in ("provider", "model", "url", "dimensions", "timeout")
+    }
+    provider_options = ProviderOptions(
+        name=values["provider"] or "none",
+        model=values["model"] or None,
+        url=values["url"] or None,
+        key=environment.read_embedding_key(),
+        dimensions=values["dimensions"],
+    )
+    try:
+        embedder = create_embedder(provider_options, environment.get_current_directory())
+    except InvalidProvider as error:
+        raise click.UsageError(f"{error.message}. {error.fix}") from error
+    if embedder is None:
+        return EmbeddingOptions()
+    from index.vectors.provider import QUESTION_TIMEOUT_S, Provider
+
+    timeout_s = values["timeout"] or (QUESTION_TIMEOUT_S if in_background else _COMMAND_TIMEOUT_S)
+    return EmbeddingOptions(Provider(embedder, timeout_s), in_background)
+
+
 def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
     """Open the index of the artifact; if `artifact` is None, the index of the repository.
 
@@ -102,7 +205,7 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     if artifact is None:
         if key is not None:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
-        return SearchIndex(open_workspace(repo, branch))
+        return SearchIndex(open_workspace(repo, branch), embedding=read_embedding())
     context = click.get_current_context()
     for name, flag in (("repo", "-C"), ("branch", "--branch")):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -115,4 +218,4 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     problem = loaded_artifact.problem
     if problem is not None:
         click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)
-    return FrozenIndex(loaded_artifact)
+    return FrozenIndex(loaded_artifact, embedding=read_embedding())

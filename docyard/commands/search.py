@@ -13,9 +13,11 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
+from docyard.wording import format_count
 
 if TYPE_CHECKING:
     from index.hints import Hint
+    from index.port import SearchType
     from index.service import Hit
 
 
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 @options.repository
 @options.branch
 @options.artifact
+@options.embedding
+@click.option(
+    "--search-type",
+    type=click.Choice(("bm25", "vector", "hybrid")),
+    help="Search by words, by meaning, or both. [default: hybrid with an embedding provider, else bm25]",
+)
 @click.option(
     "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="The maximum number of hits."
 )
@@ -64,6 +72,7 @@ def command(
     other_filters: tuple[str, ...],
     path: str | None,
     since: str | None,
+    search_type: SearchType | None,
     ref: str | None,
     as_json: bool,
 ) -> int:
@@ -85,6 +94,7 @@ def command(
     index = options.open_index(repo, branch, artifact, key)
     try:
         with console.show_progress("Indexing") as progress:
+            index.connect_provider()
             page = index.search(
                 " ".join(terms),
                 limit=limit,
@@ -92,11 +102,14 @@ def command(
                 path=path,
                 ref=ref,
                 since=since,
+                search_type=search_type,
                 progress=progress,
             )
     finally:
         index.close()
     if as_json:
+        from tools.caveats import describe_embedding
+
         console.print_json(
             {
                 "hits": [_describe_hit(hit) for hit in page.hits],
@@ -107,6 +120,8 @@ def command(
                 "partial": page.is_partial,
                 "query_notes": page.notes,
                 "missing_words": page.missing_words,
+                "search_type": page.search_type,
+                "embedding": describe_embedding(page.embedding) if page.embedding else None,
             }
         )
     elif page.hits:
@@ -119,6 +134,13 @@ def command(
             _print_escaped(line)
     for note in () if as_json else page.notes:
         click.echo(f"Note: {note}.", err=True)
+    if not as_json and page.embedding is not None and page.embedding.note is not None:
+        coverage = page.embedding.coverage
+        click.echo(
+            f"Note: these hits are by words alone: {page.embedding.note} ({coverage.covered:,} of "
+            f"{format_count(coverage.total, 'section')} with a vector). `docyard index embed` adds vectors.",
+            err=True,
+        )
     if page.missing_words and page.hits and not as_json:
         _print_escaped(
             f"Note: no section contains these words of the query: {', '.join(page.missing_words)}."

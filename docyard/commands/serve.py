@@ -101,6 +101,7 @@ _REPOSITORY_OPTIONS = {
     is_flag=True,
     help="Check the file of --sources, fetch and open each source, then exit: 0 if all can be served.",
 )
+@options.embedding
 @click.option(
     "--http",
     metavar="HOST:PORT",
@@ -183,23 +184,37 @@ def command(
     settings = _build_settings(context)
     from docyard.service import build_artifact_service, build_repository_service
 
+    embedding = options.read_embedding(in_background=True)
+
     if sources_file is not None:
         from docyard.sources.service import build_sources_service
 
         service = build_sources_service(
-            find_folder(sources_file), selected_toolsets, max_text_tokens=text_tokens
+            find_folder(sources_file),
+            selected_toolsets,
+            max_text_tokens=text_tokens,
+            embedding=embedding,
         )
     elif artifact is not None:
         key = find_folder(key) if key else None
         service = build_artifact_service(
-            find_folder(artifact), key, selected_toolsets, max_text_tokens=text_tokens
+            find_folder(artifact),
+            key,
+            selected_toolsets,
+            max_text_tokens=text_tokens,
+            embedding=embedding,
         )
     else:
         durable = False if no_fsync else None
         workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
         service = build_repository_service(
-            workspace, selected_toolsets, read_only=read_only, syncs=syncs, max_text_tokens=text_tokens
+            workspace,
+            selected_toolsets,
+            read_only=read_only,
+            syncs=syncs,
+            max_text_tokens=text_tokens,
+            embedding=embedding,
         )
     try:
         if settings is None:

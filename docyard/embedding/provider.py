@@ -23,15 +23,14 @@ class ProviderOptions(NamedTuple):
     """The choice of a provider.
 
     `model` is a folder with a model for `local`, None for the packaged one, and the name of a model for
-    `http`. `url` and `key` belong to `http`. `timeout_s` is the longest time that a question waits; None for
-    the default. `dimensions` is the number of dimensions to ask for; None for the model's own.
+    `http`. `url` and `key` belong to `http`. `dimensions` is the number of dimensions to ask for; None for
+    the model's own.
     """
 
     name: ProviderName = "none"
     model: str | None = None
     url: str | None = None
     key: str | None = None
-    timeout_s: float | None = None
     dimensions: int | None = None
 
 

@@ -10,16 +10,22 @@ from docyard import environment
 from docyard.service import Service
 from docyard.sources.follower import Follower
 from docyard.sources.report import describe_sources
-from index.sources.settings import SourcesFile, read_sources_file
+from index.sources.settings import InvalidSourcesFile, Mistake, SourcesFile, read_sources_file
 from index.sources.sources import SourceFolders, Sources
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from tools.retrieval.dispatcher import SourcesDispatcher
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
 
 
-def create_sources(file: Path, content: SourcesFile | None = None) -> Sources:
-    """Return the sources of a file; each is opened when it is first asked for. Raises InvalidSourcesFile."""
+def create_sources(
+    file: Path, content: SourcesFile | None = None, embedding: EmbeddingOptions = NO_EMBEDDING
+) -> Sources:
+    """Return the sources of a file; each is opened when it is first asked for. Raises InvalidSourcesFile.
+
+    `embedding` is the provider of vectors, unless the file names another one.
+    """
     from platformdirs import user_cache_path, user_data_path
 
     folders = SourceFolders(
@@ -27,17 +33,45 @@ def create_sources(file: Path, content: SourcesFile | None = None) -> Sources:
         clones=user_data_path("docyard", appauthor=False) / "sources",
         indexes=user_cache_path("docyard", appauthor=False) / "sources",
     )
-    return Sources(content or read_sources_file(file), folders)
+    content = content or read_sources_file(file)
+    return Sources(content, folders, _read_embedding(file, content, embedding))
+
+
+def _read_embedding(file: Path, content: SourcesFile, default: EmbeddingOptions) -> EmbeddingOptions:
+    """Return the provider of a file. Raises InvalidSourcesFile if its settings contradict each other."""
+    settings = content.embedding
+    if settings is None:
+        return default
+    from docyard.embedding.errors import InvalidProvider
+    from docyard.embedding.provider import ProviderOptions, create_embedder
+
+    options = ProviderOptions(
+        settings.provider, settings.model, settings.url, environment.read_embedding_key(), settings.dimensions
+    )
+    try:
+        embedder = create_embedder(options, file.parent)
+    except InvalidProvider as error:
+        mistake = Mistake(None, "embedding", f"embedding: {error.message}", error.fix)
+        raise InvalidSourcesFile(file, [mistake]) from error
+    if embedder is None:
+        return EmbeddingOptions()
+    from index.vectors.provider import QUESTION_TIMEOUT_S, Provider
+
+    return EmbeddingOptions(Provider(embedder, settings.timeout or QUESTION_TIMEOUT_S))
 
 
 def build_sources_service(
-    file: Path, toolsets: tuple[str, ...] | None, *, max_text_tokens: int | None = None
+    file: Path,
+    toolsets: tuple[str, ...] | None,
+    *,
+    max_text_tokens: int | None = None,
+    embedding: EmbeddingOptions = NO_EMBEDDING,
 ) -> Service:
     """Return the service of a file of sources. Raises InvalidSourcesFile.
 
     Must be called in the main thread, because it listens to SIGHUP.
     """
-    sources = create_sources(file)
+    sources = create_sources(file, embedding=embedding)
     dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)
     follower = Follower(sources, file, environment.read_remote_access, lambda: dispatcher.on_list_change())
     follower.listen_to_hangup()

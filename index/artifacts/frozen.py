@@ -23,6 +23,7 @@ from index.live import LiveIndex
 from index.service import SearchIndex, SearchPage
 from index.storage.files import remove_entries
 from index.storage.metadata import Metadata, make_facet, sanitize_line
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.archive import Archive
 from workspace.revisions import RefNotFound
 
@@ -40,10 +41,15 @@ class FrozenIndex(SearchIndex):
     of every build of the index, in addition to the `progress` of a waiting call.
     """
 
-    def __init__(self, artifact: Artifact, on_progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        on_progress: Progress | None = None,
+        embedding: EmbeddingOptions = NO_EMBEDDING,
+    ) -> None:
         tree, commit = artifact.manifest.tree, artifact.metadata.stats.source_commit
         self._archive = Archive(artifact.folder, tree, commit, artifact.moves)
-        super().__init__(self._archive)
+        super().__init__(self._archive, embedding=embedding)
         self.artifact = artifact
         self._on_progress = on_progress
         self.is_superseded = self.has_open_files = False

@@ -15,6 +15,7 @@ from index.artifacts.artifact import open_artifact, swap_timeout_error
 from index.artifacts.frozen import FrozenIndex
 from index.port import Progress
 from index.storage.metadata import Problem
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.errors import WorkspaceError
 
 _SWAP_TIMEOUT_S = 1.0  # seconds that the first call after a replacement waits for the new artifact
@@ -37,12 +38,14 @@ class Artifacts:
         on_refused: Callable[[WorkspaceError], object] = lambda error: None,
         on_progress: Progress | None = None,
         on_problem: Callable[[Problem], object] = lambda problem: None,
+        embedding: EmbeddingOptions = NO_EMBEDDING,
     ) -> None:
         self._folder = folder
         self._key = key
         self._on_refused = on_refused
         self._on_progress = on_progress
         self._on_problem = on_problem
+        self._embedding = embedding
         self._index = self._open_current()
         self._lock = threading.Lock()
         self._opening_thread: threading.Thread | None = None

@@ -16,6 +16,10 @@
     [limits]
     max_tokens = 5000
 
+    [embedding]
+    provider = "local"                       or "http", with url and model; its key is a variable
+    timeout = 0.25                           the seconds that a question waits for its vector
+
 Paths are relative to the folder of the file. A permalink can contain {namespace}, {path} (of the repository),
 {page} (the path within `folder`, without its suffix), {anchor}, {commit}, {line} and {end_line}.
 """
@@ -27,7 +31,7 @@ import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -203,6 +207,16 @@ class AnswerLimits(_Settings):
     max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
 
 
+class EmbeddingSettings(_Settings):
+    """The provider of vectors for all sources. Its key is not in the file."""
+
+    provider: Literal["none", "hash", "local", "http"]
+    model: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
+    url: Annotated[str, Field(min_length=1, max_length=2_000)] | None = None
+    dimensions: Annotated[int, Field(ge=1, le=16_384)] | None = None
+    timeout: Annotated[float, Field(ge=0.01, le=60)] | None = None
+
+
 def _check_name(name: str) -> str:
     if not _NAME_PATTERN.fullmatch(name):
         raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter or digit")
@@ -230,6 +244,7 @@ class SourcesFile(_Settings):
     ] = {}
     features: Features = Features()
     limits: AnswerLimits = AnswerLimits()
+    embedding: EmbeddingSettings | None = None
 
 
 def read_sources_file(file: Path) -> SourcesFile:
@@ -284,6 +299,7 @@ def _list_setting_names(location: Sequence[str]) -> list[str]:
         "sources": SourceSettings,
         "features": Features,
         "limits": AnswerLimits,
+        "embedding": EmbeddingSettings,
     }
     return list((models[location[0]] if location else SourcesFile).model_fields)
 

@@ -17,6 +17,7 @@ from index.storage.files import IndexUnwritable
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import InvalidMetadata
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.branch import BranchNotFound, RepositoryMissing
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.ancestry import Graph
@@ -27,7 +28,7 @@ from workspace.source_workspace import FolderMissing, SourceWorkspace
 
 if TYPE_CHECKING:
     from index.artifacts.swap import Artifacts
-    from index.port import Progress
+    from index.port import Progress, SearchType
     from index.service import SearchPage
     from index.sources.settings import SourceSettings
     from workspace.git.remotes.credentials import Access
@@ -99,12 +100,19 @@ class Source:
     """
 
     def __init__(
-        self, name: str, settings: SourceSettings, folder: Path, data_folder: Path, cache_folder: Path
+        self,
+        name: str,
+        settings: SourceSettings,
+        folder: Path,
+        data_folder: Path,
+        cache_folder: Path,
+        embedding: EmbeddingOptions = NO_EMBEDDING,
     ) -> None:
         self.name = name
         self.settings = settings
         self._folder = folder
         self._cache_folder = cache_folder
+        self._embedding = embedding
         self._clone = SourceClone(name, settings.url, settings.ref, data_folder) if settings.url else None
         self._lock = threading.Lock()
         self._index: SearchIndex | None = None
@@ -158,17 +166,23 @@ class Source:
         with self.open() as index:
             index.workspace.tip()
 
-    def search(self, query: str, limit: int, progress: Progress | None = None) -> SearchPage:
-        """Return the first hits of a question; it is searched once for each commit.
+    def search(
+        self,
+        query: str,
+        limit: int,
+        progress: Progress | None = None,
+        search_type: SearchType | None = None,
+    ) -> SearchPage:
+        """Return the first hits of a question; without vectors, it is searched once for each commit.
 
         Raises SourceUnavailable, and the errors of `SearchIndex.search`.
         """
         with self.open() as index:
             key = index.workspace.tip(), query, limit
-            page = self._pages.find(key)
+            page = self._pages.find(key) if not index.has_vectors or search_type == "bm25" else None
             if page is None:
-                page = index.search(query, limit=limit, progress=progress)
-                if page.commit == key[0] and not page.is_stale:
+                page = index.search(query, limit=limit, search_type=search_type, progress=progress)
+                if page.embedding is None and page.commit == key[0] and not page.is_stale:
                     self._pages.put(key, page)
             return page
 
@@ -245,7 +259,7 @@ class Source:
             from index.storage.keys import read_key
 
             key = read_key(self._resolve(settings.key)) if settings.key is not None else None
-            self._artifacts = Artifacts(self._resolve(settings.artifact), key)
+            self._artifacts = Artifacts(self._resolve(settings.artifact), key, embedding=self._embedding)
             return
         if self._clone is not None and not self._clone.exists:
             reason = self._clone.fetch_error or "its URL has not been fetched yet"
@@ -255,7 +269,7 @@ class Source:
         identity = (settings.url or str(repository.resolve()), settings.ref, settings.folder)
         location = self._cache_folder / compute_folder_name(identity)
         location.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._index = SearchIndex(workspace, location=location)
+        self._index = SearchIndex(workspace, location=location, embedding=self._embedding)
 
     def _resolve(self, path: str) -> Path:
         return self._folder / Path(path).expanduser()

@@ -15,12 +15,14 @@ from index.matches import Matcher, SearchableText
 from index.sources.settings import ALL_NAMESPACES, Features, SourcesFile
 from index.sources.source import Source, SourceUnavailable
 from index.storage.keys import load_user_key
+from index.vectors.options import NO_EMBEDDING
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
-    from index.port import Progress
+    from index.port import Progress, SearchType
     from index.service import Hit, SearchPage
+    from index.vectors.options import EmbeddingOptions
 
 _FUSION_CONSTANT = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
@@ -84,8 +86,11 @@ class SourceFolders(NamedTuple):
 class Sources:
     """The sources of one server, by namespace, in the order of the file. Safe to use from threads."""
 
-    def __init__(self, file: SourcesFile, folders: SourceFolders) -> None:
+    def __init__(
+        self, file: SourcesFile, folders: SourceFolders, embedding: EmbeddingOptions = NO_EMBEDDING
+    ) -> None:
         self._folders = folders
+        self._embedding = embedding
         self._file = file
         self._sources = {name: self._create(name, file) for name in file.sources}
 
@@ -161,7 +166,7 @@ class Sources:
             source.close()
 
     def _create(self, name: str, file: SourcesFile) -> Source:
-        return Source(name, file.sources[name], *self._folders)
+        return Source(name, file.sources[name], *self._folders, self._embedding)
 
 
 def _list_names(names: Collection[str]) -> str:
@@ -183,7 +188,8 @@ class SourcesPage(NamedTuple):
     `commits` has the searched commit of each source, `unavailable` the reason of each source that could not
     be searched. `missing_words` are the words of the question that no searched source contains. `notes`
     report invalid operators. `suggested_queries` find something where the question finds nothing. `terms` are
-    the index terms of the search.
+    the index terms of the search. `search_type` is the type of the search that found the hits, and
+    `embedding_notes` are the reasons why words alone decided.
     """
 
     hits: tuple[SourceHit, ...]
@@ -194,10 +200,18 @@ class SourcesPage(NamedTuple):
     notes: tuple[str, ...]
     suggested_queries: tuple[str, ...]
     terms: tuple[str, ...] = ()
+    search_type: SearchType = "bm25"
+    embedding_notes: tuple[str, ...] = ()
 
 
 def search_sources(
-    sources: Sequence[Source], query: str, *, limit: int, offset: int = 0, progress: Progress | None = None
+    sources: Sequence[Source],
+    query: str,
+    *,
+    limit: int,
+    offset: int = 0,
+    search_type: SearchType | None = None,
+    progress: Progress | None = None,
 ) -> SourcesPage:
     """Return the hits [offset, offset + limit) of a question in some sources, best first.
 
@@ -208,7 +222,7 @@ def search_sources(
     unavailable: dict[str, SourceUnavailable] = {}
     for source in sources:
         try:
-            pages[source] = source.search(query, offset + limit + 1, progress)
+            pages[source] = source.search(query, offset + limit + 1, progress, search_type)
         except SourceUnavailable as error:
             unavailable[source.name] = error
     if not pages:
@@ -228,7 +242,18 @@ def search_sources(
         notes=tuple(dict.fromkeys(note for page in pages.values() for note in page.notes)),
         suggested_queries=() if hits else tuple(queries),
         terms=tuple(dict.fromkeys(term for page in pages.values() for term in page.terms)),
+        search_type=join_search_types([page.search_type for page in pages.values()]),
+        embedding_notes=tuple(
+            dict.fromkeys(
+                page.embedding.note for page in pages.values() if page.embedding and page.embedding.note
+            )
+        ),
     )
+
+
+def join_search_types(types: Sequence[SearchType]) -> SearchType:
+    """Return the type of several searches: hybrid if some used vectors and others did not."""
+    return types[0] if len(set(types)) == 1 else "hybrid" if types else "bm25"
 
 
 def _list_hits(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:

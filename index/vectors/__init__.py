@@ -5,6 +5,7 @@ embedder.py        the interface of a provider of vectors, and the text of a sec
 hash_embedder.py   the provider `hash`: vectors from the words of a text, without a model
 loaded_vectors.py  the vectors of one model: their store, and their codes in memory
 location.py        the files of vectors in a folder
+options.py         the choice of a provider for an index
 provider.py        a provider with its failures
 query_vectors.py   the nearness of sections to one question
 retries.py         the times at which a provider that failed is called again

@@ -95,6 +95,11 @@ def format_section(record: SectionRecord, text: bytes) -> str:
     return f"{headings}\n\n{body}"[:MAX_EMBEDDED_CHARACTERS].strip()
 
 
+def is_same_probe(probe: Vectors, other: Vectors) -> bool:
+    """Return True if two vectors of the probe text are by the same model."""
+    return len(probe) == len(other) and float(probe @ other) >= MIN_PROBE_SIMILARITY
+
+
 def check_vectors(vectors: Vectors, count: int, dimensions: int | None = None) -> Vectors:
     """Return vectors scaled to the length 1. A vector of zeros stays as it is.
 

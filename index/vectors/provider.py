@@ -6,19 +6,24 @@ A question waits only briefly, and the call after a failure is delayed.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from index.vectors.embedder import EmbeddingUnavailable, check_vectors
+from index.vectors.embedder import PROBE_TEXT, EmbeddingUnavailable, check_vectors, is_same_probe
 from index.vectors.retries import RetrySchedule
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from index.vectors.embedder import Embedder, Vectors
 
+QUESTION_TIMEOUT_S = 0.25
+"""The default of the longest time that a question waits for the provider."""
+
 _MAX_CACHED_QUESTIONS = 256
+_PROBE_INTERVAL_S = 600.0
 
 
 class Provider:
@@ -27,15 +32,32 @@ class Provider:
     `question_timeout_s` is the longest time that a question waits.
     """
 
-    def __init__(self, embedder: Embedder, question_timeout_s: float) -> None:
+    def __init__(self, embedder: Embedder, question_timeout_s: float = QUESTION_TIMEOUT_S) -> None:
         self.embedder = embedder
         self.retries = RetrySchedule()
         self._question_timeout_s = question_timeout_s
         self._questions: LRUCache[str, Vectors] = LRUCache(_MAX_CACHED_QUESTIONS)
+        self._probe: Vectors | None = None
+        self._probe_time = 0.0
+        self._probe_lock = threading.Lock()
 
-    def forget_questions(self) -> None:
-        """Forget the vectors of questions, after a change of the model."""
-        self._questions = LRUCache(_MAX_CACHED_QUESTIONS)
+    def embed_probe(self) -> Vectors:
+        """Return the vector of the probe text, at most ten minutes old. Raises EmbeddingUnavailable.
+
+        If it differs from the last one, the model has changed, and the vectors of questions are forgotten.
+        """
+        with self._probe_lock:
+            now = time.monotonic()
+            if self._probe is None or now - self._probe_time >= _PROBE_INTERVAL_S:
+                [probe] = self.embed([PROBE_TEXT])
+                if self._probe is None or not is_same_probe(probe, self._probe):
+                    self._questions = LRUCache(_MAX_CACHED_QUESTIONS)
+                self._probe, self._probe_time = probe, now
+            return self._probe
+
+    def close(self) -> None:
+        """Close the embedder."""
+        self.embedder.close()
 
     def embed_question(self, text: str, dimensions: int) -> Vectors:
         """Return the vector of a question. Raises EmbeddingUnavailable after the time limit.

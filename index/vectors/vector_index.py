@@ -21,15 +21,13 @@ from index.storage.location import find_location
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
 from index.vectors.embedder import (
-    MIN_PROBE_SIMILARITY,
-    PROBE_TEXT,
     EmbeddingUnavailable,
     compute_embedding_id,
     format_section,
+    is_same_probe,
 )
 from index.vectors.loaded_vectors import Coverage, LoadedVectors
 from index.vectors.location import LOCK_FILE, build_file
-from index.vectors.provider import Provider
 from index.vectors.query_vectors import QueryVectors
 from index.vectors.store import VectorStore
 
@@ -37,7 +35,8 @@ if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Progress, SearchType
     from index.segments.generation import SegmentReader
-    from index.vectors.embedder import Embedder, Vectors
+    from index.vectors.embedder import Vectors
+    from index.vectors.provider import Provider
 
 log = logging.getLogger("docyard")
 
@@ -47,11 +46,8 @@ MIN_COVERAGE = 0.9
 With fewer, the sections that happen to have a vector would precede equally good ones.
 """
 
-QUESTION_TIMEOUT_S = 0.25
-"""The default of the longest time that a question waits for the provider."""
-
 _MAX_VARIANTS = 100
-_PROBE_INTERVAL_S = 600.0
+_CHECK_INTERVAL_S = 600.0
 _LOCK_INTERVAL_S = 5.0
 _UNUSED_DAYS = 30
 _SECONDS_PER_DAY = 86_400
@@ -93,21 +89,14 @@ class VectorIndex:
     """The vectors of the sections of one workspace. Safe to use from threads.
 
     `folders` yields the folders in which the vectors may be stored, the best first; without one, they stay in
-    memory. `question_timeout_s` is the longest time that a question waits for the provider.
+    memory.
     """
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        folders: Callable[[], Iterable[Path]],
-        *,
-        question_timeout_s: float = QUESTION_TIMEOUT_S,
-    ) -> None:
-        self._provider = Provider(embedder, question_timeout_s)
+    def __init__(self, provider: Provider, folders: Callable[[], Iterable[Path]]) -> None:
+        self._provider = provider
         self._folders = folders
         self._loaded: LoadedVectors | None = None
         self._connect_lock = threading.Lock()
-        self._probe_time = 0.0
         self._condition = threading.Condition()
         self._tasks: list[_Task] = []
         self._thread: threading.Thread | None = None
@@ -198,14 +187,14 @@ class VectorIndex:
 
     def embed_all(
         self, readers: Sequence[SegmentReader], read: ReadSection, progress: Progress | None = None
-    ) -> Coverage:
-        """Embed all sections that have no vector, and return the coverage. Raises EmbeddingUnavailable.
+    ) -> EmbeddingReport:
+        """Embed all sections that have no vector, and report the coverage. Raises EmbeddingUnavailable.
 
         What was embedded before an interruption is kept.
         """
-        loaded = self.connect()
+        loaded, embedder = self.connect(), self._provider.embedder
         self._embed(loaded, _Task(readers, read), progress)
-        return loaded.measure_coverage(readers)
+        return EmbeddingReport(embedder.provider, embedder.model, loaded.measure_coverage(readers), None)
 
     def connect(self) -> LoadedVectors:
         """Reach the provider, and open the vectors of its model. Raises EmbeddingUnavailable.
@@ -213,27 +202,21 @@ class VectorIndex:
         A model that changed under the same name has vectors of its own: the vector of a probe text shows it.
         """
         with self._connect_lock:
-            now = time.monotonic()
-            if self._loaded is not None and now - self._probe_time < _PROBE_INTERVAL_S:
-                return self._loaded
-            [probe] = self._provider.embed([PROBE_TEXT])
+            probe = self._provider.embed_probe()
             loaded = self._loaded
             if loaded is None or not _is_same_model(loaded.store, probe):
-                self._provider.forget_questions()
                 loaded = self._open(probe)
                 loaded.load()
                 self._loaded = loaded
-            self._probe_time = now
             return loaded
 
     def close(self) -> None:
-        """Stop the thread, and close the files. What was embedded is kept."""
+        """Stop the thread, and close the files. What was embedded is kept, and the embedder stays open."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
         if self._thread is not None:
             self._thread.join(1.0)
-        self._provider.embedder.close()
         if self._loaded is not None:
             self._loaded.store.close()
 
@@ -273,7 +256,7 @@ class VectorIndex:
                 continue
             with self._condition:
                 if not self._tasks and not self._is_closed:
-                    self._condition.wait(_PROBE_INTERVAL_S)
+                    self._condition.wait(_CHECK_INTERVAL_S)
 
     def _postpone(self, task: _Task | None) -> None:
         """Wait until the provider may be called again. Newer work replaces a task that could not be done."""
@@ -354,11 +337,7 @@ def _open_or_replace(file: Path | None, dimensions: int) -> VectorStore:
 def _is_same_model(store: VectorStore, probe: Vectors) -> bool:
     """Return True if the store was begun with the same vector of the probe text."""
     first_probe = store.read_probe()
-    return (
-        first_probe is not None
-        and len(first_probe) == len(probe)
-        and float(first_probe @ probe) >= MIN_PROBE_SIMILARITY
-    )
+    return first_probe is not None and is_same_probe(first_probe, probe)
 
 
 def _remove_unused(loaded: LoadedVectors, readers: Sequence[SegmentReader]) -> None:

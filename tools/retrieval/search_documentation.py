@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from index.sources.sources import (
     MAX_OFFSET,
     check_cursor_commits,
     compute_arguments_digest,
+    join_search_types,
     read_sources_cursor,
     search_sources,
     write_sources_cursor,
@@ -44,6 +45,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from index.port import SearchType
     from index.sources.sources import SourcesPage
     from tools.retrieval.context import RetrievalContext
     from tools.retrieval.results import Result
@@ -54,9 +56,6 @@ MAX_QUESTIONS = 10
 DEFAULT_BATCH_RESULTS = 2
 """The default number of results of a question in a batch; only the first has its content, the other its
 address."""
-
-USED_SEARCH_TYPE = "bm25"
-"""The algorithm of each search, until a server has embeddings."""
 
 _COMMON_FIELDS = ("namespace", "max_results", "include_content", "handle", "search_type")
 """The fields of a call that apply to each question of its batch."""
@@ -73,19 +72,7 @@ _REMAINDER_ADVICE = (
 )
 _MAX_LISTED_SOURCES = 20
 _MAX_SUGGESTED_QUERIES = 3
-
-
-class VectorSearchUnavailable(WorkspaceError):
-    """A search by vectors on a server without embeddings."""
-
-    code: ClassVar[str] = "VECTOR_SEARCH_UNAVAILABLE"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "search_type 'vector' is unavailable: this server has no embeddings",
-            fix="Use 'hybrid' or 'bm25'.",
-            field="search_type",
-        )
+_MAX_LISTED_NOTES = 3
 
 
 class SearchDocumentationArguments(ReadingArguments):
@@ -163,6 +150,7 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
     result_lists: dict[int, ResultList] = {}
     failures: dict[int, Data] = {}
     commits: dict[str, str | None] = {}
+    search_types: list[SearchType] = []
     for number, item in enumerate(items):
         try:
             request = read_arguments(SearchDocumentationArguments, {**defaults, **item})
@@ -179,13 +167,14 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
         results = search.build_results(names_namespace=request.namespace == ALL_NAMESPACES)
         if "include_content" not in item:  # the first result answers most questions
             results = [*results[:1], *(result.reduce_to_address() for result in results[1:])]
+        search_types.append(search.page.search_type)
         result_lists[number] = ResultList(results, search.build_entry, Detail.SHORT)
         for source_hit in search.page.hits:
             commits[source_hit.source.name] = search.page.commits[source_hit.source.name]
     fitted = fit_result_lists(list(result_lists.values()), max_tokens)
     entries = failures | dict(zip(result_lists, fitted, strict=True))
     batch_results = [entries[number] for number in range(len(items))]
-    answer: Data = {"batch_results": batch_results, "search_type": USED_SEARCH_TYPE}
+    answer: Data = {"batch_results": batch_results, "search_type": join_search_types(search_types)}
     if len(commits) <= _MAX_LISTED_SOURCES:
         answer["commits"] = commits
     if any(source.get("truncated") for entry in batch_results for source in entry.get("sources", ())):
@@ -207,17 +196,20 @@ class _Search:
     def run(cls, context: RetrievalContext, request: SearchDocumentationArguments) -> _Search:
         """Search the sources of a request.
 
-        Raises VectorSearchUnavailable, and the errors of `Sources.select`, `search_sources` and cursors.
+        Raises the errors of `Sources.select`, `search_sources` and cursors.
         """
-        if request.search_type == "vector":
-            raise VectorSearchUnavailable
         sources = context.sources.select(request.namespace)
         digest = compute_arguments_digest(request.query, [source.name for source in sources])
         commits_digest, offset = None, 0
         if request.cursor is not None:
             commits_digest, offset = read_sources_cursor(request.cursor, digest)
         page = search_sources(
-            sources, request.query, limit=request.max_results, offset=offset, progress=context.progress
+            sources,
+            request.query,
+            limit=request.max_results,
+            offset=offset,
+            search_type=request.search_type,
+            progress=context.progress,
         )
         if commits_digest is not None:
             check_cursor_commits(commits_digest, page.commits)
@@ -267,7 +259,9 @@ def describe_page(page: SourcesPage, detail: Detail) -> Data:
     """Return the algorithm, the commits, the unavailable sources, and the words that nothing contains."""
     if detail is Detail.MINIMAL:
         return {"detail": "minimal"}
-    data: Data = {"search_type": USED_SEARCH_TYPE}
+    data: Data = {"search_type": page.search_type}
+    if page.embedding_notes:
+        data["embedding_notes"] = list(page.embedding_notes[:_MAX_LISTED_NOTES])
     commits = list(page.commits.values())
     if len(commits) == 1:
         data["commit"] = commits[0]

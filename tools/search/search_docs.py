@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
 
 MAX_LIMIT = 50
+SEARCH_TYPE = "search_type"
 _OMITTED_VALUES_NOTE = "Not all values are listed; the error for a wrong value names the nearest."
 
 
@@ -43,6 +44,9 @@ class SearchDocsArguments(ReadingArguments):
     ref: str | None = None
     path: str | None = Field(None, description="Folder, document or glob.")
     since: str | None = Field(None, description=SINCE_DESCRIPTION)
+    search_type: Literal["vector", "bm25", "hybrid"] | None = Field(
+        None, description="Search by meaning (vector), by words (bm25), or both."
+    )
     type: str | None = Field(None, description="Filter results by type.")
     tags: str | None = Field(None, description="Filter results by tags.")
 
@@ -74,6 +78,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         progress=context.progress,
         ref=request.ref,
         since=request.since,
+        search_type=request.search_type,
     )
     page, hits = find_fitting_hits(search, _describe_hit, request.limit, context.text_tokens)
     hint = (
@@ -185,7 +190,12 @@ def _add_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
         except WorkspaceError:  # a search reports the error
             properties = {}
     new_names = _rename_parameters(properties)
-    parameters = {new_names.get(name, name): field for name, field in schema["properties"].items()}
+    parameters = {
+        new_names.get(name, name): field
+        for name, field in schema["properties"].items()
+        # Without vectors there is nothing to choose.
+        if name != SEARCH_TYPE or context.index.has_vectors
+    }
     return {**schema, "properties": {**parameters, **properties}}
 
 
