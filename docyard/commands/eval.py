@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from docyard.eval.cases import Case
     from docyard.eval.report import Difference, RequiredMinimum
     from docyard.eval.run import EvalRun, Parameters
+    from index.port import SearchType
     from index.service import SearchIndex
+    from index.vectors.vector_index import EmbeddingReport
 
 _INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUTPUT_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -93,6 +95,15 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
     help="Exit with 1 if a mean is below NUMBER, such as ndcg@10=.45 or chunk.mrr=.5. Can be repeated.",
 )
 @click.option(
+    "--compare",
+    "compared_providers",
+    metavar="NAME",
+    type=click.Choice(("none", "hash", "local", "http")),
+    multiple=True,
+    help="Print one table of several embedding providers, each with hybrid searches and with vectors alone. "
+    "Can be repeated.",
+)
+@click.option(
     "--strict", is_flag=True, help="Exit with 1 if a case expects an address that the commit does not have."
 )
 @options.as_json
@@ -110,6 +121,8 @@ def command(
     against: Path | None,
     plot: Path | None,
     minimums: list[RequiredMinimum],
+    search_type: SearchType | None,
+    compared_providers: tuple[str, ...],
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -127,6 +140,7 @@ def command(
         docyard eval cases.yaml --runs runs --report report.md
         docyard eval cases.yaml --index site-index
         docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
+        docyard eval cases.yaml --compare none --compare local
     """
     from docyard.eval.cases import InvalidCases, is_qrels
     from docyard.eval.plot import check_plotting, draw_plot
@@ -148,8 +162,23 @@ def command(
         print_error(error.message, error.fix)
         return Exit.USAGE
     name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
+    if compared_providers:
+        if runs or report or against or minimums or search_type:
+            raise click.UsageError(
+                "--compare prints a table alone: leave out --runs, --report, --against, --fail-under and "
+                "--search-type"
+            )
+        compared_runs = []
+        for provider in dict.fromkeys(compared_providers):
+            compared_types: tuple[SearchType, ...] = ("bm25",) if provider == "none" else ("hybrid", "vector")
+            for compared_type in compared_types:
+                index = options.open_index(repo, branch, artifact, key, provider=provider)
+                compared_runs.append(_run_cases(index, cases, name, parameters, compared_type))
+        _print_comparison(compared_runs, as_json)
+        return Exit.DONE
     earlier_run = _read_earlier_run(against, runs, name, parameters)
-    run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
+    index = options.open_index(repo, branch, artifact, key)
+    run = _run_cases(index, cases, name, parameters, search_type)
     difference = _compare_with_earlier_run(earlier_run, run)
     missed_minimums = [reason for minimum in minimums if (reason := minimum.describe_miss(run))]
     with _convert_write_errors():
@@ -191,15 +220,31 @@ def _read_earlier_run(
     return saved_runs[-1] if saved_runs else None
 
 
-def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> EvalRun:
-    from docyard.eval.run import EvalRun, run_cases
+def _run_cases(
+    index: SearchIndex,
+    cases: Sequence[Case],
+    name: str,
+    parameters: Parameters,
+    search_type: SearchType | None,
+) -> EvalRun:
+    from docyard.eval.run import Embedding, EvalRun, run_cases
 
+    uses_vectors = index.has_vectors and search_type != "bm25"
+    report: EmbeddingReport | None = None
     try:
         with console.show_progress("Indexing") as progress:
             commit = index.update_to_tip(progress)
+        if uses_vectors:
+            with console.show_progress("Embedding") as progress:
+                report = index.embed_sections(progress)
         with console.show_progress("Searching") as progress:
             case_results = run_cases(
-                index, index.workspace.snapshot(commit), cases, top=parameters.top, progress=progress
+                index,
+                index.workspace.snapshot(commit),
+                cases,
+                top=parameters.top,
+                search_type=search_type,
+                progress=progress,
             )
         metadata = index.metadata()
     finally:
@@ -211,9 +256,31 @@ def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters:
         version=__version__,
         parameters=parameters,
         metadata=metadata.model_dump(mode="json") if metadata else None,
+        search_type=(search_type or "hybrid") if uses_vectors else "bm25",
+        embedding=None
+        if report is None
+        else Embedding(provider=report.provider, model=report.model, dimensions=report.dimensions),
         problems=tuple(str(problem) for problem in case_results.problems),
         cases=case_results.outcomes,
     )
+
+
+def _print_comparison(runs: Sequence[EvalRun], as_json: bool) -> None:
+    from docyard.eval.report import COMPARISON_HEADINGS, format_comparison, summarize_run
+
+    if as_json:
+        console.print_json(
+            [
+                {
+                    "embedding": run.embedding.model_dump(mode="json") if run.embedding else None,
+                    "search_type": run.search_type,
+                    "summary": summarize_run(run),
+                }
+                for run in runs
+            ]
+        )
+    else:
+        console.print_table(COMPARISON_HEADINGS, format_comparison(runs))
 
 
 def _compare_with_earlier_run(earlier_run: EvalRun | None, run: EvalRun) -> Difference | None:

@@ -162,10 +162,11 @@ _EMBEDDING_OPTIONS = (
 _COMMAND_TIMEOUT_S = 10.0
 
 
-def read_embedding(*, in_background: bool = False) -> EmbeddingOptions:
+def read_embedding(*, in_background: bool = False, provider: str | None = None) -> EmbeddingOptions:
     """Return the provider that the options name. Raises UsageError if they contradict each other.
 
-    A command waits longer for a vector than a server, which embeds sections `in_background`.
+    `provider` replaces the name of the provider; options that it does not take are then ignored. A
+    command waits longer for a vector than a server, which embeds sections `in_background`.
     """
     from docyard.embedding.errors import InvalidProvider
     from docyard.embedding.provider import ProviderOptions, create_embedder
@@ -176,6 +177,10 @@ def read_embedding(*, in_background: bool = False) -> EmbeddingOptions:
         name: meta.get(f"{__name__}.embedding_{name}")
         for name in ("provider", "model", "url", "dimensions", "timeout")
     }
+    if provider is not None:
+        values |= {"provider": provider}
+        if provider != "http":
+            values |= {"url": None, "dimensions": None, "model": None}
     provider_options = ProviderOptions(
         name=values["provider"] or "none",
         model=values["model"] or None,
@@ -195,8 +200,17 @@ def read_embedding(*, in_background: bool = False) -> EmbeddingOptions:
     return EmbeddingOptions(Provider(embedder, timeout_s), in_background)
 
 
-def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
+def open_index(
+    repo: Path | None,
+    branch: str | None,
+    artifact: Path | None,
+    key: Path | None,
+    *,
+    provider: str | None = None,
+) -> SearchIndex:
     """Open the index of the artifact; if `artifact` is None, the index of the repository.
+
+    `provider` replaces the provider of vectors that the options name.
 
     Raises UsageError if the options exclude each other, and WorkspaceError if opening fails.
     """
@@ -205,7 +219,7 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     if artifact is None:
         if key is not None:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
-        return SearchIndex(open_workspace(repo, branch), embedding=read_embedding())
+        return SearchIndex(open_workspace(repo, branch), embedding=read_embedding(provider=provider))
     context = click.get_current_context()
     for name, flag in (("repo", "-C"), ("branch", "--branch")):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -218,4 +232,4 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     problem = loaded_artifact.problem
     if problem is not None:
         click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)
-    return FrozenIndex(loaded_artifact, embedding=read_embedding())
+    return FrozenIndex(loaded_artifact, embedding=read_embedding(provider=provider))

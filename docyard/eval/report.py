@@ -215,8 +215,39 @@ def _describe_run(run: EvalRun) -> Iterator[str]:
     stats = (run.metadata or {}).get("stats")
     if stats:
         yield f"- index: {stats['total_files']:,} documents, {stats['total_chunks']:,} sections"
+    yield f"- embedding: {describe_embedding(run)}"
     limit_note = "" if run.parameters.limit is None else " (only the first ones in the files were run)"
     yield f"- cases: {len(run.cases):,}{limit_note}; top {run.parameters.top:,} sections for each query"
+
+
+def describe_embedding(run: EvalRun) -> str:
+    """Return the provider, its model and the type of the search; "none" without a provider."""
+    if run.embedding is None:
+        return "none"
+    provider, model, dimensions = run.embedding.provider, run.embedding.model, run.embedding.dimensions
+    size = "" if dimensions is None else f", {dimensions:,} dimensions"
+    return f"{_escape(provider)}, {_escape(model)}{size}; search type {run.search_type}"
+
+
+COMPARISON_HEADINGS = ("embedding", "search type", *MEASURES, "p50 ms")
+"""The headings of the columns of `format_comparison`."""
+
+
+def format_comparison(runs: Iterable[EvalRun]) -> list[list[str]]:
+    """Return one line of cells for each run: provider, search type, means by page, and median time."""
+    rows = []
+    for run in runs:
+        means = [compute_mean(run.cases, "page", measure) for measure in MEASURES]
+        latency = compute_latency(run.cases)
+        rows.append(
+            [
+                f"{run.embedding.provider} {run.embedding.model}" if run.embedding else "none",
+                run.search_type,
+                *("" if mean is None else f"{mean:.4f}" for mean in means),
+                "" if latency is None else f"{latency.p50_ms:.2f}",
+            ]
+        )
+    return rows
 
 
 def _format_measures(run: EvalRun, difference: Difference | None) -> Iterator[str]:

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from docyard.eval.cases import Case, Problem
 from index.documents import chunk_id
+from index.port import SearchType
 from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
 
@@ -88,8 +89,18 @@ class Parameters(_Model):
     limit: int | None
 
 
+class Embedding(_Model):
+    """The provider of vectors of a run, its model, and the number of dimensions; None if it failed."""
+
+    provider: str
+    model: str
+    dimensions: int | None
+
+
 class EvalRun(_Model):
-    """A full run. `name` contains the names of the case files; `at` is the UTC time in ISO 8601, in seconds.
+    """A full run. `search_type` is the requested type, and `embedding` the provider of vectors.
+
+    `name` contains the names of the case files; `at` is the UTC time in ISO 8601, in seconds.
 
     `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` lists expected addresses
     that the commit lacks, and cases that the search rejected.
@@ -102,6 +113,8 @@ class EvalRun(_Model):
     version: str
     parameters: Parameters
     metadata: Mapping[str, Any] | None
+    search_type: SearchType = "bm25"
+    embedding: Embedding | None = None
     problems: tuple[str, ...]
     cases: tuple[Outcome, ...]
 
@@ -249,6 +262,12 @@ class CommitChanged(WorkspaceError):
     code: ClassVar[str] = "COMMIT_CHANGED"
 
 
+class VectorsUnusable(WorkspaceError):
+    """A search of the run could not use the vectors, so that its measures would be those of words."""
+
+    code: ClassVar[str] = "VECTORS_UNUSABLE"
+
+
 class _SearchRejected(Exception):
     """The search rejected the case; the message has the reason."""
 
@@ -267,6 +286,7 @@ def run_cases(
     cases: Sequence[Case],
     *,
     top: int,
+    search_type: SearchType | None = None,
     progress: Progress | None = None,
 ) -> CaseResults:
     """Run each case twice: a timed search for ten hits, and a search for the judged list of `top` hits.
@@ -276,13 +296,14 @@ def run_cases(
     """
     problems: list[Problem] = []
     outcomes: list[Outcome] = []
+    search = partial(_search, index, snapshot, search_type)
     for case in cases:
         expected_grades = resolve_expected(case, snapshot)
         problems += expected_grades.problems
         try:
             if not outcomes:
-                _search(index, snapshot, case, TIMED_HIT_COUNT)
-            outcomes.append(_run_case(index, snapshot, case, expected_grades, top))
+                search(case, TIMED_HIT_COUNT)
+            outcomes.append(_run_case(search, case, expected_grades, top))
         except _SearchRejected as rejection:
             problems.append(Problem(case.file, case.line, str(rejection)))
             outcomes.append(_build_outcome(case, expected_grades, (), None))
@@ -292,17 +313,21 @@ def run_cases(
 
 
 def _run_case(
-    index: SearchIndex, snapshot: Snapshot, case: Case, expected_grades: ExpectedGrades, top: int
+    search: Callable[[Case, int], tuple[Hit, ...]], case: Case, expected_grades: ExpectedGrades, top: int
 ) -> Outcome:
     start_time = time.perf_counter()
-    _search(index, snapshot, case, TIMED_HIT_COUNT)
+    search(case, TIMED_HIT_COUNT)
     seconds = time.perf_counter() - start_time
-    return _build_outcome(case, expected_grades, _search(index, snapshot, case, top), seconds)
+    return _build_outcome(case, expected_grades, search(case, top), seconds)
 
 
-def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> tuple[Hit, ...]:
+def _search(
+    index: SearchIndex, snapshot: Snapshot, search_type: SearchType | None, case: Case, limit: int
+) -> tuple[Hit, ...]:
     try:
-        page = index.search(case.query, limit=limit, filters=case.filters, path=case.path)
+        page = index.search(
+            case.query, limit=limit, filters=case.filters, path=case.path, search_type=search_type
+        )
     except WorkspaceError as error:
         if error.code in _REJECTION_CODES:
             raise _SearchRejected(error.message) from error
@@ -312,6 +337,11 @@ def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> t
             f"the branch moved during the run, from {snapshot.commit} to {page.commit}",
             fix="Run the command again while no process writes, or in a clone.",
             commits=[snapshot.commit, page.commit],
+        )
+    if page.embedding is not None and page.embedding.note is not None:
+        raise VectorsUnusable(
+            f"a search used words alone: {page.embedding.note}",
+            fix="Run `docyard index embed`, or use --search-type bm25.",
         )
     return page.hits
 

@@ -60,13 +60,14 @@ _FILE_ERRORS = (IndexDamaged, IndexBusy, IndexUnwritable)
 
 
 class EmbeddingReport(NamedTuple):
-    """The provider and its model, the coverage of the searched commit, and the reason for words alone.
+    """The provider, its model, the coverage of the searched commit, and the reason for words alone.
 
-    `note` is None if vectors were used.
+    `note` is None if vectors were used. `dimensions` is None before the provider was reached.
     """
 
     provider: str
     model: str
+    dimensions: int | None
     coverage: Coverage
     note: str | None
 
@@ -118,7 +119,7 @@ class VectorIndex:
         coverage = self.measure_coverage(readers)
 
         def explain(note: str) -> RankedQuestion:
-            return RankedQuestion(None, EmbeddingReport(embedder.provider, embedder.model, coverage, note))
+            return RankedQuestion(None, self._report(coverage, note))
 
         if loaded is None:
             self.notify()
@@ -147,7 +148,7 @@ class VectorIndex:
             position or ListPosition(loaded.id, loaded.codes.last_id),
             loaded,
         )
-        return RankedQuestion(ranking, EmbeddingReport(embedder.provider, embedder.model, coverage, None))
+        return RankedQuestion(ranking, self._report(coverage, None))
 
     def measure_coverage(self, readers: Sequence[SegmentReader]) -> Coverage:
         """Return how many live sections have a vector. An incomplete coverage may be a second old."""
@@ -192,9 +193,9 @@ class VectorIndex:
 
         What was embedded before an interruption is kept.
         """
-        loaded, embedder = self.connect(), self._provider.embedder
+        loaded = self.connect()
         self._embed(loaded, _Task(readers, read), progress)
-        return EmbeddingReport(embedder.provider, embedder.model, loaded.measure_coverage(readers), None)
+        return self._report(loaded.measure_coverage(readers), None)
 
     def connect(self) -> LoadedVectors:
         """Reach the provider, and open the vectors of its model. Raises EmbeddingUnavailable.
@@ -219,6 +220,11 @@ class VectorIndex:
             self._thread.join(1.0)
         if self._loaded is not None:
             self._loaded.store.close()
+
+    def _report(self, coverage: Coverage, note: str | None) -> EmbeddingReport:
+        embedder, loaded = self._provider.embedder, self._loaded
+        dimensions = loaded.dimensions if loaded is not None else None
+        return EmbeddingReport(embedder.provider, embedder.model, dimensions, coverage, note)
 
     def _open(self, probe: Vectors) -> LoadedVectors:
         """Open the vectors of a model, which is identified by the vector of the probe text."""
