@@ -161,8 +161,14 @@ def build_artifact_service(
     )
     index = artifacts.get_index()
     _check_settings(index.workspace)
-    if index.metadata().embedding is not None:
-        log.warning("the artifact has an embedding, which is not used: docyard searches its text")
+    artifact_embedding = index.metadata().embedding
+    if artifact_embedding is not None and embedding.provider is None:
+        log.warning(
+            "the artifact has vectors of %s %s, which are used only with the same --embedding-provider and "
+            "--embedding-model",
+            artifact_embedding.provider,
+            artifact_embedding.model,
+        )
     if not index.artifact.is_trusted:
         reason = _explain_distrust(index, key)
         log.warning("the artifact's own index is not used (%s); an index is built from its documents", reason)

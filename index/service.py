@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions, FixedVectors
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 
@@ -140,7 +140,16 @@ class SearchIndex:
             return None
         from index.vectors.vector_index import VectorIndex
 
-        return VectorIndex(self._embedding.provider, self._live.list_vector_folders)
+        return VectorIndex(
+            self._embedding.provider,
+            self._live.list_vector_folders,
+            self._find_fixed_vectors(),
+            in_background=self._embedding.in_background,
+        )
+
+    def _find_fixed_vectors(self) -> FixedVectors | None:
+        """Return the vectors that this index has from its build; None if it embeds sections itself."""
+        return None
 
     @cached_property
     def _overlays(self) -> Overlays:
@@ -258,8 +267,7 @@ class SearchIndex:
 
         assert self._vectors is not None
         readers = self._list_readers(snapshot, progress)
-        if self._embedding.in_background:
-            self._vectors.notify(readers, self._live.texts.read)
+        self._vectors.notify(readers, self._live.texts.read)
         vectors_id, _, last_id = state.partition(".")
         position = ListPosition(vectors_id, int(last_id)) if state else None
         ranked = self._vectors.rank(text, search_type, count_exact_hits(text), readers, position)
@@ -361,7 +369,7 @@ class SearchIndex:
         With an embedder, the sections without a vector are embedded in the background.
         """
         state = self._live.update_to_tip(progress).state
-        if self._vectors is not None and self._embedding.in_background:
+        if self._vectors is not None:
             self._vectors.notify(self._list_readers(None, progress), self._live.texts.read)
         return state.commit
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     help="Seal the artifact with this key, so that a server with the key opens it without rebuilding its "
     "index. The file is created if it is missing.",
 )
+@options.embedding
 @options.as_json
 def command(
     folder: Path,
@@ -91,6 +92,7 @@ def command(
         raise click.BadParameter("the folder does not exist", param_hint="DIR")
     artifact_folder = find_folder(out)
     key = _load_key(find_folder(key_file), artifact_folder) if key_file else None
+    provider = options.read_embedding().provider
     start_time = time.monotonic()
     warnings: list[str] = []
     contents = _read_contents(documents_folder, ref, include, exclude, warnings)
@@ -101,6 +103,7 @@ def command(
             description=description,
             taxonomy=dict(map(_parse_taxonomy, taxonomy)),
             key=key,
+            provider=provider,
             progress=progress,
         )
     _print_report(
@@ -209,7 +212,7 @@ def _print_report(
     seconds: float,
     as_json: bool,
 ) -> None:
-    stats = build.metadata.stats
+    stats, embedding = build.metadata.stats, build.metadata.embedding
     if contents.unsupported_paths:
         warnings.append(
             f"files are omitted because of their size or name: {format_list(contents.unsupported_paths)}"
@@ -231,6 +234,7 @@ def _print_report(
             "chunks": stats.total_chunks,
             "indexed": build.indexed_count,
             "sealed": is_sealed,
+            "embedding": embedding.model_dump() if embedding else None,
             "warnings": warnings,
             "seconds": seconds,
         }
@@ -243,3 +247,9 @@ def _print_report(
         f"Indexed {format_count(build.indexed_count, 'document')} "
         f"and copied {stats.total_files - build.indexed_count:,}."
     )
+    model = (
+        f"{embedding.provider} {embedding.model}, {embedding.dimensions:,} dimensions"
+        if embedding
+        else "none"
+    )
+    click.echo(f"Embedding: {model}.")

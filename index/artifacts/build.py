@@ -17,11 +17,12 @@ import hashlib
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.artifacts import manifest as manifests
 from index.artifacts.artifact import map_segments
@@ -47,7 +48,13 @@ from index.storage.files import IndexUnwritable, remove_entries, write_atomicall
 from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
-from index.storage.metadata import MAX_VALUES, Metadata, describe_index, format_corpus_description
+from index.storage.metadata import (
+    MAX_VALUES,
+    Embedding,
+    Metadata,
+    describe_index,
+    format_corpus_description,
+)
 from workspace.config.config import Limits, WorkspaceConfig
 from workspace.config.taxonomy import read_manifest
 from workspace.config.toml import CONFIG_PATH
@@ -56,12 +63,16 @@ from workspace.git.objects import hash_blob
 from workspace.git.pack_reader import PackedReader
 from workspace.snapshot.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from index.vectors.provider import Provider
+
 LOCK_FILE = "lock"
 _FOLDERS = ("", INDEX_FOLDER, "objects", PACKS_FOLDER)
 
 _FILE_NAME = re.compile(
     r"(?:metadata\.json|[0-9a-f]{16}\.manifest|moves-[0-9a-f]{16}\.json)(?:-[0-9a-f]{8}\.draft)?"
     r"|index/MAIN_[0-9a-f]{16}\.flat"
+    r"|index/vectors-[0-9a-f]{16}\.sqlite(?:-wal|-shm|-journal)?"
     r"|objects/pack/(?:pack-[0-9a-f]{40}\.(?:pack|idx)|[0-9a-f]{16}(?:\.idx)?\.draft)"
 )
 
@@ -287,15 +298,16 @@ def build_artifact(
     description: str | None = None,
     taxonomy: Mapping[str, str | None] = {},
     key: bytes | None = None,
+    provider: Provider | None = None,
     progress: Progress | None = None,
     durable: bool = True,
 ) -> ArtifactBuild:
     """Build an artifact in a folder, and reuse the unchanged objects and segments of the previous one.
 
-    With a key the artifact is sealed, and only an index with the seal of that key is reused. Raises
-    InvalidConfig and InvalidManifest before anything is written; also BuildBusy, OutOccupied,
-    ArtifactUnwritable, and the errors of `contents`. After an error or a crash the previous artifact is
-    intact.
+    With a key the artifact is sealed, and only an index with the seal of that key is reused. With a
+    provider, it has the vectors of its sections. Raises EmbeddingUnavailable, and InvalidConfig and
+    InvalidManifest before anything is written; also BuildBusy, OutOccupied, ArtifactUnwritable, and the
+    errors of `contents`. After an error or a crash the previous artifact is intact.
     """
     config, settings = make_settings(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
@@ -311,13 +323,17 @@ def build_artifact(
         ]
         files += [f"{INDEX_FOLDER}/{file_name(reader.segment.id)}" for reader in readers]
         files += _write_moves(out, contents.moves, durable)
+        embedding = None
+        if provider is not None:
+            name, embedding = _write_vectors(out, provider, readers, snapshot, progress)
+            files.append(name)
         values = {name: count_values(readers, name) for name in config.taxonomy_keys}
         metadata = describe_index(
             replace(built_index.state, commit=contents.commit),
             values,
             format_corpus_description(config.corpus.description, contents.name),
             config.taxonomy_keys,
-        )
+        ).model_copy(update={"embedding": embedding})
         manifest = ArtifactManifest(
             schema=SCHEMA_VERSION,
             tree=tree.id,
@@ -335,6 +351,34 @@ def build_artifact(
             name for name, counts in values.items() if len(counts) > MAX_VALUES and name in metadata.taxonomy
         ),
     )
+
+
+def _write_vectors(
+    out: Path,
+    provider: Provider,
+    readers: Sequence[SegmentReader],
+    snapshot: Snapshot,
+    progress: Progress | None,
+) -> tuple[str, Embedding]:
+    """Write the vectors of all sections; return the name of the file, and the model of the vectors.
+
+    Vectors are cached for the user, so that the next build embeds only what changed.
+    """
+    from platformdirs import user_cache_path
+
+    from index.snippets import Texts
+    from index.vectors.export import export_vectors
+    from index.vectors.vector_index import VectorIndex
+
+    name = f"{INDEX_FOLDER}/vectors-{secrets.token_hex(8)}.sqlite"
+    cache_folder = user_cache_path("docyard", appauthor=False) / "vectors"
+    vectors = VectorIndex(provider, lambda: [cache_folder])
+    try:
+        report = export_vectors(out / name, vectors, readers, Texts(snapshot.git.blob).read, progress)
+    finally:
+        vectors.close()
+    assert report.dimensions is not None
+    return name, Embedding(provider=report.provider, model=report.model, dimensions=report.dimensions)
 
 
 def _check_manifests(contents: Contents, config: WorkspaceConfig) -> None:

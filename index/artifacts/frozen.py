@@ -23,7 +23,7 @@ from index.live import LiveIndex
 from index.service import SearchIndex, SearchPage
 from index.storage.files import remove_entries
 from index.storage.metadata import Metadata, make_facet, sanitize_line
-from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions, FixedVectors
 from workspace.archive import Archive
 from workspace.revisions import RefNotFound
 
@@ -65,6 +65,14 @@ class FrozenIndex(SearchIndex):
                     INDEX_FOLDER, "a file was changed after its checksum was verified"
                 )
         return live
+
+    def _find_fixed_vectors(self) -> FixedVectors | None:
+        """Return the vectors of the artifact if it is trusted; else its sections are embedded again."""
+        embedding, name = self.artifact.metadata.embedding, self.artifact.manifest.vectors_file
+        if not self.artifact.is_trusted or embedding is None or name is None:
+            return None
+        file = self.artifact.folder / name
+        return FixedVectors(file, embedding.provider, embedding.model, embedding.dimensions)
 
     def preload(self) -> None:
         """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged."""

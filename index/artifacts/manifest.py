@@ -35,8 +35,9 @@ FORMAT_VERSION = 1
 INDEX_FOLDER = "index"
 
 _MOVES_FILE = re.compile(r"moves-[0-9a-f]{16}\.json")
+_VECTORS_FILE = re.compile(r"index/vectors-[0-9a-f]{16}\.sqlite")
 _FILE_NAME = re.compile(
-    rf"index/MAIN_[0-9a-f]{{16}}\.flat|objects/pack/pack-[0-9a-f]{{40}}\.(?:pack|idx)|{_MOVES_FILE.pattern}"
+    rf"{_VECTORS_FILE.pattern}|index/MAIN_[0-9a-f]{{16}}\.flat|objects/pack/pack-[0-9a-f]{{40}}\.(?:pack|idx)|{_MOVES_FILE.pattern}"
 )
 _TREE_ID = re.compile(r"[0-9a-f]{40}")
 _BUFFER_BYTES = 1 << 20
@@ -109,6 +110,11 @@ class ArtifactManifest:
     def moves_file(self) -> str | None:
         """The name of the file that lists moved documents; None if there is none."""
         return next(filter(_MOVES_FILE.fullmatch, self.files), None)
+
+    @property
+    def vectors_file(self) -> str | None:
+        """The name of the file with the vectors of sections; None if there is none."""
+        return next(filter(_VECTORS_FILE.fullmatch, self.files), None)
 
 
 def make_manifest_name(metadata: bytes) -> str:

@@ -1,7 +1,7 @@
 """`metadata.json`: the description of an index that a server reads before it opens the index.
 
 The format is the documentation index contract, version 1: semver, a taxonomy whose values become enums in the
-schema of `search_docs`, corpus statistics, and the embedding (Docyard has none).
+schema of `search_docs`, corpus statistics, and the embedding: the model of its vectors, or null.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Stats(_Model):
 
 
 class Embedding(_Model):
-    """The model by which sections were embedded. This server ignores it and searches by words."""
+    """The model that embedded the sections. Questions need the same one."""
 
     provider: str
     model: str

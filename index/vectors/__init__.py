@@ -2,6 +2,7 @@
 
 codes.py           vectors in eight bits a number, scanned for the nearest sections
 embedder.py        the interface of a provider of vectors, and the text of a section that is embedded
+export.py          the vectors of an artifact, in a file of their own
 hash_embedder.py   the provider `hash`: vectors from the words of a text, without a model
 loaded_vectors.py  the vectors of one model: their store, and their codes in memory
 location.py        the files of vectors in a folder

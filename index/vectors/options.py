@@ -1,11 +1,22 @@
-"""The choice of a provider of vectors for an index."""
+"""The choice of a provider of vectors for an index, and vectors that an index is given."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from index.vectors.provider import Provider
+
+
+class FixedVectors(NamedTuple):
+    """The file of the vectors that an artifact was built with, and the provider that made them."""
+
+    file: Path
+    provider: str
+    model: str
+    dimensions: int
 
 
 class EmbeddingOptions(NamedTuple):

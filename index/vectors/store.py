@@ -72,6 +72,12 @@ class VectorStore:
         with self._lock:
             self._connection.close()
 
+    def finish(self) -> None:
+        """Write everything to the one file, which can then be opened read-only."""
+        with self._lock, translate_sqlite_errors():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute("PRAGMA journal_mode=DELETE")
+
     def discard(self) -> None:
         """Close the file, and remove it."""
         self.close()

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from index.port import Progress, SearchType
     from index.segments.generation import SegmentReader
     from index.vectors.embedder import Vectors
+    from index.vectors.options import FixedVectors
     from index.vectors.provider import Provider
 
 log = logging.getLogger("docyard")
@@ -89,12 +90,23 @@ class _Task(NamedTuple):
 class VectorIndex:
     """The vectors of the sections of one workspace. Safe to use from threads.
 
-    `folders` yields the folders in which the vectors may be stored, the best first; without one, they stay in
-    memory.
+    `folders` yields the folders in which the vectors may be stored, the best first; without one, they
+    stay in memory. With `fixed`, these are the vectors, and no section is embedded. Only with
+    `in_background` does `notify` start a thread.
     """
 
-    def __init__(self, provider: Provider, folders: Callable[[], Iterable[Path]]) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        folders: Callable[[], Iterable[Path]],
+        fixed: FixedVectors | None = None,
+        *,
+        in_background: bool = True,
+    ) -> None:
         self._provider = provider
+        self._in_background = in_background
+        self._fixed = fixed
+        self._connect_failure: EmbeddingUnavailable | None = None
         self._folders = folders
         self._loaded: LoadedVectors | None = None
         self._connect_lock = threading.Lock()
@@ -123,7 +135,7 @@ class VectorIndex:
 
         if loaded is None:
             self.notify()
-            failure = self._provider.retries.failure
+            failure = self._connect_failure or self._provider.retries.failure
             return explain(failure.message if failure else "the embedding provider was not reached yet")
         try:
             loaded.load()
@@ -177,7 +189,7 @@ class VectorIndex:
         Without `read`, the thread only reaches the provider, so that later questions can be embedded.
         """
         with self._condition:
-            if self._is_closed:
+            if self._is_closed or not self._in_background:
                 return
             if read is not None:
                 self._tasks = [*self._tasks[1 - _MAX_TASKS :], _Task(readers, read)]
@@ -203,12 +215,18 @@ class VectorIndex:
         A model that changed under the same name has vectors of its own: the vector of a probe text shows it.
         """
         with self._connect_lock:
-            probe = self._provider.embed_probe()
-            loaded = self._loaded
-            if loaded is None or not _is_same_model(loaded.store, probe):
-                loaded = self._open(probe)
-                loaded.load()
-                self._loaded = loaded
+            try:
+                probe = self._provider.embed_probe()
+                loaded = self._loaded
+                if loaded is None or not _is_same_model(loaded.store, probe):
+                    self._loaded = None
+                    loaded = self._open_fixed(probe) if self._fixed is not None else self._open(probe)
+                    loaded.load()
+                    self._loaded = loaded
+            except EmbeddingUnavailable as failure:
+                self._connect_failure = failure
+                raise
+            self._connect_failure = None
             return loaded
 
     def close(self) -> None:
@@ -241,6 +259,22 @@ class VectorIndex:
             "returns another vector for the same text each time", fix="Check the provider's model."
         )
 
+    def _open_fixed(self, probe: Vectors) -> LoadedVectors:
+        """Open the vectors of an artifact. Raises EmbeddingUnavailable if another model made them."""
+        assert self._fixed is not None
+        file, *identity = self._fixed
+        embedder = self._provider.embedder
+        if identity == [embedder.provider, embedder.model, len(probe)]:
+            store = VectorStore(file, len(probe), read_only=True)
+            if _is_same_model(store, probe):
+                return LoadedVectors(compute_embedding_id(embedder, len(probe)), store, len(probe))
+            store.close()
+        raise EmbeddingUnavailable(
+            f"is not the one of the artifact's vectors ({' '.join(map(str, identity))} dimensions)",
+            fix="Serve the artifact with the provider and the model that built it.",
+            is_permanent=True,
+        )
+
     def _find_folder(self) -> Path | None:
         location = find_location(self._folders())
         return location.folder if location is not None else None
@@ -258,18 +292,19 @@ class VectorIndex:
                 log.warning("sections are not embedded: %s", error.message)
                 if self._loaded is not None:
                     self._discard_if_damaged(self._loaded, error)
-                self._postpone(task)
+                is_permanent = isinstance(error, EmbeddingUnavailable) and error.is_permanent
+                self._postpone(task, _CHECK_INTERVAL_S if is_permanent else 1.0)
                 continue
             with self._condition:
                 if not self._tasks and not self._is_closed:
                     self._condition.wait(_CHECK_INTERVAL_S)
 
-    def _postpone(self, task: _Task | None) -> None:
+    def _postpone(self, task: _Task | None, least_s: float) -> None:
         """Wait until the provider may be called again. Newer work replaces a task that could not be done."""
         with self._condition:
             if task is not None and not self._tasks:
                 self._tasks.append(task)
-            deadline = time.monotonic() + max(self._provider.retries.remaining_s(), 1.0)
+            deadline = time.monotonic() + max(self._provider.retries.remaining_s(), least_s)
             while not self._is_closed and (remaining := deadline - time.monotonic()) > 0:
                 self._condition.wait(remaining)
 
@@ -280,6 +315,8 @@ class VectorIndex:
             if progress:
                 progress(0, 0, "Waiting for another process that embeds sections")
 
+        if self._fixed is not None:
+            return
         folder = self._find_folder()
         while not self._is_closed:
             loaded.load()
