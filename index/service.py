@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection
+    from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection, VectorRanking
     from index.segments.generation import SegmentReader
     from index.status import Status
     from index.storage.metadata import Metadata
+    from index.vectors.related import RelatedSection
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
+    from workspace.document.document import Document
     from workspace.lru_cache import LRUCache
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -295,6 +297,40 @@ class SearchIndex:
             return None
         readers = self._list_readers(None, progress)
         return self._vectors.embed_all(readers, self._live.texts.read, progress)
+
+    def find_related(
+        self, snapshot: Snapshot, document: Document, keys: Collection[str] | None = None, limit: int = 5
+    ) -> tuple[RelatedSection, ...]:
+        """Return the sections of other documents that are nearest to a document of the tip, or to its `keys`.
+
+        Documents that the document links to, and those that link to it, are left out. Neither the index nor
+        the vectors are updated, so that a page does not wait. Empty without an embedding provider.
+        """
+        generation = self._live.engine.generation() if self._vectors is not None else None
+        if self._vectors is None or generation is None:
+            return ()
+        from index.port import Query
+        from index.vectors.related import find_related
+
+        def search(ranking: VectorRanking, limit: int) -> Sequence[ScoredSection]:
+            return self._live.search(Query({}, vector_ranking=ranking), 0, limit).hits
+
+        linked_paths = self._find_linked_paths(snapshot, document)
+        return find_related(
+            self._vectors, generation.segment_readers, search, document.path, keys, linked_paths, limit
+        )
+
+    def _find_linked_paths(self, snapshot: Snapshot, document: Document) -> set[str]:
+        """Return the documents that a document links to, and those that link to it if the graph is ready."""
+        from index.link_graph.backlinks import resolve_backlinks, resolve_outgoing
+        from workspace.links.file_tree import OverlayFileTree
+
+        file_tree = OverlayFileTree(snapshot)
+        paths = {link.path for link in resolve_outgoing(file_tree, document) if link.path is not None}
+        with suppress(WorkspaceError):  # another process writes the graph, or the disk is full
+            if (records := self.links.records(snapshot, document.path)) is not None:
+                paths.update(link.source for link in resolve_backlinks(file_tree, document, records))
+        return paths
 
     @property
     def has_vectors(self) -> bool:

@@ -198,6 +198,19 @@ def describe_links(
     return {**data, **backlink_data}, [*hints, *backlink_hints]
 
 
+def describe_related(
+    read_context: ReadContext, document: Document, sections: Collection[Section] | None = None
+) -> list[dict[str, Any]]:
+    """Return the sections of other documents that are nearest in meaning; empty unless the tip is read."""
+    if read_context.ref is not None or not read_context.context.index.has_vectors:
+        return []
+    keys = None if sections is None else {section.key for section in sections}
+    return [
+        {"to": f"{related.path}#{related.key}", "title": " > ".join(related.breadcrumb)}
+        for related in read_context.context.index.find_related(read_context.snapshot, document, keys)
+    ]
+
+
 def _find_backlinks(read_context: ReadContext, document: Document) -> list[DocumentLink] | None:
     """Return the links to a document; None if they are not indexed yet.
 

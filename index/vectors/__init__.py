@@ -9,6 +9,7 @@ location.py        the files of vectors in a folder
 options.py         the choice of a provider for an index
 provider.py        a provider with its failures
 query_vectors.py   the nearness of sections to one question
+related.py         the sections of other documents that are nearest to a document
 retries.py         the times at which a provider that failed is called again
 store.py           the SQLite tables of the vectors
 vector_index.py    the vectors of one workspace: questions, coverage, and sections without a vector

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from index.port import ListPosition
 from index.storage.database import remove_database
 from index.storage.files import IndexUnwritable
@@ -22,6 +24,7 @@ from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
 from index.vectors.embedder import (
     EmbeddingUnavailable,
+    check_vectors,
     compute_embedding_id,
     format_section,
     is_same_probe,
@@ -168,20 +171,21 @@ class VectorIndex:
             return self._loaded.measure_coverage(readers)
         return Coverage(0, sum(reader.size for reader in readers))
 
-    def rank_near(self, digest: bytes) -> QueryVectors | None:
-        """Return the nearness of sections to a section, given by its digest; None if it has no vector."""
+    def rank_near(self, digests: Sequence[bytes]) -> QueryVectors | None:
+        """Return the nearness of sections to the mean of some sections; None if these have no vectors."""
         loaded = self._loaded
         if loaded is None:
             return None
         try:
             loaded.load()
-            vector = loaded.store.read_vectors([digest]).get(digest)
+            vectors = list(loaded.store.read_vectors(digests).values())
         except _FILE_ERRORS as error:
             self._discard_if_damaged(loaded, error)
             return None
-        if vector is None or not vector.any():
+        if not vectors or not any(vector.any() for vector in vectors):
             return None
-        return QueryVectors(vector, None, 0, ListPosition(loaded.id, loaded.codes.last_id), loaded)
+        [mean] = check_vectors(np.stack(vectors).mean(axis=0, keepdims=True), 1)
+        return QueryVectors(mean, None, 0, ListPosition(loaded.id, loaded.codes.last_id), loaded)
 
     def notify(self, readers: Sequence[SegmentReader] = (), read: ReadSection | None = None) -> None:
         """Embed the sections of a commit that have no vector, in a thread; return at once.

@@ -26,6 +26,7 @@ from tools.outline import (
     build_outline,
     build_truncation_hint,
     describe_links,
+    describe_related,
     describe_task,
     list_extra_titles,
 )
@@ -129,13 +130,16 @@ def _view_at(read_context: ReadContext, file: str, slug: str | None, request: Vi
 def _add_links(
     read_context: ReadContext, document: Document, data: Data, *, include_subsections: bool
 ) -> Data:
-    """Return a section's data with its links; also those of its subsections if they are included."""
+    """Return a section's data with its links and related sections; also those of included subsections."""
     section = document.section_by_key(data["slug"])
     assert section is not None
     sections = document.sections if section.is_preamble else (section, *document.descendants(section))
-    links, hints = describe_links(read_context, document, sections if include_subsections else (section,))
+    viewed_sections = sections if include_subsections else (section,)
+    links, hints = describe_links(read_context, document, viewed_sections)
     if links:
         data["links"] = links
+    if related := describe_related(read_context, document, viewed_sections):
+        data["related"] = related
     if hints:
         data["hints"] = [*data.get("hints", ()), *hints]
     return data
@@ -161,6 +165,8 @@ def _view_outline(read_context: ReadContext, document: Document, offset: int) ->
     links, link_hints = ({}, []) if offset else describe_links(read_context, document)
     if links:
         data["links"] = links
+    if not offset and (related := describe_related(read_context, document)):
+        data["related"] = related
     hints = [
         build_truncation_hint(document) if not offset else None,
         document.front_matter_error and document.front_matter_error.message,

@@ -156,6 +156,7 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         change=last_change.change,
         progress=_count_tasks(document),
         backlinks=backlinks,
+        related=context.find_related(request, document) if request.ref is None else (),
         is_loading=is_loading and backlinks is None,
         proposals=context.find_proposals(request, path) if request.ref is None else (),
         proposal=proposal,

@@ -17,6 +17,7 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
     from index.link_graph.backlinks import DocumentLink
+    from index.vectors.related import RelatedSection
     from workspace.document.document import Document
     from workspace.history.commits import CommitChange
     from workspace.proposals.proposal import Proposal
@@ -121,6 +122,13 @@ class DocumentContext:
             )
         except WorkspaceError:  # not read yet, another process writes the graph, or the disk is full
             return None
+
+    def find_related(self, request: PageRequest, document: Document) -> tuple[RelatedSection, ...]:
+        """Return the sections of other documents that are nearest in meaning to a document."""
+        try:
+            return request.index.find_related(request.snapshot, document)
+        except WorkspaceError:  # the index is being replaced
+            return ()
 
     def find_proposals(self, request: PageRequest, path: str) -> tuple[Proposal, ...]:
         """Return the open proposals that change a document, at the version that the page shows."""
