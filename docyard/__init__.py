@@ -7,6 +7,7 @@ commands/          the commands, one module each, imported on demand
 commit_errors.py   exit codes of commands that commit: a command that has committed does not fail
 demo/              the demonstration: an agent uses a real server in a temporary repository
 doctor/            the checks of `docyard doctor`
+embedding/         providers of vectors for a search by meaning
 environment.py     the only module that reads the process's environment
 eval/              the evaluation of `docyard eval`
 forges/            clients of the supported forges: GitHub, GitLab, and Gitea or Forgejo

@@ -28,5 +28,6 @@ sources/        documentation sources: each has an index of its own, and fails w
 spelling.py     spelling: terms that a misspelt word may mean, by edit distance
 status.py       the status of an index, read without changes to it
 storage/        files of an index other than segments: location, locks, keys, manifest and metadata
+vectors/        search by meaning: the vectors of sections, and the nearest sections to a question
 whoosh_engine/  the search engine on Whoosh: the only package that imports `whoosh`
 """

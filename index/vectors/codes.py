@@ -51,11 +51,12 @@ class CodeTable:
         self._scales = np.empty(_MIN_CAPACITY, np.float32)
         self._ids = np.empty(_MIN_CAPACITY, np.int64)
         self._rows: dict[bytes, int] = {}
+        self._count = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self._rows)
+        return self._count
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._rows
@@ -69,19 +70,24 @@ class CodeTable:
     def last_id(self) -> int:
         """The id of the last row; 0 without rows."""
         with self._lock:
-            return int(self._ids[len(self._rows) - 1]) if self._rows else 0
+            return int(self._ids[self._count - 1]) if self._count else 0
+
+    def get_ids(self, rows: Sequence[int]) -> list[int]:
+        """Return the ids of rows in the store."""
+        with self._lock:
+            return [int(self._ids[row]) for row in rows]
 
     def count_rows(self, last_id: int) -> int:
         """Return the number of rows whose ids are at most `last_id`."""
         with self._lock:
-            return int(np.searchsorted(self._ids[: len(self._rows)], last_id, "right"))
+            return int(np.searchsorted(self._ids[: self._count], last_id, "right"))
 
     def add(self, ids: Sequence[int], digests: Sequence[bytes], codes: Codes) -> None:
         """Add the codes of digests; those of rows that the table has are ignored."""
         with self._lock:
-            last_id = int(self._ids[len(self._rows) - 1]) if self._rows else 0
+            last_id = int(self._ids[self._count - 1]) if self._count else 0
             new = [number for number, id in enumerate(ids) if id > last_id]
-            start = len(self._rows)
+            start = self._count
             end = start + len(new)
             if end > len(self._scales):
                 capacity = max(end, len(self._scales) * 3 // 2)
@@ -91,9 +97,10 @@ class CodeTable:
             self._numbers[start:end] = codes.numbers[new]
             self._scales[start:end] = codes.scales[new]
             self._ids[start:end] = [ids[number] for number in new]
+            self._count = end
             # A reader that sees a digest finds its row complete.
             for row, number in enumerate(new, start):
-                self._rows[digests[number]] = row
+                self._rows.setdefault(digests[number], row)
 
     def find_rows(self, digests: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the row of each digest, given as rows of bytes; NO_ROW without one."""
@@ -107,7 +114,7 @@ class CodeTable:
     def scan(self, vector: Vectors) -> NDArray[np.float32]:
         """Return the estimated cosine of a vector with each row."""
         with self._lock:
-            count, numbers, scales = len(self._rows), self._numbers, self._scales
+            count, numbers, scales = self._count, self._numbers, self._scales
         results = np.empty(count, np.float32)
         block = np.empty((_BLOCK_ROWS, numbers.shape[1]), np.float32)
         for start in range(0, count, _BLOCK_ROWS):

@@ -40,7 +40,7 @@ def export_vectors(
         if probe is not None:
             store.write_probe(probe)
         for start in range(0, len(digests), _DIGESTS_PER_COPY):
-            found = loaded.store.read_vectors(digests[start : start + _DIGESTS_PER_COPY])
+            found = loaded.read_vectors(digests[start : start + _DIGESTS_PER_COPY])
             if found:
                 store.add(list(found), np.stack(list(found.values())), _NO_DAY)
         store.finish()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from index.documents import DIGEST_BYTES
 from index.vectors.codes import NO_ROW, CodeTable
 from workspace.lru_cache import LRUCache
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from index.segments.generation import SegmentReader
+    from index.vectors.embedder import Vectors
     from index.vectors.store import VectorStore
 
 _MAX_CACHED_SEGMENTS = 256
@@ -79,6 +81,14 @@ class LoadedVectors:
             for rows in self.store.read_codes(self.codes.last_id):
                 self.codes.add(*rows)
 
+    def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> None:
+        """Store the vectors of digests. Raises IndexDamaged, IndexBusy, IndexUnwritable."""
+        rows = self.store.add(digests, vectors, day)
+        with self._lock:
+            if rows.ids[0] == self.codes.last_id + 1:
+                self.codes.add(*rows)
+        self.load()  # another process may have added rows before these
+
     def find_rows(self, segment_id: str, digests: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the row of each section of a segment. Only rows that were missing are searched again."""
         count = len(self.codes)
@@ -93,6 +103,29 @@ class LoadedVectors:
             rows[missing] = self.codes.find_rows(digests[missing])
         self._rows.put(segment_id, _Rows(count, rows))
         return rows
+
+    def read_vectors(self, digests: Sequence[bytes]) -> dict[bytes, Vectors]:
+        """Return the vectors of digests. Those without one are left out, and those that were removed.
+
+        Raises IndexDamaged, IndexBusy.
+        """
+        table = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, DIGEST_BYTES)
+        rows = self.codes.find_rows(table).tolist()
+        digests_by_id = dict(
+            zip(
+                self.codes.get_ids([row for row in rows if row != NO_ROW]),
+                [digest for digest, row in zip(digests, rows, strict=True) if row != NO_ROW],
+                strict=True,
+            )
+        )
+        vectors = self.store.read_vectors(list(digests_by_id))
+        return {digests_by_id[id]: vector for id, vector in vectors.items()}
+
+    def mark_used(self, readers: Sequence[SegmentReader], day: int) -> None:
+        """Store the day of the last use of the vectors of some segments."""
+        for reader in readers:
+            rows = self.find_rows(reader.segment.id, reader.segment.digests)
+            self.store.mark_used(self.codes.get_ids(rows[rows != NO_ROW].tolist()), day)
 
     def measure_coverage(self, readers: Sequence[SegmentReader]) -> Coverage:
         """Return how many live sections have a vector. An incomplete coverage may be a second old."""
@@ -109,15 +142,14 @@ class LoadedVectors:
         return coverage
 
     def find_missing(self, readers: Sequence[SegmentReader]) -> Iterator[MissingSection]:
-        """Yield the live sections without a vector, each digest once: small segments and short texts first.
+        """Yield the live sections without a vector, each digest once, in the order of their documents.
 
-        Small segments have the latest changes. Texts of equal lengths are embedded faster together.
+        Small segments come first, because they have the latest changes.
         """
         seen: set[bytes] = set()
         for reader in sorted(readers, key=lambda reader: reader.segment.size):
             segment = reader.segment
-            numbers = self._flag_missing(reader).nonzero()[0]
-            for number in numbers[np.argsort(segment.lengths[numbers], kind="stable")].tolist():
+            for number in self._flag_missing(reader).nonzero()[0].tolist():
                 digest = segment.digests[number].tobytes()
                 if digest not in seen:
                     seen.add(digest)

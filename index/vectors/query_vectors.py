@@ -45,7 +45,7 @@ class QueryVectors:
         table = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, DIGEST_BYTES)
         rows = self.loaded.codes.find_rows(table).tolist()
         row_count = len(self._cosines)
-        vectors = self.loaded.store.read_vectors(
+        vectors = self.loaded.read_vectors(
             [digest for digest, row in zip(digests, rows, strict=True) if 0 <= row < row_count]
         )
         # Another process may have removed a vector whose code is still in memory.

@@ -5,14 +5,16 @@
     vectors   for each digest: the vector in sixteen bits a number
 
 Vectors are stored by the digest of a section's headings and text, so that a commit needs new vectors only for
-what it changed. Rows are added in one transaction for each batch, and their ids increase. Every value ends
-with its CRC-32, because nothing is forced to the disk.
+what it changed. Rows are added in one transaction for each batch, and their ids increase. There is no index
+of digests, which would take as long as all the rest: every reader loads the codes. Every value ends with its
+CRC-32, because nothing is forced to the disk.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -28,7 +30,7 @@ _CREATE_TABLES = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS codes
-        (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, used INTEGER, code BLOB);
+        (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, used INTEGER, code BLOB);
     CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, vector BLOB);
     COMMIT;
 """
@@ -119,66 +121,67 @@ class VectorStore:
             yield CodeRows(ids, [_check_bytes(digest) for _, digest, _ in rows], Codes(numbers, scales))
             after = ids[-1]
 
-    def read_vectors(self, digests: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Return the vectors of digests; those that the store does not have are left out."""
-        vectors: dict[bytes, Vectors] = {}
+    def read_vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of rows by id; those that were removed are left out."""
+        vectors: dict[int, Vectors] = {}
         size = 2 * self._dimensions + _CRC_BYTES
         with self._lock, translate_sqlite_errors():
-            for digest in digests:
-                for (value,) in self._connection.execute(
-                    "SELECT vector FROM vectors WHERE id = (SELECT id FROM codes WHERE digest = ?)", [digest]
-                ):
-                    vectors[digest] = np.frombuffer(_check(value, size), "<f2").astype(np.float32)
+            for id in ids:
+                for (value,) in self._connection.execute("SELECT vector FROM vectors WHERE id = ?", [id]):
+                    vectors[id] = np.frombuffer(_check(value, size), "<f2").astype(np.float32)
         return vectors
 
-    def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> None:
-        """Add the vectors of digests in one transaction; those of known digests are ignored.
+    def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> CodeRows:
+        """Add the vectors of digests in one transaction, and return the new rows.
 
         `day` is the day of their use, counted from 1970-01-01.
         """
         codes = encode_vectors(vectors)
         scales = codes.scales.astype(_SCALE)
         halves = vectors.astype("<f2")
+        with self._transaction():
+            ((last_id,),) = self._connection.execute("SELECT ifnull(max(seq), 0) FROM sqlite_sequence")
+            ids = range(last_id + 1, last_id + 1 + len(digests))
+            self._connection.executemany(
+                "INSERT INTO codes VALUES (?, ?, ?, ?)",
+                [
+                    (id, digest, day, _seal(scale.tobytes() + number_row.tobytes()))
+                    for id, digest, scale, number_row in zip(ids, digests, scales, codes.numbers, strict=True)
+                ],
+            )
+            self._connection.executemany(
+                "INSERT INTO vectors VALUES (?, ?)",
+                [(id, _seal(half.tobytes())) for id, half in zip(ids, halves, strict=True)],
+            )
+        return CodeRows(list(ids), list(digests), codes)
+
+    def mark_used(self, ids: Iterable[int], day: int) -> None:
+        """Store the day of the last use of some rows."""
+        with self._transaction():
+            self._connection.executemany(
+                "UPDATE codes SET used = ? WHERE id = ? AND used < ?", ((day, id, day) for id in ids)
+            )
+
+    def remove_unused(self, before: int) -> int:
+        """Remove the vectors that were last used before a day; return their number."""
+        with self._transaction():
+            self._connection.execute(
+                "DELETE FROM vectors WHERE id IN (SELECT id FROM codes WHERE used < ?)", [before]
+            )
+            return self._connection.execute("DELETE FROM codes WHERE used < ?", [before]).rowcount
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Change the tables in one transaction, which is rolled back after an error."""
         with self._lock, translate_sqlite_errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                for number, digest in enumerate(digests):
-                    code = _seal(scales[number].tobytes() + codes.numbers[number].tobytes())
-                    cursor = self._connection.execute(
-                        "INSERT OR IGNORE INTO codes (digest, used, code) VALUES (?, ?, ?)",
-                        [digest, day, code],
-                    )
-                    if cursor.rowcount:
-                        self._connection.execute(
-                            "INSERT INTO vectors VALUES (?, ?)",
-                            [cursor.lastrowid, _seal(halves[number].tobytes())],
-                        )
+                yield
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-    def mark_used(self, digests: Iterable[bytes], day: int) -> None:
-        """Store the day of the last use of some digests."""
-        with self._lock, translate_sqlite_errors():
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(
-                "UPDATE codes SET used = ? WHERE digest = ? AND used < ?",
-                ((day, digest, day) for digest in digests),
-            )
-            self._connection.execute("COMMIT")
-
-    def remove_unused(self, before: int) -> int:
-        """Remove the vectors that were last used before a day; return their number."""
-        with self._lock, translate_sqlite_errors():
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(
-                "DELETE FROM vectors WHERE id IN (SELECT id FROM codes WHERE used < ?)", [before]
-            )
-            count = self._connection.execute("DELETE FROM codes WHERE used < ?", [before]).rowcount
-            self._connection.execute("COMMIT")
-            return count
 
     def _fetch(self, statement: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
         with self._lock, translate_sqlite_errors():

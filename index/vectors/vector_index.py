@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,7 @@ from index.vectors.embedder import (
     format_section,
     is_same_probe,
 )
-from index.vectors.loaded_vectors import Coverage, LoadedVectors
+from index.vectors.loaded_vectors import Coverage, LoadedVectors, MissingSection
 from index.vectors.location import LOCK_FILE, build_file
 from index.vectors.query_vectors import QueryVectors
 from index.vectors.store import VectorStore
@@ -56,6 +56,7 @@ _LOCK_INTERVAL_S = 5.0
 _UNUSED_DAYS = 30
 _SECONDS_PER_DAY = 86_400
 _MAX_TASKS = 4
+_BATCHES_PER_WINDOW = 16
 
 ReadSection = Callable[["SectionRecord"], bytes]
 """Returns the Markdown of a section without its heading."""
@@ -178,7 +179,7 @@ class VectorIndex:
             return None
         try:
             loaded.load()
-            vectors = list(loaded.store.read_vectors(digests).values())
+            vectors = list(loaded.read_vectors(digests).values())
         except _FILE_ERRORS as error:
             self._discard_if_damaged(loaded, error)
             return None
@@ -340,18 +341,14 @@ class VectorIndex:
         day = _today()
         refused_count = 0
         size = self._provider.embedder.batch_size
-        for start in range(0, len(missing), size):
+        for done, batch in enumerate(_make_batches(missing, task.read, size)):
             if self._is_closed:
                 return
             if progress:
-                progress(start, len(missing), "Embedding sections")
-            batch = missing[start : start + size]
-            records = [section.reader.segment.record(section.number) for section in batch]
-            texts = [format_section(record, task.read(record)) for record in records]
-            vectors, count = self._provider.embed_sections(texts, loaded.dimensions)
+                progress(done * size, len(missing), "Embedding sections")
+            vectors, count = self._provider.embed_sections([text for _, text in batch], loaded.dimensions)
             refused_count += count
-            loaded.store.add([section.digest for section in batch], vectors, day)
-            loaded.load()
+            loaded.add([digest for digest, _ in batch], vectors, day)
         if progress and missing:
             progress(len(missing), len(missing), "Embedding sections")
         if refused_count:
@@ -366,6 +363,24 @@ class VectorIndex:
                 self._loaded = None
                 loaded.store.discard()
         self.notify()
+
+
+def _make_batches(
+    missing: Sequence[MissingSection], read: ReadSection, size: int
+) -> Iterator[list[tuple[bytes, str]]]:
+    """Yield batches of digests and texts. The texts of some batches are sorted by their lengths.
+
+    Models pad the texts of a batch to the longest one, so texts of equal lengths are embedded faster.
+    """
+    window = size * _BATCHES_PER_WINDOW
+    for start in range(0, len(missing), window):
+        texts: list[tuple[bytes, str]] = []
+        for section in missing[start : start + window]:
+            record = section.reader.segment.record(section.number)
+            texts.append((section.digest, format_section(record, read(record))))
+        texts.sort(key=lambda item: len(item[1]))
+        for first in range(0, len(texts), size):
+            yield texts[first : first + size]
 
 
 def _open_or_replace(file: Path | None, dimensions: int) -> VectorStore:
@@ -391,8 +406,7 @@ def _remove_unused(loaded: LoadedVectors, readers: Sequence[SegmentReader]) -> N
     """Remove vectors that no commit has used for a month, if they are more than the used ones."""
     if len(loaded.codes) <= 2 * sum(reader.size for reader in readers) + 1_000:
         return
-    digests = (digest.tobytes() for reader in readers for digest in reader.segment.digests)
-    loaded.store.mark_used(digests, _today())
+    loaded.mark_used(readers, _today())
     loaded.store.remove_unused(_today() - _UNUSED_DAYS)
 
 
