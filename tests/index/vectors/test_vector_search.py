@@ -264,7 +264,7 @@ def test_other_commits_are_searched_by_meaning(repo: Repo, open_index: OpenIndex
         (EmbeddingUnavailable("refused the key"), "the embedding provider refused the key"),
     ],
 )
-def test_failing_provider_leaves_a_search_by_words_that_says_so(
+def test_failing_provider_leaves_a_search_by_words_that_reports_it(
     open_index: OpenIndex, embedder: TopicEmbedder, failure: EmbeddingUnavailable, note: str
 ) -> None:
     index = open_index()
@@ -341,7 +341,7 @@ def test_model_that_changes_under_the_same_name_has_new_vectors(
     assert list_embedded_texts(unchanged) == []
 
 
-def test_vectors_of_another_model_are_built_beside_the_old_ones(open_index: OpenIndex) -> None:
+def test_vectors_of_another_model_do_not_replace_the_old_ones(open_index: OpenIndex) -> None:
     old_index = open_index()
     old_index.embed_sections()
     other = TopicEmbedder(model="topics-2")
