@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
     from tools.tool import Call, CallArguments, Context, Data, Tool
-    from workspace.writing.idempotency import RecordedRequest, Request
+    from workspace.writing.idempotency import KeyedRequest, RecordedRequest
     from workspace.writing.plan import Plan, PlanStep
 
 # The digest of a call excludes the key, a flag that is false in every commit, and the raw operations.
@@ -25,17 +25,17 @@ def make_request(
     arguments: CallArguments,
     operations: Sequence[CallArguments] | None,
     build_result: Callable[[Plan], Mapping[str, object]],
-) -> Request:
+) -> KeyedRequest:
     """Return the request of a call for storage; `operations` are those of a batch, None for a single call.
 
     Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
     """
-    from workspace.writing.idempotency import Request, compute_digest
+    from workspace.writing.idempotency import KeyedRequest, compute_call_digest
 
     canonical_arguments = {name: value for name, value in arguments.items() if name not in _EXCLUDED_FIELDS}
     if operations is not None:
         canonical_arguments["operations"] = operations
-    return Request(key, compute_digest(tool.name, canonical_arguments), build_result)
+    return KeyedRequest(key, compute_call_digest(tool.name, canonical_arguments), build_result)
 
 
 def strip_for_replay(

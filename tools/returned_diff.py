@@ -173,11 +173,11 @@ def _render_short_change(change: _Change) -> Iterator[str]:
     elif change.old_data is None and len(change.data) > _MAX_CREATED_BYTES:
         yield f"{change.path} (created)\n"
         return
-    from workspace.diff.unified import find_spans
+    from workspace.diff.unified import find_line_runs
 
     old, new = _split_lines(change.old_data), _split_lines(change.data)
     last_address = None
-    for old_start, old_end, new_start, new_end in find_spans(old, new):
+    for old_start, old_end, new_start, new_end in find_line_runs(old, new):
         address = (
             _find_address(change.path, change.read_document(), new, new_start)
             if new_start < new_end

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.history.moved_addresses import Moves
     from workspace.proposals.actions.open import NewProposal
-    from workspace.writing.idempotency import Request
+    from workspace.writing.idempotency import KeyedRequest
     from workspace.writing.plan import Plan, PlanStep
     from workspace.writing.write import WriteResult
 
@@ -176,18 +176,18 @@ class Writer:
         target: WriteTarget,
         operations: Sequence[Operation | WorkspaceError],
         options: _Options,
-        request: Request | None,
+        request: KeyedRequest | None,
         new_proposal: NewProposal | None,
     ) -> tuple[WriteTarget, WriteResult]:
         """Commit the operations to the target, or to a new proposal if requested or a path is protected."""
         from workspace.policy.protection import Protected
-        from workspace.writing.plan import Mode
+        from workspace.writing.plan import BatchMode
 
         if target.earlier_result is not None:
             return target, target.earlier_result
         context, tool = target.context, self.tool().name
         fields: dict[str, Any] = {
-            "mode": Mode(options.mode),
+            "mode": BatchMode(options.mode),
             "message": options.message,
             "dry_run": options.dry_run,
             "base_commit": options.base_commit,

@@ -206,14 +206,14 @@ def _select_evenly(sections: Sequence[Section], count: int) -> Sequence[Section]
 
 
 def _add_and_remove(document: Document, operation: AddSection) -> Document:
-    edit = operation.edit(document, EDIT_CONTEXT)
+    edit = operation.make_edit(document, EDIT_CONTEXT)
     removal = RemoveSection(file=document.path, slug=str(edit.result["slug"]))
     return _apply_operations(apply_edit(document, edit), removal)
 
 
 def _apply_operations(document: Document, *operations: DocumentOperation) -> Document:
     for operation in operations:
-        edit = operation.edit(document, EDIT_CONTEXT)
+        edit = operation.make_edit(document, EDIT_CONTEXT)
         document = apply_edit(document, edit) if edit.splices else document
     return document
 

@@ -45,7 +45,7 @@ from workspace.edits.sections import MoveSection, RenameSection
 from workspace.errors import WorkspaceError
 from workspace.markdown.inline import to_plain_text
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 CONTEXT_BYTES = 20
 
@@ -87,7 +87,9 @@ class RandomMover:
 
     def write(self, operation: Operation) -> Mapping[str, Any] | None:
         """Commit an operation and return its result; None if the operation was refused or had no effect."""
-        result = self.workspace.write((operation,), mode=Mode.ALL, tool="check_moves", client="check_moves")
+        result = self.workspace.write(
+            (operation,), mode=BatchMode.ALL, tool="check_moves", client="check_moves"
+        )
         outcome, self.last_error = result.steps[0].outcome, result.steps[0].error
         if outcome is None or not result.is_committed:
             return None

@@ -42,7 +42,7 @@ from workspace.edits.text import AppendContent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 VIEW_MS, MERGE_MS = 100.0, 150.0
 """The limits of the medians for 200 open proposals on the small corpus, on the reference machine."""
@@ -80,7 +80,7 @@ def open_proposals(workspace: Workspace, corpus: Corpus, count: int, rng: random
             _make_append(workspace, path, words, rng) for path in rng.sample(touched_paths, rng.randint(1, 3))
         ]
         proposal_actions.open_branch(proposal.id).write(
-            operations, mode=Mode.ALL, tool="check", client="benchmark"
+            operations, mode=BatchMode.ALL, tool="check", client="benchmark"
         )
         proposal_actions.submit(proposal.id, _ACTOR)
         proposal_actions.comment(
@@ -89,7 +89,7 @@ def open_proposals(workspace: Workspace, corpus: Corpus, count: int, rng: random
         ids.append(proposal.id)
         if number % 2:
             operation = _make_append(workspace, rng.choice(paths), f"Step {number}.", rng)
-            workspace.write([operation], mode=Mode.ALL, tool="check", client="benchmark")
+            workspace.write([operation], mode=BatchMode.ALL, tool="check", client="benchmark")
     return ids
 
 

@@ -16,7 +16,7 @@ from index.service import SearchIndex
 from workspace.document.document import Document
 from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 _WARM_UP_EDITS = 3
 
@@ -86,7 +86,7 @@ def draw_sections(workspace: Workspace, count: int, seed: int) -> Iterator[tuple
 
 
 def _write(workspace: Workspace, operation: AppendContent) -> None:
-    result = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+    result = workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")
     if not result.is_committed:
         raise EditFailed(f"{operation.file}: {result.steps[0].error}")
 

@@ -22,7 +22,7 @@ from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.links import reader as links
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 READERS = ("scanner", "linewise")
 """The scanner of headings (`workspace/markdown/scanner.py`), and the linewise reader of links."""
@@ -71,7 +71,7 @@ def _measure_edits(workspace: Workspace, sections: Iterable[tuple[str, str]]) ->
         start = time.process_time()
         result = workspace.write(
             [AppendContent(file=path, slug=slug, content=text)],
-            mode=Mode.ALL,
+            mode=BatchMode.ALL,
             tool="benchmark",
             client="benchmark",
         )

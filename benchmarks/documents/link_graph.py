@@ -15,7 +15,7 @@ from index.storage.location import IndexLocation
 from workspace.edits.text import AppendContent
 from workspace.links.inbound_links import ScannedInboundLinks
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 _WARM_UP_EDITS = 3
 _SCAN_COUNT = 3
@@ -57,7 +57,7 @@ def _measure_edits(workspace: Workspace, graph: LinkGraph, count: int) -> tuple[
     for number, (path, slug) in enumerate(draw_sections(workspace, count + _WARM_UP_EDITS, SEED)):
         text = f"A sentence with [a link](../zq/linked-{number}.md)."
         operation = AppendContent(file=path, slug=slug, content=text)
-        result = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+        result = workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")
         if not result.is_committed:
             raise EditFailed(f"{path}: {result.steps[0].error}")
         snapshot = workspace.snapshot()

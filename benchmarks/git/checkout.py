@@ -12,7 +12,7 @@ from benchmarks.corpus import Corpus, make_repository
 from benchmarks.timing import measure_seconds, percentile
 from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 FOLDER_COUNT, FILES_PER_FOLDER = 100, 100
 _WARM_UP_EDITS = 5
@@ -44,4 +44,4 @@ def measure(folder: str, count: int) -> dict[str, Any]:
 
 
 def _write(workspace: Workspace, operation: AppendContent) -> None:
-    workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+    workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")

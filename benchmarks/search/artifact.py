@@ -14,7 +14,7 @@ from index.storage.keys import load_or_create_key
 from workspace.edits.text import AppendContent
 from workspace.git.reader import GitReader
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 CHANGED_DOCUMENTS = 10
 """The number of documents changed in one commit before the second build."""
@@ -35,7 +35,7 @@ def measure(repository: str, artifact_folder: str, key_file: str) -> dict[str, A
         AppendContent(file=path, slug=slug, content="A sentence more.")
         for path, slug in draw_sections(workspace, CHANGED_DOCUMENTS, SEED)
     ]
-    if not workspace.write(changes, mode=Mode.ALL, tool="benchmark", client="benchmark").is_committed:
+    if not workspace.write(changes, mode=BatchMode.ALL, tool="benchmark", client="benchmark").is_committed:
         raise EditFailed("the documents could not be changed")
     second_s = measure_seconds(build_once)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())

@@ -44,7 +44,7 @@ from workspace.edits.text import AppendContent, UpdateContent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
 """The limits of the median: up to 1,500 documents, more documents, and the changes of a hundred sections."""
@@ -114,7 +114,7 @@ def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> 
 
 
 def _write(workspace: Workspace, *operations: Operation) -> None:
-    workspace.write(list(operations), mode=Mode.ALL, tool="page", client="benchmark")
+    workspace.write(list(operations), mode=BatchMode.ALL, tool="page", client="benchmark")
 
 
 def _make_append(workspace: Workspace, path: str, words: str) -> AppendContent:

@@ -19,7 +19,7 @@ from workspace.validation.fixes.files import write_document as write_file
 from workspace.validation.fixes.fix import FIXABLE_RULES, LINK_RULES, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.plan import BatchMode, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,11 +146,13 @@ def _write_operation(
     """Write an operation to the served branch, or to a proposal if a document is protected."""
     tool, client = "fix", "command line"
     try:
-        return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
+        return workspace.write(
+            [operation], mode=BatchMode.ALL, tool=tool, client=client, message=message
+        ), None
     except Protected:
         actor = Actor(Author(*workspace.author(), IdentitySource.GIT), tool, client)
         proposal_result = workspace.proposal_actions().propose(
-            [operation], actor, mode=Mode.ALL, message=message
+            [operation], actor, mode=BatchMode.ALL, message=message
         )
         return proposal_result.result, proposal_result.proposal
 

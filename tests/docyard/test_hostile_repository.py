@@ -17,7 +17,7 @@ from tests.repositories import Repo, read_repository_files
 from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 FILES = {
     "README.md": "# Example\n\nText.\n\n## Tasks\n\n- [ ] One\n",
@@ -232,7 +232,7 @@ def test_repository_that_points_outside_is_refused_without_writes(
     with pytest.raises(WorkspaceError) as error_info:
         Workspace.open(path, branch="main", durable=False).write(
             [AppendContent(file="README.md", slug="_preamble", content="Theirs.")],
-            mode=Mode.ALL,
+            mode=BatchMode.ALL,
             tool="test",
             client="test",
         )

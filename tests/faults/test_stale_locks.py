@@ -14,7 +14,7 @@ from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.publishing import locks
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
 SHORT_WAIT_S = 0.1
@@ -24,7 +24,7 @@ EDIT = AppendContent(file="README.md", slug="_preamble", content="More.")
 
 def write_edit(repo: Repo) -> None:
     Workspace.open(repo.path, durable=False).write(
-        [EDIT], mode=Mode.EACH, tool="edit_document", client="agent"
+        [EDIT], mode=BatchMode.EACH, tool="edit_document", client="agent"
     )
 
 

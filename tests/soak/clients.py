@@ -18,8 +18,8 @@ from workspace.edits.tasks import AddTask, CompleteTask
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import Request
-from workspace.writing.plan import Mode
+from workspace.writing.idempotency import KeyedRequest
+from workspace.writing.plan import BatchMode
 
 # A writer retries after these error codes: another process wrote first, or has a lock.
 RETRYABLE_CODES = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
@@ -87,11 +87,13 @@ class DirectClient:
         try:
             write_result = self._workspace.write(
                 operations,
-                mode=Mode.ALL,
+                mode=BatchMode.ALL,
                 tool=tool,
                 client="soak",
                 base_commit=base,
-                request=Request(key, hashlib.sha256(repr((tool, items)).encode()).hexdigest(), lambda _: {}),
+                request=KeyedRequest(
+                    key, hashlib.sha256(repr((tool, items)).encode()).hexdigest(), lambda _: {}
+                ),
             )
         except WorkspaceError as error:
             if error.code in RETRYABLE_CODES:

@@ -30,7 +30,7 @@ from tests.soak.crash import ChildOutcome, fork_and_kill
 from workspace.edits.operation import Operation
 from workspace.publishing.checkout import WorktreeConflict
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.plan import BatchMode, StepStatus
 from workspace.writing.write import WriteResult
 
 # The change before which a process is killed. Late changes of a batch are drawn as often as early ones.
@@ -97,7 +97,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
     @rule(operations=batches, mode=modes, user_edit=st.one_of(st.none(), st.none(), user_edits))
-    def write(self, operations: list[Operation], mode: Mode, user_edit: UserEdit | None) -> None:
+    def write(self, operations: list[Operation], mode: BatchMode, user_edit: UserEdit | None) -> None:
         self._apply_user_edit(user_edit)
         operations = retarget_operations(operations, self.documents, self.operation_count)
         self.operation_count += len(operations)
@@ -112,7 +112,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
             assert blocking_paths <= conflicts <= self.uncommitted.keys()
             return
         assert not blocking_paths
-        if mode is Mode.EACH:
+        if mode is BatchMode.EACH:
             assert [step.status is StepStatus.DONE for step in write_result.steps] == [*outcome.successes], [
                 (step.operation, step.error) for step in write_result.steps
             ]
@@ -134,7 +134,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def crash(
         self,
         operations: list[Operation],
-        mode: Mode,
+        mode: BatchMode,
         change_number: int,
         recovery_change_number: int | None,
         in_new_process: bool,
@@ -288,14 +288,16 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 (section.address, len(section.tasks)) for section in expected_document.sections
             ]
 
-    def _write_batch(self, operations: list[Operation], mode: Mode) -> WriteResult:
+    def _write_batch(self, operations: list[Operation], mode: BatchMode) -> WriteResult:
         return self.workspace.write(
             operations, mode=mode, tool="machine", client="machine", base_commit=self.tip
         )
 
-    def _predict_outcome(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
+    def _predict_outcome(
+        self, operations: list[Operation], mode: BatchMode
+    ) -> tuple[model.Outcome, set[str]]:
         """Return the expected outcome, and the paths whose uncommitted changes must block the batch."""
-        outcome = model.apply_batch(self.documents, operations, all_or_none=mode is Mode.ALL)
+        outcome = model.apply_batch(self.documents, operations, all_or_none=mode is BatchMode.ALL)
         changed_paths = {
             path
             for path in {*self.documents, *outcome.documents}

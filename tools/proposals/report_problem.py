@@ -29,7 +29,7 @@ from tools.writer import Writer, select_example_arguments
 from workspace.document.addresses import resolve_section
 from workspace.edits.text import UpdateContent
 from workspace.proposals.events import validate_text
-from workspace.writing.idempotency import compute_digest
+from workspace.writing.idempotency import compute_call_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,7 +158,7 @@ def _comment(report: _Report) -> Data:
         report.problem,
         file=report.file,
         slug=report.slug,
-        key=None if key is None else compute_digest(TOOL.name, {"key": key}),
+        key=None if key is None else compute_call_digest(TOOL.name, {"key": key}),
     )
     return {
         "reported": True,

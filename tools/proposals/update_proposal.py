@@ -31,7 +31,7 @@ from tools.writer import select_example_arguments, update_index_to
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
-from workspace.writing.idempotency import compute_digest
+from workspace.writing.idempotency import compute_call_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -251,7 +251,7 @@ def _refresh(
             lambda conflicts: read_resolutions(resolutions, conflicts),
             seen_commits.get("commit"),
             seen_commits.get("target_commit"),
-            compute_digest(_TOOL_NAME, {"resolutions": resolutions, **seen_commits}),
+            compute_call_digest(_TOOL_NAME, {"resolutions": resolutions, **seen_commits}),
         )
     return proposal_actions.refresh(
         proposal.id, identify_actor(context, _TOOL_NAME), refresh_resolutions, key=request.idempotency_key

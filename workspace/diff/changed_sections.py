@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KeysByPath = Mapping[str, frozenset[str]]
 Progress = Callable[[int, int, str], None]
 
-_LABEL = "Comparing two commits"
+_PROGRESS_LABEL = "Comparing two commits"
 
 
 def find_changed_sections(old: Snapshot, new: Snapshot, progress: Progress | None = None) -> KeysByPath:
@@ -35,7 +35,7 @@ def find_changed_sections(old: Snapshot, new: Snapshot, progress: Progress | Non
     new_digests: dict[tuple[str, str], bytes | None] = {}
     for finished_count, (path, old_blob, new_blob) in enumerate(changes):
         if progress:
-            progress(finished_count, len(changes), _LABEL)
+            progress(finished_count, len(changes), _PROGRESS_LABEL)
         for snapshot, blob, digests in ((old, old_blob, old_digests), (new, new_blob, new_digests)):
             document = _read_document(snapshot, path) if blob is not None else None
             if document is not None:

@@ -82,7 +82,7 @@ class SectionChange(NamedTuple):
         return version
 
     @property
-    def section(self) -> str:
+    def section_address(self) -> str:
         """The address of the section that contains the change; "" for metadata."""
         if self.kind is ChangeKind.METADATA:
             return ""
@@ -90,7 +90,7 @@ class SectionChange(NamedTuple):
         return address.rpartition("[")[0] if self.kind in TASK_KINDS else address
 
     @property
-    def heading(self) -> str:
+    def section_title(self) -> str:
         """The title of the changed section, or of the section that contains the task."""
         return self.location.parent_titles[-1] if self.kind in TASK_KINDS else self.location.title
 
@@ -99,7 +99,7 @@ TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
 """The kinds of changes to tasks."""
 
 
-class DocumentKind(StrEnum):
+class DocumentChangeKind(StrEnum):
     """The kind of a change to a document."""
 
     ADDED = "added"
@@ -116,17 +116,17 @@ class DocumentChange(NamedTuple):
     the old path of a removed document.
     """
 
-    kind: DocumentKind
+    kind: DocumentChangeKind
     old_path: str | None
     path: str
     title: str
-    sections: tuple[SectionChange, ...] = ()
-    unread: str | None = None
+    section_changes: tuple[SectionChange, ...] = ()
+    error_code: str | None = None
 
     @property
     def is_addition_or_removal(self) -> bool:
         """Return True if the document was added or removed, so that its sections need no descriptions."""
-        return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)
+        return self.kind in (DocumentChangeKind.ADDED, DocumentChangeKind.REMOVED)
 
 
 WHOLE_FRONT_MATTER = "front matter"

@@ -51,7 +51,7 @@ class DocumentVersion:
         return self._previous_siblings
 
 
-class Comparison:
+class DocumentComparison:
     """The comparison of two versions of a document; one of them may be missing.
 
     `removed_sections` and `added_sections` are the sections that only one version has.
@@ -248,4 +248,4 @@ def compare_documents(old: Document | None, new: Document | None) -> tuple[Secti
     """
     if old is not None and new is not None and old.data == new.data:
         return ()
-    return tuple(Comparison(old, new).list_changes({}, {}))
+    return tuple(DocumentComparison(old, new).list_changes({}, {}))

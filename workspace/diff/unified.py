@@ -16,7 +16,7 @@ CONTEXT_LINES = 3
 _OMITTED_LINES = "… {} more lines"
 _NO_FINAL_NEWLINE = "\\ No newline at end of file"
 
-Span = tuple[int, int, int, int]
+LineRun = tuple[int, int, int, int]
 """The lines [old_start, old_end) of the old text that became [new_start, new_end) of the new text."""
 
 
@@ -50,19 +50,19 @@ def format_section_diff(
     return "\n".join(lines)
 
 
-def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
+def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[LineRun]]:
     """Yield the hunks: lists of spans that are close to each other."""
-    hunk: list[Span] = []
-    for span in find_spans(old, new):
-        if hunk and span[0] - hunk[-1][1] > 2 * context:
+    hunk: list[LineRun] = []
+    for run in find_line_runs(old, new):
+        if hunk and run[0] - hunk[-1][1] > 2 * context:
             yield _add_context(hunk, len(old), context)
             hunk = []
-        hunk.append(span)
+        hunk.append(run)
     if hunk:
         yield _add_context(hunk, len(old), context)
 
 
-def find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
+def find_line_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineRun]:
     """Yield the spans of lines that differ in two versions, in order."""
     old_start = new_start = 0
     for old_line, new_line in [*pair_lines(old, new), (len(old), len(new))]:
@@ -71,7 +71,7 @@ def find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
         old_start, new_start = old_line + 1, new_line + 1
 
 
-def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
+def _add_context(hunk: Sequence[LineRun], size: int, context: int) -> list[LineRun]:
     """Return a hunk with empty spans at both ends, which mark the context around it."""
     old_start, _, new_start, _ = hunk[0]
     _, old_end, _, new_end = hunk[-1]
@@ -83,7 +83,7 @@ def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
 
 
 def _format_hunk(
-    old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[Span], old_line: int, new_line: int
+    old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[LineRun], old_line: int, new_line: int
 ) -> Iterator[str]:
     old_range = _format_range(hunk[0][0], hunk[-1][1], old_line)
     new_range = _format_range(hunk[0][2], hunk[-1][3], new_line)

@@ -100,7 +100,7 @@ class SetMetadata(DocumentOperation):
     file: str
     metadata: Mapping[str, object]
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidMetadata, InvalidContent, InvalidFrontMatter.
@@ -135,7 +135,7 @@ class SetMetadata(DocumentOperation):
         )
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         new_values = new_document.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
@@ -243,7 +243,7 @@ class TagDocument(DocumentOperation):
     remove: bool = False
     replace: bool = False
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
         requested_tags = normalize_tags(self.tags)
         if self.remove and self.replace:

@@ -92,7 +92,10 @@ class DocumentOperation(Operation):
         return ()
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts of the sections in `list_overwritten_sections`. Raises the errors of `edit`."""
+        """Return the texts of the sections in `list_overwritten_sections`.
+
+        Raises the errors of `Overlay.document` and of the resolution of addresses.
+        """
         document = overlay.document(check_path(self.file))
         sections = self.list_overwritten_sections(document)
         return [(document, sections)] if sections else ()
@@ -124,22 +127,22 @@ class DocumentOperation(Operation):
             cast("Self", dataclasses.replace(cast("Any", self), **new_addresses)) if new_addresses else self
         )
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit of this operation. The document does not change."""
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit.
 
-        Raises the errors of `edit`, StructureChanged, and InvalidTitle for a title that would be read
+        Raises the errors of `make_edit`, StructureChanged, and InvalidTitle for a title that would be read
         differently.
         """
-        edit = self.edit(document, context)
+        edit = self.make_edit(document, context)
         if not edit.splices:
             return document, edit
         new_document = apply_edit(document, edit)
         if context.choose_form(document) is None:
-            edit = _with_derived_addresses(new_document, edit)
+            edit = _add_derived_addresses(new_document, edit)
         _check_result(new_document, edit)
         return new_document, edit
 
@@ -164,7 +167,7 @@ def describe_new_anchors(before: Document, after: Document) -> dict[str, object]
     return {"anchors_added": names} if names else {}
 
 
-def _with_derived_addresses(document: Document, edit: Edit) -> Edit:
+def _add_derived_addresses(document: Document, edit: Edit) -> Edit:
     """Return an edit whose result has the derived addresses of its new headings, which have no anchors."""
     ranges = [(splice.start, splice.start + len(splice.replacement)) for splice in edit.splices]
     addresses = [

@@ -106,7 +106,7 @@ class RestoreDocument(Operation):
         from workspace.edits.reinsertion import (
             SHORT_ID_LENGTH,
             HistoryTracer,
-            NotAtRef,
+            NotAtCommit,
             list_commits_between,
             read_version,
         )
@@ -127,7 +127,7 @@ class RestoreDocument(Operation):
                     return version
         old_document = read_version(snapshot, path, tip.config)
         if old_document is None:
-            raise NotAtRef(
+            raise NotAtCommit(
                 f"'{path}' did not exist at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it exists.",
                 suggestion_source=SuggestionSource(HintKind.COMMITS, path),
@@ -300,7 +300,7 @@ class RestoreSection(DocumentOperation):
         self, snapshot: Snapshot, tip: Snapshot, history: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
         """Return the document at the commit, and its section with the requested address. Raises NotAtRef."""
-        from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtCommit, read_version
         from workspace.history.section_tracker import SectionPosition
 
         position = (
@@ -315,7 +315,7 @@ class RestoreSection(DocumentOperation):
         except SectionNotFound:
             pass
         subject = f"the section '{self.slug[:200]}' of {path}" if old_document is not None else f"'{path}'"
-        raise NotAtRef(
+        raise NotAtCommit(
             f"{subject} did not exist at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it exists.",
             suggestion_source=SuggestionSource(HintKind.COMMITS, path, self.slug),

@@ -83,7 +83,7 @@ class AddSection(DocumentOperation):
     before: str | None = None
     after: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidTitle, InvalidContent, SectionNotFound, AmbiguousAddress, SectionExists, LevelConflict,
@@ -140,7 +140,7 @@ class AddSection(DocumentOperation):
         content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
             return Edit((), result, f"Keep section {section.key} of {self.file}")
-        update = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, context)
+        update = UpdateContent(file=self.file, slug=section.key, content=content).make_edit(document, context)
         return Edit(update.splices, {**update.result, **result}, update.summary, update.hints)
 
     def _choose_level(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
@@ -170,7 +170,7 @@ class RemoveSection(DocumentOperation):
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises SectionNotFound, AmbiguousAddress, InvalidAddress for the preamble."""
         section = resolve_section(document, self.slug)
         if section.is_preamble:
@@ -202,7 +202,7 @@ class RenameSection(DocumentOperation):
     slug: str
     new_title: str
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidTitle, SectionNotFound, AmbiguousAddress.

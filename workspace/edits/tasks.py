@@ -58,7 +58,7 @@ class AddTask(DocumentOperation):
     assignee: str | None = None
     before: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidTitle, InvalidContent, and the errors of `resolve_section` and `resolve_task`.
@@ -78,7 +78,7 @@ class AddTask(DocumentOperation):
         return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, None, new_document, edit)
         return new_document, edit
@@ -118,7 +118,7 @@ class CompleteTask(DocumentOperation):
     slug: str
     note: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidContent for the note, and the errors of `resolve_task`.
@@ -156,7 +156,7 @@ class ReopenTask(DocumentOperation):
     file: str
     slug: str
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if the task is open. Raises the errors of `resolve_task`."""
         section, task = resolve_task(document, self.slug)
         address = format_task_address(section.key, task)
@@ -186,7 +186,7 @@ class RemoveTask(DocumentOperation):
         """Return the section of the task."""
         return (resolve_task(document, self.slug)[0],)
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidAddress if another list item is on the task's line, and the errors of `resolve_task`.
@@ -198,7 +198,7 @@ class RemoveTask(DocumentOperation):
         return Edit((cut_task(document, task),), {**result, "removed": "task"}, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)
         return new_document, edit
@@ -230,7 +230,7 @@ class UpdateTask(DocumentOperation):
         )
         return (section,) if self.title is not None or replaces_field else ()
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidTitle, InvalidContent, and the errors of `resolve_task`.
@@ -258,7 +258,7 @@ class UpdateTask(DocumentOperation):
         return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             _, task = resolve_task(new_document, str(edit.result["task"]))
@@ -304,7 +304,7 @@ class MoveTask(DocumentOperation):
     to_slug: str | None = None
     before: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if the task is already at the target position.
 
         Raises InvalidAddress for an impossible move, StructureChanged, and the errors of `resolve_section`
@@ -336,7 +336,7 @@ class MoveTask(DocumentOperation):
         return Edit(_compose_splices(cut_splice, paste_splice), position.result, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)

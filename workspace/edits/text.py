@@ -74,7 +74,7 @@ class UpdateContent(DocumentOperation):
         section = resolve_section(document, self.slug)
         return (section, *(document.descendants(section) if self.include_subsections else ()))
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
@@ -140,7 +140,7 @@ class AppendContent(DocumentOperation):
     slug: str
     content: str
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
@@ -175,7 +175,7 @@ _MAX_COMPARED_CHARACTERS = 200
 _MIN_LINE_SIMILARITY = 0.75  # as in `difflib.get_close_matches`; 1 means equal
 
 
-class MatchCount(WorkspaceError):
+class WrongMatchCount(WorkspaceError):
     """An error: the text occurs more or fewer times than the caller requested.
 
     `matches` is the number of matches. `lines` are the first 50 lines (from 1) on which a match begins.
@@ -202,7 +202,7 @@ class ReplaceText(DocumentOperation):
     slug: str | None = None
     count: int = 1
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes. Raises MatchCount, InvalidContent."""
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
@@ -232,8 +232,8 @@ class ReplaceText(DocumentOperation):
         return Edit(splices, result, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        edit = self.edit(document, context)
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        edit = self.make_edit(document, context)
         if not edit.splices:
             return document, edit
         new_document = Document.parse(apply_splices(document.data, edit.splices), document.path)
@@ -250,7 +250,7 @@ class ReplaceText(DocumentOperation):
 
     def _make_match_error(
         self, document: Document, text: _NormalizedText, old: str, matches: Sequence[int]
-    ) -> MatchCount:
+    ) -> WrongMatchCount:
         """Return the error for a text that does not occur as often as requested."""
         lines = [
             document.lines.line_at(text.offset(position)) + 1 for position in matches[:_MAX_LISTED_LINES]
@@ -258,16 +258,18 @@ class ReplaceText(DocumentOperation):
         location = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
         if self.count < 1:
-            return MatchCount("'count' is below 1", fix="Omit it, or set it to a number from 1.", **details)
+            return WrongMatchCount(
+                "'count' is below 1", fix="Omit it, or set it to a number from 1.", **details
+            )
         if not matches:
             fix, near = _suggest_fix(document, text, old, self.slug)
-            return MatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
+            return WrongMatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
         actual_count, expected_count = _format_times(len(matches)), _format_times(self.count)
         line_numbers = ", ".join(str(line) for line in lines[:_MAX_NAMED_LINES]) + (
             ", …" if len(matches) > _MAX_NAMED_LINES else ""
         )
         advice = "Quote more of the text around it, name the section in 'slug', or set count"
-        return MatchCount(
+        return WrongMatchCount(
             f"'old' occurs {actual_count} in {location}, not {expected_count}: "
             f"line{'s' * (len(matches) > 1)} {line_numbers}",
             fix=f"{advice if len(matches) > self.count else 'Set count'} to {len(matches)}.",
@@ -408,16 +410,16 @@ class RewriteText(DocumentOperation):
     text: str
     slug: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises ConcurrentChange, InvalidContent, and the errors of `resolve_section`.
         """
-        return self._make_edit(document, replaces_all=False)
+        return self._build_edit(document, replaces_all=False)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        edit = self._make_edit(document, replaces_all=False)
+        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        edit = self._build_edit(document, replaces_all=False)
         if not edit.splices:
             return document, edit
         try:
@@ -425,10 +427,10 @@ class RewriteText(DocumentOperation):
         except StructureChanged:
             # An unchanged line may become a heading or stop being a heading, for example if a code fence was
             # removed. Then the splice must contain this line.
-            edit = self._make_edit(document, replaces_all=True)
+            edit = self._build_edit(document, replaces_all=True)
             return apply_edit(document, edit), edit
 
-    def _make_edit(self, document: Document, *, replaces_all: bool) -> Edit:
+    def _build_edit(self, document: Document, *, replaces_all: bool) -> Edit:
         """Return the edit. With `replaces_all`, its splice also contains the unchanged lines at both ends."""
         text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None

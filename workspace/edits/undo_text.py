@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workspace.document.sections import Section
-    from workspace.edits.undo_rows import Id
+    from workspace.edits.undo_rows import RowUnitId
     from workspace.links.offset_map import Offset
 
 # A move may change the level and the anchor of a heading, so lines are compared without them.
@@ -100,7 +100,7 @@ class RevertedText(NamedTuple):
     is_metadata_changed: bool
     metadata_conflicts: tuple[str, ...]
     conflicting_lines: PreservedLines
-    preserved_ids: frozenset[Id]
+    preserved_ids: frozenset[RowUnitId]
     preserved_spans: tuple[PreservedSpan, ...]
     new_headings: dict[Offset, Offset]
 
@@ -153,7 +153,11 @@ def revert_text(
 
 
 def _restore_fully(
-    before: Document, result: RevertResult, current: Document, path: str, ids: tuple[dict[int, Id], ...]
+    before: Document,
+    result: RevertResult,
+    current: Document,
+    path: str,
+    ids: tuple[dict[int, RowUnitId], ...],
 ) -> RevertedText:
     """Return the document as it was before the commit, for a document that no later commit changed."""
     document = Document.parse(before.data, path)
@@ -165,7 +169,7 @@ def _restore_fully(
     )
 
 
-def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
+def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[RowUnitId, tuple[bytes, bytes]]:
     """Return the old and the new text of each unit that the commit changed; b"" for a missing unit."""
     new_texts, old_texts = ({unit.id: unit.text for unit in row.units} for row in (base, before))
     pairs = {id: (old_texts.get(id, b""), new_texts.get(id, b"")) for id in {**old_texts, **new_texts}}
@@ -173,7 +177,7 @@ def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[byt
 
 
 def _collect_conflicting_lines(
-    result: RevertResult, changed_texts: Mapping[Id, tuple[bytes, bytes]]
+    result: RevertResult, changed_texts: Mapping[RowUnitId, tuple[bytes, bytes]]
 ) -> PreservedLines:
     texts = (changed_texts[unit.id] for unit in result.conflicts if unit.id in changed_texts)
     return reduce(or_, (PreservedLines.of_change(*pair) for pair in texts), NO_LINES)
@@ -189,7 +193,7 @@ class _Gaps:
         )
         self._default_gap = ending * 2
 
-    def find_gap(self, id: Id) -> bytes:
+    def find_gap(self, id: RowUnitId) -> bytes:
         """Return the blank lines after a unit that is not the last one."""
         base, before, current = self._base_gaps.get(id), self._before_gaps.get(id), self._current_gaps.get(id)
         if (
@@ -281,7 +285,7 @@ def _list_preserved_spans(
 
 
 def _map_current_headings(
-    document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, Id]
+    document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, RowUnitId]
 ) -> dict[Offset, Offset]:
     """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):
@@ -291,7 +295,7 @@ def _map_current_headings(
 
 
 def _map_headings(
-    current: Document, ids: Mapping[int, Id], path: str, sections: Mapping[Id, Section]
+    current: Document, ids: Mapping[int, RowUnitId], path: str, sections: Mapping[RowUnitId, Section]
 ) -> dict[Offset, Offset]:
     """Return the new offsets of the current headings. `sections` are the sections after the revert, by id."""
     return {

@@ -147,7 +147,7 @@ _MAX_COMPARED_PAIRS = 2_500
 _MIN_SIMILARITY = 1 / 3  # the share of the longer block's words that both blocks have
 
 
-class ReplacedRun(NamedTuple):
+class RunPair(NamedTuple):
     """A run of base blocks [start, end), which the other version replaced.
 
     The replacement is the blocks [other_start, other_end) of the other version.
@@ -168,7 +168,7 @@ class Alignment(NamedTuple):
 
     origins: dict[int, int]
     insertion_indexes: dict[int, int]
-    replaced_runs: tuple[ReplacedRun, ...]
+    replaced_runs: tuple[RunPair, ...]
 
 
 def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
@@ -183,7 +183,7 @@ def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Align
         _pair_unique(base, other, inner_ranges, origins, feature)
     for gap in _find_gaps(len(base), len(other), origins):
         _pair_gap(base, other, gap, origins)
-    replaced_runs: list[ReplacedRun] = []
+    replaced_runs: list[RunPair] = []
     insertion_indexes: dict[int, int] = {}
     paired_indexes = set(origins.values())
     for run in _find_gaps(len(base), len(other), origins):
@@ -246,19 +246,19 @@ def _pair_unique(
             origins[index] = base_indexes[value]
 
 
-def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[ReplacedRun]:
+def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[RunPair]:
     """Yield the runs between the pairs that are in the same order on both sides."""
     origins_in_order = [origins[index] for index in range(other_size) if index in origins]
     indexes = {origin: index for index, origin in origins.items()}
     start = other_start = 0
     for origin in find_longest_common_subsequence(range(base_size), origins_in_order):
-        yield ReplacedRun(start, origin, other_start, indexes[origin])
+        yield RunPair(start, origin, other_start, indexes[origin])
         start, other_start = origin + 1, indexes[origin] + 1
-    yield ReplacedRun(start, base_size, other_start, other_size)
+    yield RunPair(start, base_size, other_start, other_size)
 
 
 def _pair_gap(
-    base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
+    base: Sequence[TextBlock], other: Sequence[TextBlock], gap: RunPair, origins: dict[int, int]
 ) -> None:
     """Pair the unpaired blocks of a gap, in order: a single pair, or blocks with similar words."""
     paired_indexes = set(origins.values()) if gap.start < gap.end else set()

@@ -228,7 +228,7 @@ def commit_merge(
         if confirm is not None:
             confirm()
         author = make_author_signature(workspace, person)
-        return Batch(branch, tip, merge.changes, message(merge), author, parents=(theirs,))
+        return Batch(branch, tip, merge.changes, message(merge), author, other_parents=(theirs,))
 
     durable = workspace.durable and workspace.snapshot(tip).config.fsync
     commit = None if merge.is_up_to_date else publish_with_retry(store, branch, build_batch, durable=durable)

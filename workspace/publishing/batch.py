@@ -15,10 +15,10 @@ class Batch:
     """Changes to a branch: new bytes for each path, None for a removed file, or an entry of any kind.
 
     `base` is the commit to which the changes apply, None if the branch has no commit yet. The author is also
-    the committer. For a merge, `parents` are the parents after `base`, and the commit is made even without a
-    changed file.
+    the committer. For a merge, `other_parents` are the parents after `base`, and the commit is made even
+    without a changed file.
 
-    If `commit` is set, the branch is moved to that existing commit, such as a fetched commit. `changes` are
+    If `existing_commit` is set, the branch is moved to that commit, such as a fetched commit. `changes` are
     then the differences between the base and this commit, and message and author are only for the reflogs.
     """
 
@@ -27,8 +27,8 @@ class Batch:
     changes: Mapping[str, bytes | WholeEntry | None]
     message: str
     author: Signature
-    parents: tuple[str, ...] = ()
-    commit: str | None = None
+    other_parents: tuple[str, ...] = ()
+    existing_commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

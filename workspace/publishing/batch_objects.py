@@ -51,13 +51,15 @@ class BatchObjects:
     """
 
     def __init__(
-        self, store: GitStore, batch: Batch, commit: str, files: dict[str, bytes], *, durable: bool
+        self, store: GitStore, batch: Batch, commit: str, loose_files: dict[str, bytes], *, durable: bool
     ) -> None:
         self.commit = commit
-        self.files = files
+        self.loose_files = loose_files
         self._store = store
         self._batch = batch
-        self._other_commits = (batch.commit,) if batch.commit is not None else batch.parents
+        self._other_commits = (
+            (batch.existing_commit,) if batch.existing_commit is not None else batch.other_parents
+        )
         self._durable = durable
         self._protected_gc: str | None = None
 
@@ -69,8 +71,8 @@ class BatchObjects:
             PathBlocked: a path cannot be written.
             OSError: the system refused a write.
         """
-        if batch.commit is not None:
-            return cls(store, batch, batch.commit, {}, durable=durable)
+        if batch.existing_commit is not None:
+            return cls(store, batch, batch.existing_commit, {}, durable=durable)
         commit, files = _write_objects(store, batch, base_tree, durable=durable)
         return cls(store, batch, commit, files, durable=durable)
 
@@ -79,9 +81,9 @@ class BatchObjects:
 
         Objects in a pack count as missing, because a running `git repack` may remove the pack.
         """
-        missing_ids = [id for id in self.files if not is_loose(self._store.common_dir, id)]
+        missing_ids = [id for id in self.loose_files if not is_loose(self._store.common_dir, id)]
         for id in missing_ids:
-            write_loose(self._store.common_dir, id, self.files[id], durable=self._durable)
+            write_loose(self._store.common_dir, id, self.loose_files[id], durable=self._durable)
         return len(missing_ids)
 
     def protect(self) -> None:
@@ -95,26 +97,26 @@ class BatchObjects:
         store = self._store
         gc = identify_running_gc(store.common_dir)
         for other_commit in self._other_commits:
-            if other_commit not in self.files and (
+            if other_commit not in self.loose_files and (
                 gc is not None or other_commit not in store.other_tips(self._batch.branch)
             ):
-                self.files |= _collect_new_objects(store, other_commit, self._batch.base)
-        if gc is not None and gc != self._protected_gc and self.files:
-            keep_objects(store.common_dir, self.files.values(), gc, durable=self._durable)
+                self.loose_files |= _collect_new_objects(store, other_commit, self._batch.base)
+        if gc is not None and gc != self._protected_gc and self.loose_files:
+            keep_objects(store.common_dir, self.loose_files.values(), gc, durable=self._durable)
             self._protected_gc = gc
         self.write_missing()
 
     def write_copy(self, staging_folder: StagingFolder) -> None:
         """Write the copy for the recovery, not synced: the objects themselves survive a loss of power."""
         copy = staging_folder.folder / COPY_NAME
-        copy.write_bytes(b"".join(self.files.values()))
+        copy.write_bytes(b"".join(self.loose_files.values()))
         share_with_group(copy)
 
     def preserve_copy(self, staging_folder: StagingFolder) -> None:
         """Preserve the copy after the publication, and remove the oldest copies; a failure is ignored."""
         common_dir = self._store.common_dir
         recent_folder = common_dir / RECENT_COPIES
-        if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
+        if not self.loose_files or sum(map(len, self.loose_files.values())) > MAX_COPY_BYTES:
             return
         with suppress(OSError):
             if is_below_link(recent_folder / self.commit, common_dir):
@@ -131,7 +133,7 @@ class BatchObjects:
 class CopiedObject(NamedTuple):
     """An object in a copy: its loose file, its kind and its data."""
 
-    file: bytes
+    loose_file: bytes
     kind: str
     data: bytes
 
@@ -191,7 +193,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
         visited.add(commit)
         objects = _read_copy(store.common_dir / RECENT_COPIES / names[commit], store.common_dir)
         for id in store.find_missing_on_disk(objects):
-            write_loose(store.common_dir, id, objects[id].file, durable=True)
+            write_loose(store.common_dir, id, objects[id].loose_file, durable=True)
             restored_count += 1
         for id, copied_object in objects.items():
             if copied_object.kind == "commit":
@@ -220,11 +222,11 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     return restore_pruned(store, [branch]) if store.find_missing_on_disk(ids) else 0
 
 
-def restore_copy(store: GitStore, staging_folder: StagingFolder) -> None:
+def restore_from_copy(store: GitStore, staging_folder: StagingFolder) -> None:
     """Write the missing objects of a publication that a crash interrupted. Raises OSError."""
     for id, copied_object in _read_copy(staging_folder.folder / COPY_NAME, store.common_dir).items():
         if not is_loose(store.common_dir, id):
-            write_loose(store.common_dir, id, copied_object.file, durable=True)
+            write_loose(store.common_dir, id, copied_object.loose_file, durable=True)
 
 
 def _list_recent_copies(common_dir: Path) -> dict[str, str]:
@@ -271,7 +273,7 @@ def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
     changes = batch.changes.items()
     blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
     tree = rewrite_tree(store, base_tree, blobs)
-    parents = (*([batch.base] if batch.base else []), *batch.parents)
+    parents = (*([batch.base] if batch.base else []), *batch.other_parents)
     return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
 
 

@@ -69,7 +69,9 @@ class WorkFiles:
         old = (change.old.id, change.old.mode) if change.old else None
         return self._matches_old(change.path, old)
 
-    def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
+    def plan_replacements(
+        self, changes: Iterable[FileChange]
+    ) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
         """Return the journal's entries for changed files, removals first, and the folders to create."""
         token = secrets.token_hex(8)
         files = tuple(
@@ -185,9 +187,9 @@ class WorkFiles:
             # Before the exchange with the old file, `backup` is a link to the new file.
             if (is_free or self._has_new_content(target, file)) and not self._has_new_content(backup, file):
                 os.rename(backup, target)
-        self.clear(file)
+        self.remove_private_files(file)
 
-    def clear(self, file: WorkFile) -> None:
+    def remove_private_files(self, file: WorkFile) -> None:
         """Remove a file's private files."""
         for suffix in ("put", "old", "new"):
             with contextlib.suppress(NotADirectoryError):
@@ -204,7 +206,7 @@ class WorkFiles:
         backup, status = _build_private_path(target, file, "old"), self._backup_statuses.get(file.path)
         if status is not None and not is_unchanged(lstat(backup), status):
             os.rename(backup, find_free_name(target.with_name(f"{target.name}.orig")))
-        self.clear(file)
+        self.remove_private_files(file)
         if file.new is None:
             folder = (self._root / file.path).parent
             with contextlib.suppress(OSError):
@@ -371,7 +373,7 @@ class Checkout:
 
     def add_to_journal(self, journal: Journal, name: str) -> Journal:
         """Return the journal with the changes to this work tree."""
-        files, folders = self._files.plan(self._changes)
+        files, folders = self._files.plan_replacements(self._changes)
         return replace(
             journal,
             git_dir=os.path.relpath(self.worktree.git_dir, self._git.common_dir),

@@ -191,7 +191,7 @@ class Publication:
         check_ref_path(store, self._branch)
         base_tree = store.commit(batch.base).tree if batch.base else None
         changes = list_file_changes(store, base_tree, batch)
-        if not changes and batch.base and not batch.parents and not batch.commit:
+        if not changes and batch.base and not batch.other_parents and not batch.existing_commit:
             return batch.base
         objects: BatchObjects | None = None
         for round_number in range(_MAX_ATTEMPTS):

@@ -24,7 +24,7 @@ from workspace.git.store import GitStore
 from workspace.git.trees import find_in_tree
 from workspace.git.worktrees import Worktree, is_same_path, list_git_dirs
 from workspace.publishing import refs
-from workspace.publishing.batch_objects import restore_copy, restore_pruned
+from workspace.publishing.batch_objects import restore_from_copy, restore_pruned
 from workspace.publishing.checkout import OLD_INDEX_NAME, WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
 from workspace.publishing.locks import LOCK_PATH, LOCKED_WORKTREE_FILES, CannotWrite, LinkedLock, docyard_lock
@@ -151,7 +151,7 @@ def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal
         raise UnknownJournal
     staging_folder.lock_token.touch()
     if not is_committed(store, journal):
-        for target in _list_lock_targets(store, journal):
+        for target in _prepare_lock_targets(store, journal):
             LinkedLock(staging_folder.lock_token, target, store.common_dir).acquire()
     has_commit = is_committed(store, journal)
     is_complete = (_roll_forward if has_commit else roll_back)(store, staging_folder, journal)
@@ -169,7 +169,7 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
     Return False if a step failed. The step is repeated later, and does not block writers.
     """
     is_complete = True
-    restore_copy(store, staging_folder)
+    restore_from_copy(store, staging_folder)
     BranchRef(store, journal.branch, staging_folder).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
@@ -188,7 +188,7 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
     return is_complete
 
 
-def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
+def _prepare_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
     if journal.git_dir is not None and _find_worktree(store, journal) is not None:
         for name in LOCKED_WORKTREE_FILES:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))

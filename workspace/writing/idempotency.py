@@ -50,7 +50,7 @@ class KeyReused(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class KeyedRequest:
     """A call's key, the digest of its arguments, and a function that builds the result for a retry.
 
     Raises InvalidKey unless the key is 1 to 200 visible ASCII characters.
@@ -61,7 +61,7 @@ class Request:
     build_result: Callable[[Plan], Mapping[str, object]]
 
     def __post_init__(self) -> None:
-        check_key(self.key)
+        check_idempotency_key(self.key)
 
     def build_trailers(self, plan: Plan) -> dict[str, str]:
         """Return the trailers of this request for the commit of a plan.
@@ -104,9 +104,9 @@ class RequestLog:
         self._commits: dict[str, _ScannedCommit] = {}  # newest first
         self._lock = threading.Lock()
 
-    def find_repeated(self, tip: str | None, request: Request) -> RecordedRequest | None:
+    def find_recorded_request(self, tip: str | None, request: KeyedRequest) -> RecordedRequest | None:
         """Return the result of an earlier call with this request, or None. Raises KeyReused."""
-        recorded_request = self.find(tip, request.key)
+        recorded_request = self.find_by_key(tip, request.key)
         if recorded_request is not None and recorded_request.digest != request.digest:
             raise KeyReused(
                 "this idempotency_key was used for another call",
@@ -115,7 +115,7 @@ class RequestLog:
             )
         return recorded_request
 
-    def find(self, tip: str | None, key: str) -> RecordedRequest | None:
+    def find_by_key(self, tip: str | None, key: str) -> RecordedRequest | None:
         """Return the oldest request with this key in a tip's last 1,000 commits. Raises DamagedRepository."""
         if tip is None:
             return None
@@ -147,7 +147,7 @@ def get_request_log(branch: Branch) -> RequestLog:
     return branch.shared(RequestLog, lambda: RequestLog(branch.git))
 
 
-def check_key(key: str) -> None:
+def check_idempotency_key(key: str) -> None:
     """Raise InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
     if not _KEY_PATTERN.fullmatch(key):
         raise InvalidKey(
@@ -157,7 +157,7 @@ def check_key(key: str) -> None:
         )
 
 
-def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
+def compute_call_digest(tool: str, arguments: Mapping[str, object]) -> str:
     """Return the SHA-256, in hex, of a tool's name and its arguments, regardless of their order.
 
     Raises LimitExceeded for arguments that are nested too deeply.

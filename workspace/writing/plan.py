@@ -70,7 +70,7 @@ def update_links_of_step(
     )
 
 
-def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
+def add_link_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
     """Return an outcome with hints for the links that are still broken in `overlay`, after the batch."""
     if not outcome.link_warnings:
         return outcome
@@ -107,7 +107,7 @@ def _format_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMES_IN_HINT]) + omitted_text
 
 
-class Mode(StrEnum):
+class BatchMode(StrEnum):
     """The scope of a batch: commit the operations that succeed (`each`), or nothing if one fails (`all`)."""
 
     EACH = "each"
@@ -156,10 +156,10 @@ class Plan:
         )
 
 
-def plan(
+def build_plan(
     snapshot: Snapshot,
     operations: Sequence[Operation | WorkspaceError],
-    mode: Mode,
+    mode: BatchMode,
     context: EditContext,
     precondition: Precondition | None = None,
     inbound_links: InboundLinks | None = None,
@@ -185,7 +185,7 @@ def plan(
         else:
             steps.append(batch.run(operation))
             snapshot.config.limits.check_read_bytes(batch.parsed_bytes, len(steps))
-        if mode is Mode.ALL and steps[-1].status is StepStatus.FAILED:
+        if mode is BatchMode.ALL and steps[-1].status is StepStatus.FAILED:
             return _roll_back(snapshot, steps, operations)
     final_steps = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
     digests = frozenset(batch.overwrite_check.written_digests)
@@ -265,7 +265,7 @@ class _BatchRun:
 
 
 def _add_step_warnings(step: PlanStep, overlay: Overlay) -> PlanStep:
-    return replace(step, outcome=add_warnings(step.outcome, overlay)) if step.outcome else step
+    return replace(step, outcome=add_link_warnings(step.outcome, overlay)) if step.outcome else step
 
 
 def _count_bytes(document: Document | None) -> int:

@@ -23,7 +23,7 @@ from workspace.publishing.publish import publish_with_retry
 from workspace.publishing.recovery import recover_if_needed, restore_all_pruned
 from workspace.snapshot.overlay import Overlay
 from workspace.writing.idempotency import get_request_log
-from workspace.writing.plan import Plan, plan
+from workspace.writing.plan import Plan, build_plan
 from workspace.writing.read_before_write import Precondition, resolve_base_commit
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from workspace.edits.operation import Operation
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.idempotency import RecordedRequest, Request
-    from workspace.writing.plan import Mode, PlanStep
+    from workspace.writing.idempotency import KeyedRequest, RecordedRequest
+    from workspace.writing.plan import BatchMode, PlanStep
     from workspace.writing.read_before_write import SeenTexts
 
 
@@ -96,15 +96,15 @@ class WriteRequest:
 
     workspace: Branch
     operations: Sequence[Operation | WorkspaceError]
-    mode: Mode
+    mode: BatchMode
     tool: str
     client: str
     message: str | None
     dry_run: bool
     base_commit: str | None
     seen_texts: SeenTexts | None
-    request: Request | None
-    check_new_request: Callable[[Request], None] | None
+    keyed_request: KeyedRequest | None
+    check_new_request: Callable[[KeyedRequest], None] | None
     person: Person | None = None
     skip_policy: bool = False
 
@@ -166,8 +166,10 @@ class WriteRequest:
         the tip of the first plan, if the branch has moved meanwhile.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
-        if self.request is not None and not self.dry_run:
-            recorded_request = get_request_log(self.workspace).find_repeated(snapshot.commit, self.request)
+        if self.keyed_request is not None and not self.dry_run:
+            recorded_request = get_request_log(self.workspace).find_recorded_request(
+                snapshot.commit, self.keyed_request
+            )
             if recorded_request is not None:
                 return WriteResult(
                     recorded_request.commit,
@@ -180,14 +182,14 @@ class WriteRequest:
                 and snapshot.config.protect
                 and not is_proposal_branch(branch)
             ):
-                self.check_new_request(self.request)
+                self.check_new_request(self.keyed_request)
         context = EditContext(
             snapshot.config.anchors,
             datetime.now(UTC).date().isoformat(),
             is_anchor_optional=snapshot.config.anchors_on_new == "as-document",
         )
         precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first_snapshot)
-        new_plan = plan(
+        new_plan = build_plan(
             snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound_links
         )
         if new_plan.changes and not self.dry_run:
@@ -222,7 +224,7 @@ class WriteRequest:
             client=self.client,
             trailers={
                 **build_trailers(branch, self.person),
-                **(self.request.build_trailers(result.plan) if self.request else {}),
+                **(self.keyed_request.build_trailers(result.plan) if self.keyed_request else {}),
             },
         )
         author = make_author_signature(self.workspace, self.person)

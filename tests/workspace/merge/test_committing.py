@@ -24,7 +24,7 @@ from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import Busy
 from workspace.publishing.publish import Publication, publish
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import SigningRequired
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
@@ -248,12 +248,14 @@ def test_merge_of_symlink_into_work_tree_is_refused(repo: Repo) -> None:
 def test_undo_of_merge_commit_is_refused(repo: Repo) -> None:
     result = merge_branch(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    undo_result = workspace.write([Undo(commit=result.commit)], mode=Mode.EACH, tool="undo", client="test")
+    undo_result = workspace.write(
+        [Undo(commit=result.commit)], mode=BatchMode.EACH, tool="undo", client="test"
+    )
     assert isinstance(undo_result.steps[0].error, MergeCommit)
     assert not undo_result.is_committed
     append_result = workspace.write(
         [AppendContent(file="guide.md", slug="use", content="And more.")],
-        mode=Mode.EACH,
+        mode=BatchMode.EACH,
         tool="t",
         client="t",
     )

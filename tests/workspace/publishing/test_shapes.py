@@ -28,7 +28,7 @@ from tests.repository_shapes import (
 from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def write_changes(workspace: Workspace, path: str, text: str, *, create: str, re
         RemoveDocument(path=remove),
     )
     base = workspace.tip()
-    result = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
+    result = workspace.write(operations, mode=BatchMode.ALL, tool="test", client="test", base_commit=base)
     assert result.is_committed, result.steps
     assert result.commit == workspace.tip()
 

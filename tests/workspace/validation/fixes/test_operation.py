@@ -18,7 +18,7 @@ from workspace.validation.fixes.fix import FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
 GUIDE = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
@@ -35,7 +35,7 @@ def write_fixes(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteRe
         return fix_documents(FixFinder(files=files, selection=selection, moves=history), paths)
 
     return workspace.write(
-        [FixDocuments(find_fixes=find_fixes, paths=paths)], mode=Mode.ALL, tool="fix", client="test"
+        [FixDocuments(find_fixes=find_fixes, paths=paths)], mode=BatchMode.ALL, tool="fix", client="test"
     )
 
 
@@ -163,7 +163,7 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         return result
 
     write_result = workspace.write(
-        [FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test"
+        [FixDocuments(find_fixes=find_fixes)], mode=BatchMode.ALL, tool="fix", client="test"
     )
     assert write_result.is_committed
     assert len(planned_commits) == len(set(planned_commits)) == 2
