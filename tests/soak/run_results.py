@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.repositories import Repo
 from tests.soak import inspection
 from tests.soak.ledger import ExpectedMarks, LedgerRecord
-from tests.soak.person import PERSON_WORD, Person
+from tests.soak.git_user import PERSON_WORD, Person
 
 
 @dataclass(slots=True)

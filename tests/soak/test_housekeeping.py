@@ -12,7 +12,7 @@ from tests.repositories import create_bare_repository, create_repository
 from tests.soak import inspection, writer
 from tests.soak.housekeeping import COMMANDS, Housekeeping
 from tests.soak.ledger import Ledger
-from tests.soak.person import Person
+from tests.soak.git_user import Person
 from tests.soak.processes import run_processes, wait_for_exit
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents

@@ -95,7 +95,7 @@ class CallLog:
         return Call(mark, tool, {**arguments, "idempotency_key": mark})
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("kill_count", KILL_COUNTS)
 def test_acknowledged_writes_survive_a_killed_server(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak import inspection, writer
-from tests.soak.person import prepare_repository
+from tests.soak.git_user import prepare_repository
 from tests.soak.processes import run_processes, start_process
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak import inspection, writer
-from tests.soak.person import prepare_repository
+from tests.soak.git_user import prepare_repository
 from tests.soak.processes import run_processes, wait_for_exit
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
@@ -45,7 +45,7 @@ LOADS = [
 ]
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
