@@ -65,7 +65,7 @@ def _is_marked(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Disable fsync in quick tests; `tests/faults` tests power loss."""
+    """Run a quick test without fsync, and record the processes that it starts. Other tests run unchanged."""
     _started_processes.clear()
     if _is_marked(item):
         return (yield)

@@ -17,7 +17,7 @@ from mcp_types import Implementation, ResourceListChangedNotification, ResourceU
 from tests import fork_server
 from tests.acceptance.http_server import HttpServer
 from tests.acceptance.server import CLIENT, user_environment
-from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
+from tests.stdio_client import TIMEOUT_S, ProtocolMode, RawClient, connect
 
 RESOURCE_LIST = "list"  # the event of a change of the list of resources
 _LONG_LOCK_WAIT_SERVER = str(Path(__file__).with_name("long_lock_wait_server.py"))
@@ -26,7 +26,7 @@ _LONG_LOCK_WAIT_SERVER = str(Path(__file__).with_name("long_lock_wait_server.py"
 def build_long_lock_wait_command(repo: Path, *options: str) -> list[str]:
     """Return the command of a server that waits up to a minute for Git's locks, for tests that hold locks."""
     return [
-        *fork_server.python_command(),
+        *fork_server.build_python_command(),
         _LONG_LOCK_WAIT_SERVER,
         "serve",
         "-C",
@@ -75,7 +75,7 @@ class EventRecorder:
 @asynccontextmanager
 async def connect_to_server(
     home: Path,
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     options: Sequence[str | Path],
     recorder: EventRecorder | None = None,
 ) -> AsyncIterator[Client]:
@@ -90,7 +90,7 @@ async def connect_to_server(
         if recorder is not None and isinstance(message, ResourceListChangedNotification):
             recorder.record(RESOURCE_LIST)
 
-    command = [*fork_server.python_command(), "-m", "docyard", "serve", *map(str, options)]
+    command = [*fork_server.build_python_command(), "-m", "docyard", "serve", *map(str, options)]
     variables = user_environment(home)
     async with connect(command, protocol, name=CLIENT, variables=variables, receive=receive) as client:
         yield client
@@ -99,7 +99,7 @@ async def connect_to_server(
 @asynccontextmanager
 async def connect_over_http(
     server: HttpServer,
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     token: str | None = None,
     *,
     base_url: str | None = None,
@@ -121,7 +121,7 @@ async def connect_over_http(
 
 @asynccontextmanager
 async def watch_resources(
-    client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
+    client: Client, protocol: ProtocolMode, recorder: EventRecorder, uris: Sequence[str]
 ) -> AsyncIterator[list[str]]:
     """Subscribe to resources, and yield the accepted URIs. Changes of the list of resources are reported too.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion
+from tests.acceptance.server import ProtocolMode
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=["auto", "legacy"])
-def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
+def protocol(request: pytest.FixtureRequest) -> ProtocolMode:
     """Return a protocol version; the tests run with each of them."""
-    version: ProtocolVersion = request.param
+    version: ProtocolMode = request.param
     return version

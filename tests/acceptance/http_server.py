@@ -25,7 +25,7 @@ class HttpServer:
         self._log = home / "stderr"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*fork_server.python_command(), "-m", "docyard", "serve", *options],
+                [*fork_server.build_python_command(), "-m", "docyard", "serve", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

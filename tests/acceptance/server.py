@@ -15,7 +15,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from tests import fork_server
-from tests.stdio_client import ROOT, ProtocolVersion, connect
+from tests.stdio_client import ROOT, ProtocolMode, connect
 
 CLIENT = "acceptance"
 
@@ -57,21 +57,21 @@ class Server:
 
 
 def serve_repository(
-    repo: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    repo: Path, home: Path, *options: str, protocol: ProtocolMode = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of a repository as a host does, for a user with an empty home."""
     return _start_server(["-C", str(repo), "--no-fsync", *options], home, protocol)
 
 
 def serve_artifact(
-    artifact: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    artifact: Path, home: Path, *options: str, protocol: ProtocolMode = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of an artifact as a host does, for a user with an empty home."""
     return _start_server(["--index", str(artifact), "--read-only", *options], home, protocol)
 
 
 def serve_sources(
-    file: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    file: Path, home: Path, *options: str, protocol: ProtocolMode = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of a file of sources as a host does, for a user with an empty home."""
     return _start_server(["--sources", str(file), *options], home, protocol)
@@ -79,7 +79,7 @@ def serve_sources(
 
 def run_docyard(arguments: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, for a user with an empty home."""
-    command = [*fork_server.python_command(), "-m", "docyard", *arguments]
+    command = [*fork_server.build_python_command(), "-m", "docyard", *arguments]
     return subprocess.run(
         command,
         env=user_environment(home),
@@ -91,8 +91,8 @@ def run_docyard(arguments: Sequence[str], home: Path) -> subprocess.CompletedPro
 
 
 @contextmanager
-def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
-    command = [*fork_server.python_command(), "-m", "docyard", "serve", *options]
+def _start_server(options: Sequence[str], home: Path, protocol: ProtocolMode) -> Iterator[Server]:
+    command = [*fork_server.build_python_command(), "-m", "docyard", "serve", *options]
     connection = connect(command, protocol, name=CLIENT, variables=user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)
@@ -101,7 +101,7 @@ def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion)
 def build_artifact(repository: Path, home: Path, artifact: Path) -> None:
     """Build the artifact of a repository, with the command `docyard build`."""
     command = [
-        *fork_server.python_command(),
+        *fork_server.build_python_command(),
         "-m",
         "docyard",
         "build",

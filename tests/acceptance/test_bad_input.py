@@ -13,7 +13,7 @@ from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.stdio_client import RawClient
-from tests.stdio_client import serve_command as build_stdio_command
+from tests.stdio_client import build_serve_command as build_stdio_command
 
 SECRET = "xyzzy"
 DOCUMENT_TEXT = f"""---

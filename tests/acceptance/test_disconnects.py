@@ -206,7 +206,7 @@ CASES = [
 ]
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize(("disconnect", "moment"), CASES)
 def test_disconnect_leaves_each_call_complete_or_not_executed(

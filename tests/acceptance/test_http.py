@@ -23,7 +23,7 @@ from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
 from tests.acceptance.clients import EventRecorder, connect_over_http, wait_until, watch_resources
 from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serve_over_http
-from tests.acceptance.server import CLIENT, ProtocolVersion
+from tests.acceptance.server import CLIENT, ProtocolMode
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from workspace.policy.tokens import Tokens
@@ -215,7 +215,7 @@ def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
 
 @pytest.mark.anyio
 async def test_tools_resources_and_prompts_work_over_http(
-    server: HttpServer, repo: Repo, protocol: ProtocolVersion
+    server: HttpServer, repo: Repo, protocol: ProtocolMode
 ) -> None:
     async with connect_over_http(server, protocol) as client:
         assert client.protocol_version == ("2025-11-25" if protocol == "legacy" else "2026-07-28")
@@ -244,7 +244,7 @@ async def ignore_progress(progress: float, total: float | None, message: str | N
 
 
 @pytest.mark.anyio
-async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolVersion) -> None:
+async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolMode) -> None:
     edit = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
     async with connect_over_http(server, protocol) as client:
         view = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
@@ -262,7 +262,7 @@ async def test_overwrite_requires_base_commit(server: HttpServer, protocol: Prot
 
 @pytest.mark.anyio
 async def test_token_of_person_can_approve_and_merge(
-    server: HttpServer, repo: Repo, person_token: str, protocol: ProtocolVersion
+    server: HttpServer, repo: Repo, person_token: str, protocol: ProtocolMode
 ) -> None:
     edit = {
         "operation": "append_content",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import (
-    ProtocolVersion,
+    ProtocolMode,
     Server,
     ToolResponse,
     build_artifact,
@@ -177,7 +177,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
     ],
 )
 def test_calls_suggested_by_server_of_repository_are_valid(
-    repo: Repo, home: Path, toolsets: str, protocol: ProtocolVersion
+    repo: Repo, home: Path, toolsets: str, protocol: ProtocolMode
 ) -> None:
     head_before = repo.head()
     with serve_repository(repo.path, home, "--toolsets", toolsets, protocol=protocol) as server:

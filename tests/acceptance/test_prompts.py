@@ -9,7 +9,7 @@ from mcp import MCPError
 from mcp_types import EmbeddedResource, PromptReference, TextContent, TextResourceContents
 
 from tests.acceptance.clients import connect_to_server
-from tests.acceptance.server import ProtocolVersion
+from tests.acceptance.server import ProtocolMode
 from tests.documentation_sources import create_source_repositories, write_sources_file
 from tests.repositories import Repo, create_repository
 
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
     return create_repository(tmp_path / "docs", {"guide.md": GUIDE})
 
 
-async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         prompts = (await client.list_prompts()).prompts
         assert {
@@ -54,9 +54,7 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: P
         assert "Question: How is it installed?" in prompt_result.messages[0].content.text
 
 
-async def test_read_only_server_lists_reading_prompts(
-    repo: Repo, home: Path, protocol: ProtocolVersion
-) -> None:
+async def test_read_only_server_lists_reading_prompts(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--read-only"]) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["review_document", "answer_from_docs"]
@@ -65,7 +63,7 @@ async def test_read_only_server_lists_reading_prompts(
 
 
 async def test_invalid_prompt_arguments_return_error_with_fix(
-    repo: Repo, home: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, protocol: ProtocolMode
 ) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         for name, arguments, code in (
@@ -95,7 +93,7 @@ async def test_invalid_prompt_arguments_return_error_with_fix(
 
 
 async def test_server_of_sources_completes_questions(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
+    tmp_path: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     create_source_repositories(tmp_path)
     async with connect_to_server(home, protocol, ["--sources", write_sources_file(tmp_path)]) as client:

@@ -20,7 +20,7 @@ from tests.repositories import Repo, create_repository
 from tests.stdio_client import connect
 
 pytestmark = [
-    pytest.mark.promise,
+    pytest.mark.guarantee,
     pytest.mark.process,
     pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals"),
 ]

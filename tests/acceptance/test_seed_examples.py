@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.acceptance.scenarios import find_difference, read_scenario
-from tests.acceptance.server import CLIENT, ProtocolVersion, ToolResponse, serve_repository
+from tests.acceptance.server import CLIENT, ProtocolMode, ToolResponse, serve_repository
 from tests.repositories import EMAIL, NAME, Repo, create_bare_repository, create_repository
 
-pytestmark = [pytest.mark.promise, pytest.mark.process]
+pytestmark = [pytest.mark.guarantee, pytest.mark.process]
 
 WRITING_TOOLS = (
     "create_document",
@@ -24,7 +24,7 @@ WRITING_TOOLS = (
     "reopen_task",
     "tag_document",
 )
-ScenarioSetting = tuple[str, bool, ProtocolVersion]  # scenario name, True for a bare repository, protocol
+ScenarioSetting = tuple[str, bool, ProtocolMode]  # scenario name, True for a bare repository, protocol
 SCENARIO_SETTINGS: tuple[ScenarioSetting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),

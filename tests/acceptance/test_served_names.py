@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Server, serve_repository
+from tests.acceptance.server import ProtocolMode, Server, serve_repository
 from tests.repositories import Repo, create_repository
 from tools.toolsets import TOOLSETS, all_tools
 
@@ -112,7 +112,7 @@ def collect_next_steps(server: Server) -> dict[str, str]:
 
 @pytest.mark.parametrize(("options", "protocol"), SERVERS)
 def test_next_steps_and_instructions_name_only_offered_tools(
-    tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolVersion
+    tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolMode
 ) -> None:
     repo: Repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, *options, protocol=protocol) as server:
@@ -128,7 +128,7 @@ def test_next_steps_and_instructions_name_only_offered_tools(
 
 
 def test_search_without_hits_suggests_a_search_with_hits(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
+    tmp_path: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:

@@ -43,8 +43,9 @@ def make_section_text(body: str, title: str = "Title", name: str = "a.md#b") -> 
     ],
 )
 def test_identifiers_are_found_in_visible_text_only(body: str, expected: set[str] | None) -> None:
-    names = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if expected is None else expected
-    assert find_identifiers(make_section_text(body)) == names
+    if expected is None:
+        expected = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"}
+    assert find_identifiers(make_section_text(body)) == expected
 
 
 def test_drawn_identifier_occurs_in_one_section_only() -> None:

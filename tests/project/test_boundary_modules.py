@@ -69,7 +69,7 @@ OUTSIDE_NAME = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
 
 
 def read_modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the modules that may use an outside library, because a parse of all modules would be slow."""
+    """Yield the path and tree of each module that may use an outside library; do not parse other modules."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")

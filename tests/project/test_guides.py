@@ -43,7 +43,7 @@ class Shell:
         commands.mkdir()
         self.home.mkdir()
         for name, line in (
-            ("docyard", f'exec {shlex.join(fork_server.python_command())} -m docyard "$@"'),
+            ("docyard", f'exec {shlex.join(fork_server.build_python_command())} -m docyard "$@"'),
             ("pipx", "exit 0"),
         ):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")

@@ -85,7 +85,7 @@ removals: st.SearchStrategy[Operation] = st.one_of(
     st.builds(RemoveDocument, path=paths),
 )
 batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
-# An uncommitted change of a person: the file, True if it is staged, and the kind of the change.
+# An uncommitted change of a user: the file, True if it is staged, and the kind of the change.
 UserEdit = tuple[str, bool, str]
 user_edits = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
 modes = st.sampled_from([BatchMode.EACH, BatchMode.EACH, BatchMode.ALL])

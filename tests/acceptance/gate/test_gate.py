@@ -43,7 +43,7 @@ def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, step_coun
     return walk
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.gate
 def test_random_walk_changes_no_protected_path_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

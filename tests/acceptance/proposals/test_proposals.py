@@ -48,7 +48,7 @@ class Person:
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of docyard, check its exit code, and return its output."""
         process = subprocess.run(
-            [*fork_server.python_command(), "-m", "docyard", *arguments],
+            [*fork_server.build_python_command(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
             capture_output=True,

@@ -36,7 +36,7 @@ def run_sync(repo: Repo, *arguments: str, **variables: str) -> subprocess.Comple
     }
     environment |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", "sync", *arguments],
+        [*fork_server.build_python_command(), "-m", "docyard", "sync", *arguments],
         cwd=repo.path,
         env=environment,
         capture_output=True,

@@ -21,7 +21,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 from tests.acceptance.clients import connect_over_http
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
-from tests.stdio_client import ProtocolVersion
+from tests.stdio_client import ProtocolMode
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
@@ -107,7 +107,7 @@ def server(tmp_path: Path, home: Path) -> Iterator[HttpServer]:
 
 @pytest.mark.parametrize("proxy", PROXIES)
 async def test_client_searches_through_the_proxy(
-    server: HttpServer, tmp_path: Path, proxy: str, protocol: ProtocolVersion
+    server: HttpServer, tmp_path: Path, proxy: str, protocol: ProtocolMode
 ) -> None:
     with run_proxy(proxy, server, tmp_path) as url:
         async with connect_over_http(server, protocol, base_url=url, host=PUBLIC_HOST) as client:

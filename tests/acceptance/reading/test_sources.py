@@ -23,7 +23,7 @@ from tests.acceptance.http_server import serve_over_http
 from tests.acceptance.server import Server, run_docyard, serve_sources
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
 from tests.repositories import Repo
-from tests.stdio_client import ProtocolVersion
+from tests.stdio_client import ProtocolMode
 from tests.workspace.sync.servers import run_http_server
 
 pytestmark = pytest.mark.process
@@ -61,7 +61,7 @@ def test_documentation_tools_exist_only_with_sources(
     tmp_path: Path,
     home: Path,
     repositories: tuple[Repo, Repo],
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     transport: str,
     text: str,
     tools: set[str],
@@ -74,7 +74,7 @@ def test_examples_of_the_contract(
     tmp_path: Path,
     home: Path,
     repositories: tuple[Repo, Repo],
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     transport: str,
 ) -> None:
     repositories[0].commit({"docs/tour.md": TOUR})
@@ -93,7 +93,7 @@ TOUR = (
 
 
 @contextmanager
-def serve(file: Path, home: Path, protocol: ProtocolVersion, transport: str) -> Iterator[Server]:
+def serve(file: Path, home: Path, protocol: ProtocolMode, transport: str) -> Iterator[Server]:
     """Start a server of a file of sources, and connect a client over stdio or over HTTP."""
     if transport == "stdio":
         with serve_sources(file, home, protocol=protocol) as server:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import fork_server
-from tests.acceptance.server import ProtocolVersion, serve_artifact, user_environment
+from tests.acceptance.server import ProtocolMode, serve_artifact, user_environment
 from tests.repositories import Repo, create_repository
 
 FILES = {
@@ -25,7 +25,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
@@ -43,7 +43,7 @@ def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_artifact_with_malformed_source_commit_is_served(
-    artifact: Path, home: Path, protocol: ProtocolVersion
+    artifact: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     metadata_file = artifact / "metadata.json"
     old_data = metadata_file.read_bytes()

@@ -74,7 +74,7 @@ def build_queries(count: int) -> list[dict[str, Any]]:
 
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

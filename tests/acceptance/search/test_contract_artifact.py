@@ -32,7 +32,7 @@ FILES = {
 def run_docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user with an empty home."""
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *arguments],
+        [*fork_server.build_python_command(), "-m", "docyard", *arguments],
         env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

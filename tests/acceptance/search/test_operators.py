@@ -104,7 +104,7 @@ def tool_callers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any
     artifact, key_file = home / "operators-out", home / "operators.key"
     build_arguments: list[str | Path] = ["build", files_repo.path, "--out", artifact, "--key", key_file]
     subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *build_arguments],
+        [*fork_server.build_python_command(), "-m", "docyard", *build_arguments],
         env=user_environment(home),
         check=True,
         capture_output=True,
@@ -222,7 +222,7 @@ def test_condition_without_results_is_named_in_the_hint(tool_callers: dict[str, 
 
 def _run_docyard(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
         cwd=folder,
         env=user_environment(home),
         capture_output=True,

@@ -18,7 +18,7 @@ PAGE_PATH, OTHER_PAGE_PATH = make_path(4), make_path(5)
 def run_docyard(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
     process = subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *arguments],
+        [*fork_server.build_python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
         env={**user_environment(home), "COLUMNS": "100"},
         capture_output=True,

@@ -102,7 +102,7 @@ def run_in_terminal(repo: Path) -> RunInTerminal:
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
             variables.pop(name, None)
-        command = [*fork_server.python_command(), "-m", "docyard", *arguments]
+        command = [*fork_server.build_python_command(), "-m", "docyard", *arguments]
         process = subprocess.Popen(
             command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
         )

@@ -41,7 +41,7 @@ def run_server(tmp_path: Path) -> RunServer:
 
     def run(*options: str) -> tuple[int, str]:
         completed = subprocess.run(
-            [*fork_server.python_command(), "-m", "docyard", "serve", *options],
+            [*fork_server.build_python_command(), "-m", "docyard", "serve", *options],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -141,7 +141,7 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
 @pytest.mark.process
 def test_exit_code_is_1_even_if_reader_closes_pipe(repo: Path) -> None:
     write_documents(repo, a="[x](gone.md)\n" * 5_000)
-    command = (*fork_server.python_command(), "-m", "docyard", "validate", "-C", str(repo))
+    command = (*fork_server.build_python_command(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -156,7 +156,7 @@ def test_exit_code_is_1_even_if_reader_closes_pipe(repo: Path) -> None:
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_full_output_device_exits_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full_device:
-        command = (*fork_server.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
+        command = (*fork_server.build_python_command(), "-m", "docyard", *arguments, "-C", str(repo))
         completed = subprocess.run(
             command, stdout=full_device, stderr=subprocess.PIPE, text=True, check=False
         )

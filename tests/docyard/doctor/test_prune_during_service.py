@@ -9,7 +9,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.stdio_client import RawClient, serve_command
+from tests.stdio_client import RawClient, build_serve_command
 from workspace.git.loose import build_loose_path
 
 pytestmark = pytest.mark.process
@@ -26,7 +26,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def server(repo: Repo) -> Iterator[RawClient]:
-    client = RawClient(serve_command(repo.path, "--toolsets", "documents,search,proposals"))
+    client = RawClient(build_serve_command(repo.path, "--toolsets", "documents,search,proposals"))
     yield client
     client.close()
 

@@ -525,7 +525,15 @@ def test_unsigned_webhook_is_refused_and_read_only_server_has_no_route(
     repo = repositories.create_repository(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [*fork_server.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [
+        *fork_server.build_python_command(),
+        "-m",
+        "docyard",
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        *options,
+    ]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:

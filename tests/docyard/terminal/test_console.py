@@ -26,7 +26,9 @@ def run_in_terminal(*command: str) -> str:
     terminal_end, process_end = pty.openpty()
     output = b""
     with subprocess.Popen(
-        [*fork_server.python_command(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
+        [*fork_server.build_python_command(), "-m", "docyard", *command],
+        stdout=process_end,
+        stderr=process_end,
     ):
         os.close(process_end)
         try:

@@ -84,5 +84,5 @@ def _run_action(
             proposal_actions.review(PROPOSAL_ID, person, ReviewDecision.APPROVE, key=KEY)
         case "merge":
             proposal_actions.merge(PROPOSAL_ID, person, key=KEY)
-        case _:
+        case _:  # "refresh", or "forward": a refresh of a proposal without commits, which fast-forwards
             proposal_actions.refresh(PROPOSAL_ID, AGENT_ACTOR, key=KEY)

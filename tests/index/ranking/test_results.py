@@ -127,7 +127,7 @@ def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
-    monkeypatch.setattr("tests.index.reference.MAX_READ", 6)
+    monkeypatch.setattr("tests.index.reference.MAX_READ_SECTIONS", 6)
     rng = Random(5)
     index = GrowingIndex()
     for _ in range(3):

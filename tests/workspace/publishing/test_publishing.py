@@ -262,7 +262,7 @@ def try_commit(path: Path, base: str, number: int, outcomes: multiprocessing.Sim
         outcomes.put("moved")
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_one_of_several_processes_publishes(repo: Repo) -> None:
     context = multiprocessing.get_context("spawn")

@@ -98,7 +98,7 @@ def test_empty_folder_in_place_of_reflog_is_replaced(repo: Repo) -> None:
     assert (repo.path / ".git/logs/refs/heads/topic").is_file()
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize(
     "removed_locks", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
@@ -115,7 +115,7 @@ def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed_locks: 
     check_clean(repo)
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
     die_in_method(BranchRef, "move", lambda: publish_readme(repo))
@@ -135,7 +135,7 @@ def test_branch_replaced_by_folder_does_not_block_recovery(repo: Repo) -> None:
     check_clean(repo)
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_journal_of_other_version_is_preserved(repo: Repo) -> None:
     die_in_method(BranchRef, "move", lambda: publish_readme(repo))
@@ -173,7 +173,7 @@ def test_failed_step_after_commit_is_completed_by_recovery(
     check_clean(repo)
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> None:
     main_repo = repositories.create_repository(tmp_path / "main")
@@ -413,7 +413,7 @@ def test_work_tree_switched_during_publication_is_updated(
     assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_rollback_preserves_folder_staged_in_place_of_file(repo: Repo) -> None:
     def remove_readme() -> None:

@@ -208,7 +208,7 @@ def write_in_race(
     return results
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("repo_kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
 def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: str) -> None:
