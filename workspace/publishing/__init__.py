@@ -1,4 +1,4 @@
-"""The publication of a batch: one compare-and-swap of a branch, followed by the checkout.
+"""The publication of a batch: the update of the work tree, then one compare-and-swap of the branch.
 
 after_commit.py    the rule for a failure after a commit
 batch.py           a batch: the changes of one commit, as a value

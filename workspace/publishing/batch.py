@@ -33,7 +33,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file: its entry before (None: a new file), its object's id after (None: removed).
+    """A change of one file: its old entry (None: a new file), and the id of its new object (None: removed).
 
     `mode` is the new mode; for a removed file, the old mode.
     """

@@ -1,10 +1,10 @@
 """The objects of a publication's commit, in memory until Git's housekeeping can no longer remove them.
 
-Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`. A run that read the
-refs earlier removes them even later. So each object's file is checked right before and right after the branch
-moves, and written again if it is missing. While a `git gc` runs, the objects are also in a pack that it does
-not remove. A copy in the staging folder is used for the recovery after a crash. The copies of the last
-publications are preserved for `docyard doctor --fix`; Git ignores them.
+Until the branch is at the commit, `git gc --prune=now` treats its objects as unreachable. A run that read the
+refs before that may remove them even afterwards. So each object's file is checked right before and right
+after the branch moves, and written again if it is missing. While a `git gc` runs, the objects are also in a
+pack that it does not remove. A copy in the staging folder is used for the recovery after a crash. The copies
+of the last publications are preserved, to restore missing objects; Git ignores these copies.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class BatchObjects:
         Raises:
             PathBlocked: a path cannot be written.
             OSError: the system refused a write.
+            DamagedRepository: an object of the base is missing or broken.
         """
         if batch.existing_commit is not None:
             return cls(store, batch, batch.existing_commit, {}, durable=durable)
@@ -89,8 +90,9 @@ class BatchObjects:
     def protect(self) -> None:
         """Protect the objects from a running `git gc`, then write missing ones.
 
-        The objects of a commit on another branch are safe. They are treated as objects of the batch if no ref
-        is at that commit now, or if a `git gc` may have read the refs earlier.
+        Another parent, or an existing commit, is usually the tip of another ref, so that its objects are
+        safe. They are treated as objects of the batch if no other ref is at this commit now, or if a `git gc`
+        is running, which may have read the refs before.
 
         Raises OSError, DamagedRepository.
         """
@@ -107,13 +109,16 @@ class BatchObjects:
         self.write_missing()
 
     def write_copy(self, staging_folder: StagingFolder) -> None:
-        """Write the copy for the recovery, not synced: the objects themselves survive a loss of power."""
+        """Write the copy for the recovery. It is not synced: durable objects are synced themselves."""
         copy = staging_folder.folder / COPY_NAME
         copy.write_bytes(b"".join(self.loose_files.values()))
         share_with_group(copy)
 
     def preserve_copy(self, staging_folder: StagingFolder) -> None:
-        """Preserve the copy after the publication, and remove the oldest copies; a failure is ignored."""
+        """Preserve the copy after the publication, unless it is over 8 MiB, and remove the oldest copies.
+
+        A failure is ignored.
+        """
         common_dir = self._store.common_dir
         recent_folder = common_dir / RECENT_COPIES
         if not self.loose_files or sum(map(len, self.loose_files.values())) > MAX_COPY_BYTES:
@@ -141,7 +146,7 @@ class CopiedObject(NamedTuple):
 def read_copied_objects(common_dir: Path) -> dict[str, CopiedObject]:
     """Return the objects in all copies, by id.
 
-    Each of the last publications has a copy, and so has each publication that a crash interrupted.
+    The copies are those of the last publications, and of publications that a crash interrupted.
     """
     objects: dict[str, CopiedObject] = {}
     for path in (
@@ -175,8 +180,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
 
     `git prune` takes no lock. A run that read the refs before a branch moved may remove some objects of
     the commit after the response. So each object in the copy of the tip is checked. Then the objects in the
-    copies of its parents are checked, as far back as there are copies. The caller must have
-    Docyard's lock.
+    copies of its parents are checked, as far back as there are copies. The caller must have Docyard's lock.
 
     A branch whose ref is torn is skipped. Raises OSError, NotARepository, UnsupportedRepository.
     """
@@ -223,7 +227,10 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
 
 
 def restore_from_copy(store: GitStore, staging_folder: StagingFolder) -> None:
-    """Write the missing objects of a publication that a crash interrupted. Raises OSError."""
+    """Write the objects of an interrupted publication that have no loose file, from its copy.
+
+    Raises OSError.
+    """
     for id, copied_object in _read_copy(staging_folder.folder / COPY_NAME, store.common_dir).items():
         if not is_loose(store.common_dir, id):
             write_loose(store.common_dir, id, copied_object.loose_file, durable=True)
@@ -252,7 +259,10 @@ def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
 def _write_objects(
     store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
 ) -> tuple[str, dict[str, bytes]]:
-    """Write the objects of a batch; write them again if Git removes an object that no ref reaches yet."""
+    """Write the objects of a batch, and return its commit and their loose files by id.
+
+    The objects are written again if Git removes one of them, because no ref reaches it yet.
+    """
     attempt_number = 0
     while True:
         attempt_number += 1

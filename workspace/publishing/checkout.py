@@ -121,7 +121,7 @@ class WorkFiles:
                 os.fsync(handle)
 
     def replace(self, file: WorkFile) -> None:
-        """Replace a file by its new bytes atomically.
+        """Create, replace or remove a file atomically.
 
         Raises:
             FileChanged: the file differs from the base.
@@ -148,7 +148,7 @@ class WorkFiles:
         self._backup_statuses[file.path] = backup.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
-        """Raise `FileChanged` if a program wrote to a file that it had open during its replacement."""
+        """Raise FileChanged if a program has written to an old file that it had opened before."""
         for file in files:
             status = self._backup_statuses.get(file.path)
             if status is not None and not is_unchanged(
@@ -169,9 +169,10 @@ class WorkFiles:
                 sync_to_disk(folder)
 
     def roll_back(self, file: WorkFile, *, restore: bool) -> None:
-        """Remove a file's private files; with `restore`, restore the old file if the new file is at its path.
+        """Remove a file's private files; with `restore`, restore its old state first.
 
-        Later changes by a user are preserved. The call may be repeated after a failure.
+        The old file is restored only if the new file, or no file, is at its path, so that later changes by a
+        user are preserved. The call may be repeated after a failure.
         """
         if not self._has_real_folders(file.path):
             return
@@ -216,7 +217,7 @@ class WorkFiles:
                     folder = folder.parent
 
     def remove_folders(self, folders: Iterable[str]) -> None:
-        """Remove created folders if they are empty."""
+        """Remove those of these folders that are empty."""
         for folder in reversed(tuple(folders)):
             with contextlib.suppress(OSError):
                 (self._root / folder).rmdir()
@@ -237,7 +238,7 @@ class WorkFiles:
         return self._git.hash_worktree_file(file.read_bytes(), file, path) == id
 
     def _choose_permissions(self, mode: int, existing_status: os.stat_result) -> int:
-        """Return the permissions of a new file: those of `existing_status`, and executable by Git's mode."""
+        """Return the permissions of a new file: those of `existing_status`, executable if Git's mode is."""
         permissions = stat.S_IMODE(existing_status.st_mode)
         if not self._uses_modes or self._is_executable(existing_status) == (mode == EXECUTABLE_MODE):
             return permissions
@@ -349,8 +350,8 @@ class Checkout:
 
         Raises:
             InvalidPath: not every system can store a path.
-            WorktreeBusy: an operation is in progress, the index has an unsupported format, or a link or a
-                submodule would change.
+            WorktreeBusy: an operation is in progress, or the kind of checkout, its index or a file prevents
+                the write.
             WorktreeConflict: a file of the batch differs from the base, in the index or in the work tree.
         """
         self._check_state()
@@ -384,7 +385,10 @@ class Checkout:
         )
 
     def check(self) -> bool:
-        """Compare again, under the lock; return False if the index has changed since `prepare`."""
+        """Compare again, under the lock; return False if the index has changed since `prepare`.
+
+        Raises WorktreeBusy, WorktreeConflict.
+        """
         self._check_state()
         if self._read_index() != self._old_index_data:
             return False

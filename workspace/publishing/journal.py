@@ -26,7 +26,7 @@ _GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
 class UnknownJournal(WorkspaceError):
-    """An error: a complete journal is of another version of Docyard, so this one cannot roll it back."""
+    """An error: a complete journal has the format of another version, so that this one cannot recover it."""
 
     code: ClassVar[str] = "UNKNOWN_JOURNAL"
 
@@ -75,7 +75,10 @@ class Journal:
 
     @classmethod
     def decode(cls, data: bytes) -> Journal | None:
-        """Return the journal of these bytes; None if they are incomplete. Raises UnknownJournal."""
+        """Return the journal of these bytes; None if they are incomplete.
+
+        Raises UnknownJournal for another format, and for values that Docyard never writes.
+        """
         text, _, digest = data.partition(b"\n")
         if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
             return None

@@ -40,10 +40,13 @@ def lstat(path: Path) -> os.stat_result | None:
         return None
 
 
-def is_same_inode(path: Path, expected: os.stat_result) -> bool:
-    """Return True if a path is a name of the expected file, even if the file has been written meanwhile."""
+def is_same_inode(path: Path, expected_status: os.stat_result) -> bool:
+    """Return True if a path is a name of the file with this status, even if its bytes have changed since."""
     status = lstat(path)
-    return status is not None and (status.st_dev, status.st_ino) == (expected.st_dev, expected.st_ino)
+    return status is not None and (status.st_dev, status.st_ino) == (
+        expected_status.st_dev,
+        expected_status.st_ino,
+    )
 
 
 class Locked(WorkspaceError):
@@ -72,7 +75,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """An error: another Docyard process did not release a lock; `retry_after_ms` is the time to wait."""
+    """An error: another Docyard writer did not release a lock; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 

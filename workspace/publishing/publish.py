@@ -10,7 +10,7 @@ The order of the steps ensures that no write is lost and that the checkout is ne
 6. Write the reflogs, and remove the backups.
 
 The objects are checked right before and right after the commit point, because Git's housekeeping may remove
-objects that no ref names yet.
+objects that no ref reaches yet.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 _MAX_ATTEMPTS = 5
 _MAX_REBUILDS = 4
-_SWITCH_DELAY_S = 0.01  # a switch in progress has written HEAD after this time
+_SWITCH_DELAY_S = 0.01  # by then, a `git switch` in progress has usually written HEAD
 
 
 class Publication:
@@ -67,10 +67,12 @@ class Publication:
     An unfinished publication is recovered on entry; `recovery_result` is the result. With `durable`, a commit
     survives a loss of power once `publish` has returned it.
 
+    The constructor raises InvalidBranch for a name that Git does not accept.
+
     Raises on entry:
-        InvalidBranch: Git does not accept the name of the branch. Locked: another writer did not release its
-        lock in time, or another program has a lock that recovery needs. CannotWrite: the system refused a
-        write.
+        Locked: another writer did not release its lock in time, or another program has a lock that recovery
+        needs. CannotWrite: the system refused a write. UnknownJournal: another version of Docyard must
+        recover first. DamagedRepository: an object or ref is broken.
     """
 
     def __init__(self, store: GitStore, branch: str, *, durable: bool) -> None:
@@ -86,7 +88,7 @@ class Publication:
         self._locked_git_dir: Path | None = None  # the Git directory whose locks are acquired
         self._locks: list[LinkedLock] = []
         self._file_numbers = count()
-        # A cleanup is safe if recovery needs no file of the private folder. A swap is in progress while the
+        # A cleanup is safe if recovery needs no file of the staging folder. A swap is in progress while the
         # work tree has changes that the branch does not have.
         self._is_cleanup_safe = True
         self._is_swap_in_progress = False
@@ -126,9 +128,10 @@ class Publication:
                 self._staging_folder.clear()
 
     def publish(self, batch: Batch) -> str:
-        """Commit a batch and return the commit's id; a batch without changes and parents returns its base.
+        """Commit a batch and return the commit's id; a batch without changes and commits returns its base.
 
         Branch, index and files are unchanged if this raises an error; the caller may then try another batch.
+        If the rollback itself failed, the next writer repeats it.
 
         Raises:
             BranchMoved: the branch is not at `batch.base`. RefConflict: another ref prevents a branch of this
@@ -151,7 +154,7 @@ class Publication:
             return self._publish(batch)
 
     def _can_repeat(self, batch: Batch) -> bool:
-        """Return True if nothing was published, and the staging folder still exists."""
+        """Return True if nothing was published, and the staging folder was not removed."""
         has_staging_folder = self._staging_folder is None or self._staging_folder.folder.is_dir()
         return has_staging_folder and self._store.tip(self._branch) == batch.base
 
@@ -167,8 +170,8 @@ class Publication:
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
         """Remove the branch if it is at a commit and `is_unused()`; return False if it was not removed.
 
-        A checked-out or packed branch is not removed. No journal is needed, because the removal of the ref's
-        file is the only step. After an earlier crash, the branch still exists.
+        A checked-out or packed branch is not removed. No journal is needed: the reflog is removed first, and
+        the removal of the ref's file is the last step. After an earlier crash, the branch still exists.
 
         Raises:
             Locked: another program did not release a lock of Git in time.
@@ -341,9 +344,10 @@ def publish_with_retry(
 ) -> str | T:
     """Publish the batch that `build` makes on the branch's tip, and return its commit.
 
-    `build` is called under the lock, with None before the first commit. It is called again, under Git's locks
-    too, if another program moved the branch meanwhile. The caller should do slow work before the call, for
-    the earlier tip. If `build` returns no batch, nothing is published, and its result is returned.
+    `build` gets the tip (None before the first commit), and is called under Docyard's lock. It is called
+    again, under Git's locks too, if another program moved the branch meanwhile. The caller should do slow
+    work before the call, on the tip at that time. If `build` returns no batch, nothing is published, and its
+    result is returned.
 
     Raises Busy, and the errors of `build`, of `Publication` and of its `publish`.
     """

@@ -57,7 +57,7 @@ def recover(store: GitStore) -> RecoveryResult:
 
 
 def recover_if_needed(store: GitStore) -> None:
-    """Recover if there is an unfinished publication and no other writer has the lock.
+    """Recover if there is an unfinished publication and no other writer has the lock; ignore errors.
 
     A writer recovers before it begins, so nothing needs recovery while another writer has the lock.
     """
@@ -71,8 +71,8 @@ def restore_all_pruned(store: GitStore) -> bool:
     """Write the pruned objects of the branches again; return True if the failed read should be repeated.
 
     The read should also be repeated if nothing is missing now: another thread may have restored the objects.
-    Call this only after a read of a missing object, because it reads every saved copy of
-    the objects of the branches.
+    Return False after an error. Call this only after a read of a missing object, because it reads every saved
+    copy of the objects of the branches.
     """
     with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
         restore_pruned(store, store.branches())
@@ -112,7 +112,7 @@ def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) 
     """Restore index and files. The caller must have the locks.
 
     The call may be repeated after a failure; the journal stays until a call succeeds. Return False if the
-    work tree is missing, for example on an unmounted disk.
+    work tree is not available but still registered, for example on an unmounted disk.
     """
     worktree = _find_worktree(store, journal)
     if worktree is None:
@@ -127,7 +127,7 @@ def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) 
             index_path.unlink()
     head = git.head().commit
     tree = git.commit(head).tree if head else None
-    index = _remove_own_entries(git, tree, index_path, staging_folder, journal)
+    index = _restore_old_entries(git, tree, index_path, staging_folder, journal)
     files = WorkFiles(git, worktree.path)
     for file in reversed(journal.files):
         files.roll_back(file, restore=_has_old_file(git, tree, index, file))
@@ -142,8 +142,9 @@ def is_committed(store: GitStore, journal: Journal) -> bool:
 
 
 def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
-    """Recover one publication; return True if it was rolled forward. Removed locks are acquired again.
+    """Recover one publication; return True if it was rolled forward.
 
+    Git's locks of the publication are acquired again if they were removed meanwhile.
     The locks stay after a failure, because the work tree has changes that the branch does not have. No
     program may commit these changes.
     """
@@ -164,7 +165,7 @@ def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal
 def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
     """Run the steps after the commit point: make the ref durable, write the reflogs, remove private files.
 
-    Removed objects are restored first: Git's housekeeping may have run right after the branch moved.
+    Missing objects are restored first: Git's housekeeping may have run right after the branch moved.
 
     Return False if a step failed. The step is repeated later, and does not block writers.
     """
@@ -189,6 +190,7 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
 
 
 def _prepare_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
+    """Yield the files to lock: index and HEAD of the work tree, and the ref, whose folder is created."""
     if journal.git_dir is not None and _find_worktree(store, journal) is not None:
         for name in LOCKED_WORKTREE_FILES:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
@@ -214,12 +216,13 @@ def _has_old_file(git: GitStore, tree: str | None, index: IndexFile | None, file
     return index is not None and _get_id_and_mode(entry) == _get_id_and_mode(index_entry) == file.old
 
 
-def _remove_own_entries(
+def _restore_old_entries(
     git: GitStore, tree: str | None, index_path: Path, staging_folder: StagingFolder, journal: Journal
 ) -> IndexFile | None:
-    """Return the index without the entries of the batch; None if the index cannot be read.
+    """Restore the old entries of the batch's files in the index, and return the index.
 
-    If a user removed Git's lock and ran `git status`, Git rewrote the index with these entries.
+    If a user removed Git's lock and ran `git status`, Git rewrote the index with the new entries. Return None
+    if the index cannot be read.
     """
     index = _read_index(index_path)
     own_entries = {
@@ -262,7 +265,7 @@ def _release_git_locks(common_dir: Path, staging_folder: StagingFolder) -> None:
 
 
 def list_git_locks(common_dir: Path) -> Iterator[Path]:
-    """Yield the locks that a publication acquires, in this and every other work tree."""
+    """Yield the paths of the locks that a publication may have acquired, in all work trees."""
     for git_dir in list_git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in LOCKED_WORKTREE_FILES)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
@@ -297,7 +300,7 @@ def has_worktrees(store: GitStore) -> bool:
 class Leftovers:
     """Staging folders and Docyard's locks of Git files, as paths within the common Git directory.
 
-    Until the recovery by the next write, a lock blocks other programs, and the work tree may have uncommitted
+    Until the next write recovers them, a lock blocks other programs, and the work tree may have uncommitted
     changes of the publication.
     """
 

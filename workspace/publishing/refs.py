@@ -52,7 +52,7 @@ class InvalidBranch(WorkspaceError):
 
 
 class RefConflict(WorkspaceError):
-    """An error: a branch that cannot be created because of another branch or a symbolic ref."""
+    """An error: a branch that cannot be written because of another branch, a symbolic ref or a link."""
 
     code: ClassVar[str] = "REF_CONFLICT"
 
@@ -77,7 +77,10 @@ class BranchRef:
         self._lock = LinkedLock(staging_folder.lock_token, self._path, git.common_dir)
 
     def acquire(self) -> None:
-        """Acquire the ref's lock, after removing empty folders of a deleted branch."""
+        """Acquire the ref's lock, then remove the empty folders of a deleted branch at its path.
+
+        Raises RefConflict, Locked, OSError.
+        """
         check_ref_path(self._git, self._branch)
         for attempt in range(_MAX_ATTEMPTS):
             try:
@@ -138,7 +141,7 @@ def check_tip(git: GitReader, branch: str, base: str | None) -> None:
 
 
 def check_ref_path(git: GitReader, branch: str) -> None:
-    """Raise `RefConflict` if another ref is at this branch's path, or above or below it."""
+    """Raise RefConflict for a symbolic ref or link at the branch's path, and a branch above or below it."""
     path = git.common_dir / "refs" / "heads" / branch
     if path.is_symlink() or is_below_link(path, git.common_dir):
         raise RefConflict(

@@ -1,4 +1,4 @@
-"""The staging folder of a publication: its journal, and finished files that are linked to their paths.
+"""The staging folder of a publication, which contains its journal, and atomic changes of files.
 
 A plain rename removes the file that was at a path, even if a user saved a change at the same time. If
 possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
@@ -51,22 +51,25 @@ def _load_renameat2() -> Any:
         return None
 
 
-def link_or_copy(file: Path, name: Path) -> None:
-    """Link a file to a second name; copy it if the file system has no links."""
+def link_or_copy(file: Path, new_path: Path) -> None:
+    """Link a file to a second path; copy it if the file system has no hard links."""
     try:
-        os.link(file, name, follow_symlinks=False)
+        os.link(file, new_path, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _NO_LINK_ERRORS:
             raise
-        shutil.copy2(file, name)
+        shutil.copy2(file, new_path)
 
 
-def replace_atomically(new_file: Path, backup: Path, target: Path, expected: os.stat_result) -> bool:
-    """Replace a file, with a backup; return False and change nothing if its status is not `expected`."""
+def replace_atomically(new_file: Path, backup: Path, target: Path, expected_status: os.stat_result) -> bool:
+    """Replace a file, and preserve the old file as the backup.
+
+    Return False and preserve the file if its status is not `expected_status`. The caller removes the backup.
+    """
     link_or_copy(new_file, backup)
     new_status = backup.lstat()
     if exchange_files(backup, target):
-        if is_unchanged(lstat(backup), expected):
+        if is_unchanged(lstat(backup), expected_status):
             return True
         exchange_files(backup, target)
         if not is_unchanged(lstat(backup), new_status):
@@ -78,14 +81,14 @@ def replace_atomically(new_file: Path, backup: Path, target: Path, expected: os.
     new_link = backup.with_suffix(".put")
     link_or_copy(new_file, new_link)
     # Without an exchange, a check right before the rename is the best that is possible.
-    if not is_unchanged(lstat(target), expected) or not has_same_stat(backup.lstat(), expected):
+    if not is_unchanged(lstat(target), expected_status) or not has_same_stat(backup.lstat(), expected_status):
         return False
     os.rename(new_link, target)
     return True
 
 
 def create_atomically(new_file: Path, target: Path) -> bool:
-    """Link a finished file to a new name; return False if another file exists there."""
+    """Move a finished file to a path; return False and keep it if a file exists there."""
     try:
         os.link(new_file, target)
     except FileExistsError:
@@ -166,7 +169,7 @@ class StagingFolder:
         return path
 
     def back_up(self, name: str, file: Path) -> bool:
-        """Link a file to a name in this folder as a backup; return False if the file does not exist."""
+        """Link a file to a name in this folder, as a backup; return False if the file does not exist."""
         backup = self.folder / name
         backup.unlink(missing_ok=True)
         try:
@@ -183,7 +186,7 @@ class StagingFolder:
         os.rename(new_link, target)
 
     def write_journal(self, journal: Journal) -> None:
-        """Write the journal in place of an earlier journal, and sync it, so that it survives a crash."""
+        """Write the journal in place of an earlier journal; with `durable`, it survives a loss of power."""
         new_file = self.write(f"{JOURNAL_NAME}.new", journal.encode())
         os.rename(new_file, self.folder / JOURNAL_NAME)
         if self.durable:

@@ -63,7 +63,9 @@ def check_approval_is_void(setup: ProposalSetup, proposal: Proposal, path: str, 
     assert set(requirements.void_reasons.values()) == {VoidReason.UNSEEN}
     assert requirements.unreviewed is not None
     assert [document.path for document in requirements.unreviewed.documents] == [path]
-    changes = [change for document in requirements.unreviewed.documents for change in document.section_changes]
+    changes = [
+        change for document in requirements.unreviewed.documents for change in document.section_changes
+    ]
     new_texts = [change.after.text for change in changes if change.after]
     assert any(text in new_text for new_text in new_texts)
     head_before = setup.repo.head()
