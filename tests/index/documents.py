@@ -24,7 +24,7 @@ TYPES = ("guide", "note")
 TAGS = ("network", "sdk", "é")
 
 TERMS = (*dict.fromkeys(term for word in WORDS for term in extract_token_terms(word)), "rare1", "nowhere")
-PATTERNS = (
+PATH_FILTERS = (
     "docs",
     "docs/",
     "docs/a.md",
@@ -100,10 +100,10 @@ def open_section_reader(segment_readers: Sequence[SegmentReader]) -> CodecReader
     return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(segment_readers))).reader())
 
 
-def make_random_document(rng: Random, path: str, sections: int) -> IndexedDocument:
+def make_random_document(rng: Random, path: str, section_count: int) -> IndexedDocument:
     """Return a document whose sections have a few words each; most words are frequent, some are rare."""
     lines = [f"# {' '.join(rng.choices(WORDS, k=rng.randint(1, 3)))}"] if rng.random() < 0.9 else []
-    for _ in range(sections):
+    for _ in range(section_count):
         depth = rng.choice(("##", "###"))
         lines += [
             "",
@@ -135,7 +135,7 @@ def make_random_query(rng: Random) -> Query:
         excluded=tuple(rng.choices(TERMS, k=rng.random() < 0.2)),
         phrases=phrases,
         filters=filters,
-        path=rng.choice(PATTERNS) if rng.random() < 0.25 else None,
+        path=rng.choice(PATH_FILTERS) if rng.random() < 0.25 else None,
         phrases_first=bool(phrases) and rng.random() < 0.5,
         scored_phrases=tuple(filter(can_be_scored, scored_phrases)),
         name_parts=frozenset(rng.sample(words, rng.randint(0, len(words)))),

@@ -74,7 +74,7 @@ class RandomHistory:
     def write(self, commit_count: int) -> None:
         """Add random commits to the branch."""
         for _ in range(commit_count):
-            self.commit(self._changes())
+            self.commit(self._make_changes())
 
     def commit(self, changes: Mapping[str, bytes | None], *, is_root: bool = False) -> str:
         """Make a commit that sets files, or removes them with None; with `is_root` it has no parent."""
@@ -88,7 +88,7 @@ class RandomHistory:
         move_branch(self._repo, commit)
         return commit
 
-    def _changes(self) -> dict[str, bytes | None]:
+    def _make_changes(self) -> dict[str, bytes | None]:
         rng = self._rng
         changes: dict[str, bytes | None] = {}
         for _ in range(rng.randint(1, 3)):
@@ -101,22 +101,22 @@ class RandomHistory:
                     changes[f"{folder}{rng.choice('abcdef')}{rng.randrange(4)}.md"] = self._files[old_path]
                     changes[old_path] = None
                 case 2:
-                    changes[f"{folder}.taxonomy.toml"] = self._manifest()
+                    changes[f"{folder}.taxonomy.toml"] = self._make_manifest()
                 case 3 if rng.random() < 0.4:
                     changes["docyard.toml"] = rng.choice(SETTINGS).encode()
                 case _:
-                    changes[f"{folder}{rng.choice('abcdef')}.md"] = self._document()
+                    changes[f"{folder}{rng.choice('abcdef')}.md"] = self._make_document()
         self._files |= {path: data for path, data in changes.items() if data and path.endswith(".md")}
         self._files = {path: data for path, data in self._files.items() if changes.get(path, b"")}
         return changes
 
-    def _manifest(self) -> bytes | None:
+    def _make_manifest(self) -> bytes | None:
         rng = self._rng
         override = f"[[override]]\nmatch = '[abc]*'\nmetadata = {{ scope = '{rng.choice('xy')}' }}\n"
         manifest = f"[metadata]\nlanguage = '{rng.choice(('go', 'c'))}'\n" + rng.choice(("", override))
         return rng.choice((manifest.encode(), manifest.encode(), b"[broken", None))
 
-    def _document(self) -> bytes:
+    def _make_document(self) -> bytes:
         rng = self._rng
         front_matter = ""
         if rng.random() < 0.5:

@@ -103,9 +103,9 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
     lines = [line.partition(":") for line in case.fences["meaning"].splitlines()]
     expected = {
-        kind: [rest.strip() for line_kind, _, rest in lines if line_kind == kind] for kind, _, _ in lines
+        kind: [value.strip() for line_kind, _, value in lines if line_kind == kind] for kind, _, _ in lines
     }
-    words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
+    words = {kind: [word for value in values for word in value.split()] for kind, values in expected.items()}
     if "error" in expected:
         with pytest.raises((EmptyQuery, QueryTooBroad)) as error_info:
             parse_query(text, fields=FIELDS)

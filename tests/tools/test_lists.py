@@ -48,7 +48,7 @@ def test_list_call_in_error_names_read_ref() -> None:
 
 
 def test_modules_below_tools_name_no_tool() -> None:
-    """The command line shows the same errors. Names of workspace operations are allowed."""
+    """Check the texts of errors, which the command line also shows; names of operations are allowed."""
     tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
     tool_name = re.compile(rf"\b({tools})\b")
     mentions = [

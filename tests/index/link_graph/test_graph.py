@@ -57,7 +57,7 @@ def find_links(graph: LinkGraph, workspace: Workspace, commit: str | None = None
 
 
 def find_links_in_new_graph(workspace: Workspace, commit: str | None = None) -> dict[str, object]:
-    """Return the same records from a new graph in memory."""
+    """Return what `find_links` returns, from a new graph in memory."""
     graph = LinkGraph(workspace, IndexLocation(lambda: "memory", lambda name: []))
     with closing(graph):
         graph.update_to(workspace.snapshot(commit))
@@ -232,10 +232,10 @@ def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
         assert graph.records(workspace.snapshot(), "a.md") == []
 
 
-def _update_repeatedly(path: Path, rounds: int) -> None:
+def _update_repeatedly(path: Path, round_count: int) -> None:
     workspace = Workspace.open(path)
     with closing(open_graph(workspace)) as graph:
-        for _ in range(rounds):
+        for _ in range(round_count):
             graph.update_to(workspace.snapshot())
 
 

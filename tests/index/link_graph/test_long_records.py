@@ -15,8 +15,8 @@ from workspace.links.link import LinkKind
 _NAMES = ["a.md", "A", "sub/a.markdown", "b.md#x", "../", "c%61.md", "sub/", "README.md", "aa.md", ""]
 
 
-def _make_record(links: int, *, is_open: bool = False) -> LinkRecord:
-    destinations = [_NAMES[number % len(_NAMES)] for number in range(links)]
+def _make_record(link_count: int, *, is_open: bool = False) -> LinkRecord:
+    destinations = [_NAMES[number % len(_NAMES)] for number in range(link_count)]
     references = [
         Reference("x", line, LinkKind.INLINE, False, destination)
         for line, destination in enumerate(destinations, start=1)

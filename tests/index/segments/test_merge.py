@@ -139,14 +139,14 @@ def test_number_of_small_segments_stays_within_limit() -> None:
     assert len(small_numbers) - len(chosen_numbers) + 1 <= MAX_SMALL_SEGMENTS
 
 
-@loop_over("commits", [300, 1000])
-@loop_over("base", [[14_000], [80_000, 80_000]])
-def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -> None:
+@loop_over("commit_count", [300, 1000])
+@loop_over("base_sizes", [[14_000], [80_000, 80_000]])
+def test_few_segments_remain_after_many_commits(base_sizes: list[int], commit_count: int) -> None:
     """Check also that merges copy fewer than twelve times as many sections as the commits add."""
     rng = Random(1)
-    sizes = [SectionCounts(live, 0) for live in base]
+    sizes = [SectionCounts(live, 0) for live in base_sizes]
     copied_count = added_count = 0
-    for _ in range(commits):
+    for _ in range(commit_count):
         old_number = rng.choices(range(len(sizes)), [size.live_count for size in sizes])[0]
         new_size = min(rng.choice((1, 5, 10, 40)), sizes[old_number].live_count)
         sizes[old_number] = SectionCounts(

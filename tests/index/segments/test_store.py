@@ -41,16 +41,19 @@ def make_state(segment_readers: Iterable[SegmentReader], commit: str = "c0ffee")
 
 
 def commit_segments(
-    store: Store, previous: IndexSnapshot | None, segment_readers: Iterable[SegmentReader], name: str = "one"
+    store: Store,
+    previous: IndexSnapshot | None,
+    segment_readers: Iterable[SegmentReader],
+    commit: str = "one",
 ) -> IndexSnapshot:
     segment_readers = list(segment_readers)
-    return store.commit(previous, segment_readers, make_state(segment_readers, name))
+    return store.commit(previous, segment_readers, make_state(segment_readers, commit))
 
 
-def list_paths(generation: IndexSnapshot) -> list[str]:
+def list_paths(snapshot: IndexSnapshot) -> list[str]:
     return sorted(
         segment_reader.segment.path(document)
-        for segment_reader in generation.segment_readers
+        for segment_reader in snapshot.segment_readers
         for document in range(segment_reader.segment.document_count)
         if document not in segment_reader.dead_documents
     )

@@ -31,7 +31,7 @@ from tests.documentation_sources import (
 from tests.repositories import Repo
 from workspace.revisions import RefNotFound
 
-RETRY_AFTER_S = "index.sources.source._RETRY_AFTER_S"
+RETRY_AFTER_ATTRIBUTE = "index.sources.source._RETRY_AFTER_S"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def repositories(tmp_path: Path) -> tuple[Repo, Repo]:
 def sources(
     tmp_path: Path, repositories: tuple[Repo, Repo], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Sources]:
-    monkeypatch.setattr(RETRY_AFTER_S, 0.0)
+    monkeypatch.setattr(RETRY_AFTER_ATTRIBUTE, 0.0)
     opened_sources = open_test_sources(write_sources_file(tmp_path))
     yield opened_sources
     opened_sources.close()

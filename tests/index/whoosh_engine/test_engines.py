@@ -335,7 +335,7 @@ def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
 
 
 def test_persistent_index_is_reopened_unchanged(history: History) -> None:
-    if history.name == "reference":
+    if history.engine_name == "reference":
         pytest.skip("this engine stores nothing")
     history.commit(make_document("a.md", "retry"), UnreadableDocument("b.md", BLOB))
     before, results = history.engine.state(), history.search("retry")
