@@ -101,7 +101,7 @@ def _list_committed_changes(workspace: Workspace, commit: str) -> Iterator[_Chan
 
 def _render_full_diff(changes: Iterable[_Change]) -> str:
     """Return changes as a unified diff, truncated if it is too long."""
-    from workspace.diff.unified import format_section_diff
+    from workspace.diff.unified import format_unified_diff
 
     parts: list[str] = []
     remaining_characters = _MAX_FULL_CHARACTERS
@@ -111,7 +111,7 @@ def _render_full_diff(changes: Iterable[_Change]) -> str:
             break
         old_name = "/dev/null" if change.old_data is None else f"a/{change.path}"
         new_name = "/dev/null" if change.data is None else f"b/{change.path}"
-        diff = format_section_diff(change.old_data, change.data, max_chars=remaining_characters)
+        diff = format_unified_diff(change.old_data, change.data, max_chars=remaining_characters)
         parts.append(f"--- {old_name}\n+++ {new_name}\n{diff}\n")
         remaining_characters -= len(parts[-1])
     return "".join(parts)

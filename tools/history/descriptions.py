@@ -70,12 +70,12 @@ def describe_change(change: CommitChange, budget: DiffBudget | None) -> Data:
 
 def describe_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
     """Return the `diff` of a change, or a `hint` if it is too large to compare."""
-    from workspace.diff.unified import format_section_diff
+    from workspace.diff.unified import format_unified_diff
 
     if change.size > _MAX_DIFFED_BYTES:
         return {"hint": f"texts of over {_MAX_DIFFED_BYTES:,} bytes are not compared"}
     old_line, new_line = change.start_lines
-    diff = format_section_diff(
+    diff = format_unified_diff(
         change.before, change.after, old_line=old_line, new_line=new_line, max_chars=max_characters
     )
     return {"diff": diff}

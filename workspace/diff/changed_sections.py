@@ -1,7 +1,7 @@
 """The sections of a snapshot whose text differs from an earlier snapshot.
 
-A section that was only moved or renamed is unchanged: each text of the earlier snapshot that is no longer at
-its address accounts for one equal text elsewhere. A new section is changed, even if it is a copy of another.
+A section that was only moved or renamed is unchanged: if a text is no longer at its old address, one section
+with an equal text at another address is its new position. A copy of a section is a changed section.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KeysByPath = Mapping[str, frozenset[str]]
 Progress = Callable[[int, int, str], None]
+"""A function that reports progress: the number of finished items, the number of all items, and a label."""
 
 _PROGRESS_LABEL = "Comparing two commits"
 

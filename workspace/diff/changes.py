@@ -66,7 +66,7 @@ class SectionChange(NamedTuple):
       or `text` for all other text.
     - Metadata: the value of a key, or the full front matter.
 
-    `workspace.diff.text.diff_texts` returns the differences of the texts.
+    `workspace.diff.text.diff_texts` returns the edits between the texts.
     """
 
     kind: ChangeKind
@@ -91,7 +91,7 @@ class SectionChange(NamedTuple):
 
     @property
     def section_title(self) -> str:
-        """The title of the changed section, or of the section that contains the task."""
+        """The title of the changed section, or of the section that contains the task; a key of metadata."""
         return self.location.parent_titles[-1] if self.kind in TASK_KINDS else self.location.title
 
 
@@ -100,7 +100,7 @@ TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
 
 
 class DocumentChangeKind(StrEnum):
-    """The kind of a change to a document."""
+    """The kind of a change to a document. The values are visible to users."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -111,9 +111,9 @@ class DocumentChangeKind(StrEnum):
 class DocumentChange(NamedTuple):
     """A document that differs between two versions of a workspace, and its changes.
 
-    `sections` is empty if at most blank lines, line ends or bytes that are not text differ. It is also empty
-    if a version cannot be read as a document; `unread` is the code of the error. `path` is the new path, or
-    the old path of a removed document.
+    `section_changes` is empty if at most the path, blank lines, line ends or bytes that are not text differ.
+    It is also empty if a version cannot be read as a document; `error_code` is the code of the error. `path`
+    is the new path, or the old path of a removed document.
     """
 
     kind: DocumentChangeKind

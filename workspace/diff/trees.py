@@ -1,8 +1,8 @@
 """Compare two commits: find documents that were added, removed, renamed or edited.
 
-A section that moved to another document is matched by its text and its name. Each version may have only one
-such section among the removed or added sections. Its subsections are moved with it. Destinations of links are
-ignored in the text, because a move rewrites them. The change is reported in both documents.
+A section that moved to another document is matched by its text and its name, if no other removed or added
+section has the same text. Its subsections are moved with it. Destinations of links are ignored in the text,
+because a move rewrites them. The move is reported in both documents.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _SectionOfDocument(NamedTuple):
 
 
 def detect_cross_document_moves(comparisons: Sequence[DocumentComparison | None]) -> list[CrossDocumentMoves]:
-    """Return the moves of each document; a document that cannot be read (None) has no moves."""
+    """Return the moves of each document; a document that cannot be read has no comparison and no moves."""
     moves = [CrossDocumentMoves({}, {}) for _ in comparisons]
     for (old_index, new_index), pairs in _match_across_documents(comparisons).items():
         old, new = comparisons[old_index], comparisons[new_index]

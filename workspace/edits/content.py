@@ -202,9 +202,9 @@ def drop_own_heading(text: str, section: Section, document: Document) -> str:
 
 
 def strip_heading(text: str, title: str, level: int) -> str:
-    """Return content without its first heading, if the heading has this title and is not below this level.
+    """Return content without the heading that it begins with, if the heading has this title.
 
-    A heading below this level begins a subsection.
+    A heading that is deeper than `level` begins a subsection, and is not removed.
     """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
@@ -231,8 +231,10 @@ def prepare_content(
 
     If `form` is None, no anchors are added, and the addresses are only those that the headings would have.
 
-    `parent` is that section, if it exists. The content must not repeat the titles of its subsections, except
-    for those in `replaced_sections`. `reserved_names` are further names that the anchors must not have.
+    `parent` is that section, if it exists. The content must not repeat the titles of the subsections of
+    `parent`, except for those in `replaced_sections`. `reserved_names` are further names that the anchors
+    must not have.
+
     Raises InvalidContent, LevelConflict and SectionExists.
     """
     lines = Lines(text.encode())

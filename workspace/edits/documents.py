@@ -88,8 +88,8 @@ class _TextSection:
 class CreateDocument(Operation):
     """The creation of a document at `path`; without a path, its file name is derived from its title.
 
-    A path without a suffix gets `.md`. `content` provides the introduction, and the text of the skeleton's
-    sections with the same titles. Its other sections are added at the end.
+    A path without a suffix gets `.md`. `content` adds an introduction, and text to the skeleton's sections
+    with the same titles. Its other sections are added at the end.
     """
 
     name: ClassVar[str] = "create_document"
@@ -345,14 +345,14 @@ class MoveDocument(DocumentOperation):
 
 
 def _complete_suffix(path: str, suffix: str) -> str:
-    """Return a path with the suffix of a document; `suffix` is added to a path without one.
+    """Return a path with the suffix of a document; `suffix` is added to a path without a suffix.
 
     Raises InvalidPath for another suffix.
     """
     if path.endswith(DOCUMENT_SUFFIXES):
         return path
     if _SUFFIX.search(path):
-        raise InvalidPath(path, "a document must be a .md file")
+        raise InvalidPath(path, "a document must be a .md or .markdown file")
     return check_path(path + suffix)
 
 

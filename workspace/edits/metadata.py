@@ -91,7 +91,8 @@ class InvalidMetadata(WorkspaceError):
 class SetMetadata(DocumentOperation):
     """An update of front matter keys; null removes a key. Other keys, comments and the order are preserved.
 
-    In a list or mapping only different items change. A text that replaces a date is written as a date.
+    In a list or mapping only different items change. A text that replaces a date, and has the form of a date,
+    is written as a date.
     """
 
     name: ClassVar[str] = "set_metadata"
@@ -244,7 +245,10 @@ class TagDocument(DocumentOperation):
     replace: bool = False
 
     def make_edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit, which has no splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
+        """Return the edit, which has no splices if nothing changes.
+
+        Raises InvalidTag, InvalidContent, InvalidFrontMatter.
+        """
         requested_tags = normalize_tags(self.tags)
         if self.remove and self.replace:
             raise InvalidTag("'remove' and 'replace' are both set", fix="Set only one of them.")
@@ -296,7 +300,7 @@ def _check_existing_tags(document: Document) -> None:
 def normalize_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """Return tags without surrounding and repeated white space, and without duplicates.
 
-    Tags that differ only in letter case are duplicates. Raises InvalidTag.
+    Tags that differ only in letter case are duplicates. Raises InvalidTag, InvalidContent.
     """
     if not tags:
         raise InvalidTag("'tags' is empty", fix='Set at least one tag, such as "tags": ["backend"].')

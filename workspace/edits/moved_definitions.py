@@ -229,7 +229,7 @@ class _LabelMove:
         return needed_labels
 
     def _find_free_label(self, label: str, item: Definition, target: Document) -> str:
-        """Return a label that has no definition, and that is not in brackets in either document."""
+        """Choose a label that has no definition, and is not in brackets in either document; reserve it."""
         for document in (self.source, target):
             if document.path not in self.bracketed_labels_by_path:
                 labels = {document.text(*match.span(1)) for match in _BRACKETED_TEXT.finditer(document.data)}

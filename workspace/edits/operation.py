@@ -69,7 +69,7 @@ class Operation:
     ) -> Self:
         """Return the operation with its addresses mapped from the earlier overlays to `overlay`.
 
-        `base` is the snapshot of `base_commit`, if an earlier overlay is based on it.
+        `base` is the snapshot of `base_commit`, or None.
         """
         return self
 
@@ -83,7 +83,7 @@ class DocumentOperation(Operation):
     implied_by: ClassVar[frozenset[str]] = frozenset()
     # The fields that contain addresses of sections or tasks.
     address_fields: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
-    # True if `slug` is the address of a task, False for a section, None for both.
+    # True if `slug` is the address of a task, False if it is that of a section, None if it may be either.
     names_task: ClassVar[bool | None] = False
     file: str
 
@@ -105,7 +105,7 @@ class DocumentOperation(Operation):
     ) -> Self:
         """Return the operation with its addresses mapped to the overlay.
 
-        Raises the errors of `Overlay.document` and of `map_address`.
+        Raises the errors of `Overlay.document`, `map_address` and `check_not_newer`.
         """
         path = check_path(self.file)
         document = overlay.document(path)
@@ -132,7 +132,7 @@ class DocumentOperation(Operation):
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit.
+        """Return the document after the edit, and the edit.
 
         Raises the errors of `make_edit`, StructureChanged, and InvalidTitle for a title that would be read
         differently.
@@ -161,7 +161,7 @@ class DocumentOperation(Operation):
 
 
 def describe_new_anchors(before: Document, after: Document) -> dict[str, object]:
-    """Return the anchors of sections that only the new version has, as a field of the result."""
+    """Return the anchors that only the new version has, as a field of the result, if there are any."""
     old_names = {section.anchor for section in before.sections}
     names = [section.anchor for section in after.sections if section.anchor not in old_names]
     return {"anchors_added": names} if names else {}
@@ -189,7 +189,7 @@ def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:
 
 
 def _check_result(document: Document, edit: Edit) -> None:
-    """Raise an error if an address in the result does not resolve in the document."""
+    """Raise StructureChanged or InvalidTitle if the document lacks an address or the title in the result."""
     if "removed" in edit.result:
         return
     subsections = edit.result.get("subsections")

@@ -1,7 +1,8 @@
 """Reinsert an old version of a section: in place of its current version, or at its old position.
 
-Only the section's bytes are inserted. Headings get the levels of the position, and lines get the line endings
-of the document. An anchor is written only if the section would otherwise have another address.
+Only the bytes of the section and its subsections are inserted. Their levels fit the position, and their
+line endings are those of the document. An anchor is written only if the section would otherwise have another
+address.
 
 The module also traces documents and sections to another commit, through the trees of the commits between
 them. It reads the version of a document at another commit with the settings of the branch's tip.
@@ -335,7 +336,7 @@ class NotAtCommit(WorkspaceError):
 def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
     """Return the document at a path of a commit, or None if the path did not exist.
 
-    The limits of `config` apply, but not its selection of documents. Raises NotAtRef if the path is not a
+    The limits of `config` apply, but not its selection of documents. Raises NotAtCommit if the path is not a
     file, NotADocument for a pointer of Git LFS, and LimitExceeded.
     """
     entry = snapshot.entry(path)

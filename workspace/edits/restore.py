@@ -52,7 +52,7 @@ class RestoreDocument(Operation):
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the old bytes into the overlay; no change if the document already has them.
 
-        Raises InvalidPath, DocumentNotFound for a document that was moved to another path, NotAtRef,
+        Raises InvalidPath, DocumentNotFound for a document that was moved to another path, NotAtCommit,
         NotADocument, PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
@@ -206,7 +206,7 @@ class RestoreSection(DocumentOperation):
         """Put the changed document into the overlay; no change if the section already has the old text.
 
         Raises DocumentNotFound, SectionNotFound for a section that was renamed or moved, AmbiguousAddress,
-        NotAtRef, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
+        NotAtCommit, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported late, because a server can answer its first calls without these modules.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
@@ -299,7 +299,10 @@ class RestoreSection(DocumentOperation):
     def _find_at_commit(
         self, snapshot: Snapshot, tip: Snapshot, history: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
-        """Return the document at the commit, and its section with the requested address. Raises NotAtRef."""
+        """Return the document at the commit, and its section with the requested address.
+
+        Raises NotAtCommit.
+        """
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtCommit, read_version
         from workspace.history.section_tracker import SectionPosition
 
@@ -446,7 +449,7 @@ class Undo(Operation):
             f" and {len(names) - _MAX_NAMED_CONFLICTS} more" if len(names) > _MAX_NAMED_CONFLICTS else ""
         )
         return ConcurrentChange(
-            f"commit {short_id} cannot be undone completely, because other commits have changed texts since: "
+            f"commit {short_id} cannot be undone completely, because later commits have changed these texts: "
             f"{', '.join(names[:_MAX_NAMED_CONFLICTS])}{more_text}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
             + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),

@@ -87,7 +87,7 @@ class AddSection(DocumentOperation):
         """Return the edit.
 
         Raises InvalidTitle, InvalidContent, SectionNotFound, AmbiguousAddress, SectionExists, LevelConflict,
-        InvalidAddress.
+        InvalidAddress, StructureChanged.
         """
         title = check_title(self.title)
         offset, parent, sibling, _ = resolve_position(document, self.parent_slug, self.before, self.after)
@@ -205,7 +205,8 @@ class RenameSection(DocumentOperation):
     def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
+        Raises InvalidTitle, InvalidContent, SectionNotFound, AmbiguousAddress, InvalidFrontMatter, and
+        InvalidAddress for an address that cannot be written as an anchor.
         """
         title = check_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
@@ -223,7 +224,10 @@ class RenameSection(DocumentOperation):
         return Edit((splice,), result, summary, hints, renamed_position=section.position)
 
     def _set_document_title(self, document: Document, title: str, context: EditContext) -> Edit:
-        """Return the edit that writes a title as a new H1, or into the front matter if that has a `title`."""
+        """Return the edit that writes a title as a new H1, or into the front matter if that has a `title`.
+
+        Raises InvalidFrontMatter.
+        """
         preamble = document.preamble
         result = {"slug": PREAMBLE, "title": to_plain_text(title)}
         summary = f"Title {self.file}"
@@ -346,7 +350,7 @@ class MoveSection(DocumentOperation):
         title = check_title(str(self.to_title), "to_title")
         if section.title == to_plain_text(title):
             return Document.parse(b"", path)
-        # The title does not take an address away from a section.
+        # The title must not get the address of a moved section.
         used_names = {PREAMBLE, *(item.address for item in (section, *source.descendants(section)))}
         heading = format_heading(1, title, find_free_address(None, title, used_names), context.anchor_form)
         return Document.parse(encode_with_ending(f"{heading}\n", source.line_ending), path)
@@ -382,7 +386,7 @@ class MoveSection(DocumentOperation):
         if self.to_title is not None:
             if self.parent_slug or self.before or self.after:
                 raise InvalidMove(
-                    "'to_title' creates a document, so 'parent_slug', 'before' and 'after' name no section",
+                    "'to_title' creates a document, so 'parent_slug', 'before' and 'after' must be missing",
                     fix="Omit 'to_title' to move into an existing document, or omit the position.",
                 )
             folder = check_path(self.file).rpartition("/")[0]
@@ -403,7 +407,7 @@ class MoveSection(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MoveAddresses(DocumentOperation):
-    """The addresses of a move that belong to one document, as an operation that can map them."""
+    """An operation that only maps addresses: those of a move that belong to one document."""
 
     name: ClassVar[str] = "move_section"
 

@@ -102,7 +102,7 @@ _MARKER = re.compile(rb"[ \t]*(?P<marker>%b)[ \t]+\[" % LIST_MARKER_BYTES)
 
 
 class TaskPosition(NamedTuple):
-    """A position for a task: its section, its parent task, and its index among its siblings."""
+    """A position for a task: its section, its parent task, the siblings there, and the index among them."""
 
     section: Section
     parent: Task | None

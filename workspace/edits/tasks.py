@@ -61,7 +61,7 @@ class AddTask(DocumentOperation):
     def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
-        Raises InvalidTitle, InvalidContent, and the errors of `resolve_section` and `resolve_task`.
+        Raises InvalidTitle, InvalidContent, StructureChanged, and the errors of `find_position_in`.
         """
         title = check_task_title(self.title)
         requested_fields = (("Criteria", self.criteria), ("Assignee", self.assignee))

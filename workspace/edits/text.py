@@ -77,7 +77,8 @@ class UpdateContent(DocumentOperation):
     def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
+        Raises InvalidContent, LevelConflict, SectionExists, StructureChanged, and the errors of
+        `resolve_section`.
         """
         text = strip_blank_lines(check_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
@@ -143,7 +144,8 @@ class AppendContent(DocumentOperation):
     def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
-        Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
+        Raises InvalidContent, LevelConflict, SectionExists, StructureChanged, and the errors of
+        `resolve_section`.
         """
         text = strip_blank_lines(check_text(self.content, "content"))
         if not text:
@@ -203,7 +205,10 @@ class ReplaceText(DocumentOperation):
     count: int = 1
 
     def make_edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit, which has no splices if nothing changes. Raises MatchCount, InvalidContent."""
+        """Return the edit, which has no splices if nothing changes.
+
+        Raises WrongMatchCount, InvalidContent, and the errors of `resolve_section`.
+        """
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
             raise InvalidContent("'old' is empty", fix="Quote the text to replace; append_content adds text.")
@@ -440,7 +445,7 @@ class RewriteText(DocumentOperation):
         if current_text != strip_blank_lines(normalize_line_endings(self.seen)):
             raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
-                fix="Compare both versions, and copy the changes that you need into yours.",
+                fix="Compare both versions, and copy the changes that you need into your text.",
                 theirs=current_text,
                 base=self.seen,
                 ours=text,

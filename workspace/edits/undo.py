@@ -178,7 +178,10 @@ class CommitUndo:
             self._record_unreverted_lines(_CommitChange(path, None, before, None))
 
     def _revert_edit(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
-        """Revert the edit or the move of a document, or both."""
+        """Revert an edit of a document, its move, or both.
+
+        Raises StructureChanged, PathExists, LimitExceeded.
+        """
         current_path = self._find_current_path(path)
         document = self._overlay.find(current_path) if current_path else None
         if current_path is None or document is None:

@@ -148,9 +148,9 @@ _MIN_SIMILARITY = 1 / 3  # the share of the longer block's words that both block
 
 
 class RunPair(NamedTuple):
-    """A run of base blocks [start, end), which the other version replaced.
+    """The base blocks [start, end), and the blocks [other_start, other_end) of the other version.
 
-    The replacement is the blocks [other_start, other_end) of the other version.
+    Both runs are between the same two matched blocks, or at the beginning or end.
     """
 
     start: int
@@ -163,7 +163,8 @@ class Alignment(NamedTuple):
     """The matches between the blocks of base and of another version, by index.
 
     `origins` maps the index of a matched block to the index of its block in base. `insertion_indexes` maps
-    the index of each added block to the index in base before which it was added.
+    the index of each added block to the index in base before which it was added. `replaced_runs` are the runs
+    of base with a removed block, and the runs of the other version with an added block at the same position.
     """
 
     origins: dict[int, int]
@@ -172,7 +173,7 @@ class Alignment(NamedTuple):
 
 
 def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
-    """Pair the blocks of two versions."""
+    """Match the blocks of two versions, and return the matches."""
     origins: dict[int, int] = {}
     first_count, last_count = _count_equal_ends(base, other)
     origins.update((index, index) for index in range(first_count))
@@ -247,7 +248,7 @@ def _pair_unique(
 
 
 def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[RunPair]:
-    """Yield the runs between the pairs that are in the same order on both sides."""
+    """Yield the runs between the matched blocks that are in the same order on both sides."""
     origins_in_order = [origins[index] for index in range(other_size) if index in origins]
     indexes = {origin: index for index, origin in origins.items()}
     start = other_start = 0

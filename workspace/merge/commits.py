@@ -239,6 +239,6 @@ def _resolve_tip(workspace: Branch, branch: str) -> str:
     tip = workspace.tip(branch)
     if tip is None:
         raise BranchNotFound(
-            f"branch '{branch}' to merge into does not exist", fix="Name a branch that has a commit."
+            f"the target branch '{branch}' does not exist", fix="Name a branch that has a commit."
         )
     return tip

@@ -264,7 +264,7 @@ def _convert_line_endings(document: Document, ending: bytes) -> Document:
 def _merge_versions(
     base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts
 ) -> bytes | None:
-    """Return the merged document; None if it is not parsed as the sections from which it was built."""
+    """Return the merged document; None if it cannot be verified, or if a section would be too deep."""
     base_version, our_version, their_version = build_versions(base, ours, theirs)
     omitted_ids: set[SectionId] = set()
     our_heading_ids: set[SectionId] = set()
@@ -332,7 +332,7 @@ def _record_address_conflicts(
     conflicts: Conflicts,
     conflict_counts: tuple[int, int],
 ) -> tuple[int, int]:
-    """Record the conflicts of clashing addresses before the conflicts of the next round."""
+    """Replace the conflicts of a round by those of its clashing addresses, and return their counts."""
     conflicts.truncate(conflict_counts)
     for id in sorted(ids):
         _is_resolved_for_theirs(base, ours, theirs, id, conflicts)
@@ -346,7 +346,10 @@ def _is_resolved_for_theirs(
     id: SectionId,
     conflicts: Conflicts,
 ) -> bool:
-    """Return True if a resolution takes a section or heading of theirs although its address is in use."""
+    """Record the conflict of a section or heading of theirs whose address is in use in ours.
+
+    Return True if a resolution takes the section or heading nevertheless.
+    """
     if id not in ours.sections:
         unit = UnitId(UnitKind.SECTION, theirs.sections[id].key)
         return conflicts.is_resolved_for_theirs(UnitConflict(unit, None, None, theirs.read_full_text(id)))

@@ -1,4 +1,4 @@
-"""The files after a merge, for resolving links before a commit."""
+"""The files after a merge, with which links are resolved before the commit."""
 
 from __future__ import annotations
 

@@ -74,9 +74,9 @@ def merge_key_lines(base: bytes | None, ours: bytes, theirs: bytes) -> MergedKey
 def merge_key_values(base: object, ours: object, theirs: object) -> object | Clash:
     """Return the merge of three lists or mappings; CLASH if it is ambiguous.
 
-    Items of lists are values that are not lists or mappings, and are matched by value. Two different
-    replacements of the same item are a clash. Two different orders are also a clash. A mapping is merged one
-    level deep, with the lists in it.
+    Items of lists are matched by value; a list that contains lists or mappings is a clash. Two different
+    replacements of the same item are a clash. Two different orders are also a clash. A mapping is merged key
+    by key, with the lists in it, but not with the mappings in it.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
         return _merge_lists([] if base is _MISSING_VALUE else base, ours, theirs)

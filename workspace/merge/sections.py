@@ -30,7 +30,11 @@ SectionId = tuple[str, int]
 
 
 class TreePosition(NamedTuple):
-    """The position of a section: its parent, and how many levels deeper it is (from 0, at the top)."""
+    """The position of a section: its parent, and its depth.
+
+    The depth is the difference between the levels of the section and of its parent. Without a parent, it is
+    the level of the section.
+    """
 
     parent: SectionId | None
     depth: int
@@ -220,7 +224,7 @@ class _TreeMerger:
             side.children.get(parent, []) if side else [] for side in (self._base, self._ours, self._theirs)
         )
         order = merge_order(base, ours, theirs, set(children), self._is_resolved_for_theirs)
-        # Sections whose parent on both sides was removed come last.
+        # Sections whose parents on both sides were removed come last.
         ordered_ids = set(order)
         ids_in_order = [*order, *(id for id in children if id not in ordered_ids)]
         # After a sibling of a higher level, a deeper section would become its child. A preamble has no level.
