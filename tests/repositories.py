@@ -71,10 +71,10 @@ class Repo:
 
     def commit(self, files: Mapping[str, str | bytes], message: str = "A person's commit") -> str:
         """Write files, commit everything, and return the commit's id."""
-        self._commit(files, message)
+        self._write_and_commit(files, message)
         return self.head()
 
-    def _commit(self, files: Mapping[str, str | bytes], message: str) -> None:
+    def _write_and_commit(self, files: Mapping[str, str | bytes], message: str) -> None:
         self.write(files)
         repository = self._open()
         if repository is None or _needs_git(repository):
@@ -180,7 +180,7 @@ def create_empty_repository(path: Path, *options: str) -> Repo:
 def create_repository(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """Make a repository with one commit of these files on the branch `main`, checked out."""
     repo = create_empty_repository(path)
-    repo._commit(files, "First")
+    repo._write_and_commit(files, "First")
     return repo
 
 

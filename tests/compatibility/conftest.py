@@ -23,12 +23,12 @@ class OldData(NamedTuple):
     folder: Path
     repo: Repo
     recorded_data: RecordedData
-    present: Version
+    present_version: Version
 
     def make_version_with_token(self, name: str) -> Version:
         """Return the present version with a token that 0.1.0 created, by the token's name."""
         secret = self.recorded_data["secrets"][name]
-        return Version(ROOT, self.present.home, variables={"DOCYARD_TOKEN": secret})
+        return Version(ROOT, self.present_version.home, variables={"DOCYARD_TOKEN": secret})
 
 
 def unpack(folder: Path) -> OldData:
@@ -53,7 +53,7 @@ def shared_copy(tmp_path_factory: pytest.TempPathFactory) -> OldData:
 @pytest.fixture(scope="session")
 def client(shared_copy: OldData) -> Iterator[Client]:
     """Yield a client of a server of the present version that serves the shared copy."""
-    with shared_copy.present.serve(
+    with shared_copy.present_version.serve(
         "-C", shared_copy.repo.path, "--no-sync", "--toolsets", TOOLSETS
     ) as client:
         yield client
@@ -62,6 +62,6 @@ def client(shared_copy: OldData) -> Iterator[Client]:
 @pytest.fixture
 def serve() -> Callable[..., Any]:
     """Return a function that starts a server of the present version, with all tools, for a copy."""
-    return lambda old_copy: old_copy.present.serve(
+    return lambda old_copy: old_copy.present_version.serve(
         "-C", old_copy.repo.path, "--no-sync", "--toolsets", TOOLSETS
     )

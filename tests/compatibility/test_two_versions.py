@@ -59,11 +59,11 @@ def versions(code_0_1_0: Path, tmp_path: Path) -> tuple[Version, Version]:
 
 
 def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -> None:
-    old_version, present = versions
+    old_version, present_version = versions
     assert old_version.run("--version").split()[-1] == "0.1.0"
     assert (old_version.code / "docyard" / "__init__.py").exists()
-    assert present.run("--version")
-    assert old_version.code != present.code == ROOT
+    assert present_version.run("--version")
+    assert old_version.code != present_version.code == ROOT
 
 
 def call_until_accepted(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
@@ -292,9 +292,9 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     versions: tuple[Version, Version], tmp_path: Path, when: str
 ) -> None:
     """Check that 0.1.0 recovers with the journal, or changes nothing if the journal has a later version."""
-    old_version, present = versions
+    old_version, present_version = versions
     create_repository_of_killed_writer(
-        Version(present.code, present.home, START_TIME), tmp_path / "repo", when
+        Version(present_version.code, present_version.home, START_TIME), tmp_path / "repo", when
     )
     repo = Repo(tmp_path / "repo")
     base = repo.head()
@@ -303,7 +303,7 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
         response = client.call("edit_document", **edit, idempotency_key="crash-1")
     if response.get("code") == "UNKNOWN_JOURNAL":
         assert repo.head() == base
-        with present.serve("-C", repo.path, "--no-sync") as client:
+        with present_version.serve("-C", repo.path, "--no-sync") as client:
             response = client.call("edit_document", **edit, idempotency_key="crash-1")
     assert response["commit"] == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"

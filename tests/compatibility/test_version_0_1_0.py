@@ -105,15 +105,21 @@ def test_links_valid_in_0_1_0_are_still_valid(shared_copy: OldData) -> None:
         f"{GUIDE}#{DERIVED_ADDRESSES[2][0]}",
         "specs/api.md#errors-1",
     ):
-        data = json.loads(shared_copy.present.run("links", address, "--backlinks", *repository_options))
+        data = json.loads(
+            shared_copy.present_version.run("links", address, "--backlinks", *repository_options)
+        )
         assert [link["from"].partition("#")[0] for link in data["backlinks"]] == [GUIDE]
     assert (
         len(
-            json.loads(shared_copy.present.run("links", GUIDE, "--outgoing", *repository_options))["outgoing"]
+            json.loads(shared_copy.present_version.run("links", GUIDE, "--outgoing", *repository_options))[
+                "outgoing"
+            ]
         )
         == 5
     )
-    assert json.loads(shared_copy.present.run("links", "--broken", *repository_options))["broken"] == []
+    assert (
+        json.loads(shared_copy.present_version.run("links", "--broken", *repository_options))["broken"] == []
+    )
 
 
 def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
@@ -294,7 +300,7 @@ def test_searches_return_their_old_results(shared_copy: OldData, client: Client)
 @pytest.mark.parametrize("is_sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_old_artifact_is_served(old_copy: OldData, is_sealed: bool) -> None:
     options = ("--index", old_copy.folder / "artifact", "--read-only", "--toolsets", "search,reading")
-    with old_copy.present.serve(
+    with old_copy.present_version.serve(
         *options, *(("--key", old_copy.folder / "site.key") if is_sealed else ())
     ) as client:
         check_searches(old_copy.recorded_data, client)
@@ -308,7 +314,7 @@ def test_crashed_publication_is_rolled_back_or_completed(old_copy: OldData, when
     repo = Repo(old_copy.folder / when)
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
-    with old_copy.present.serve("-C", repo.path, "--no-sync") as client:
+    with old_copy.present_version.serve("-C", repo.path, "--no-sync") as client:
         response = call_successfully(client, "edit_document", **arguments, idempotency_key="crash-1")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert response["commit"] == repo.head()
@@ -320,7 +326,7 @@ def test_crashed_publication_is_rolled_back_or_completed(old_copy: OldData, when
 
 def test_read_only_server_changes_no_refs(old_copy: OldData) -> None:
     before = list_refs(old_copy.repo)
-    server = old_copy.present.serve(
+    server = old_copy.present_version.serve(
         "-C", old_copy.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"
     )
     with server as client:

@@ -40,7 +40,7 @@ def test_repository_is_wholly_old_or_new_after_each_fault(
 ) -> None:
     matrix = FaultMatrix(server, templates_by_kind[repository_kind], copy_path, fault, durable=durable)
     # The sample of kills contains more points than that of other faults.
-    points = matrix.points(step if step == 1 or (fault == "kill" and durable) else 4 * step)
+    points = matrix.list_points(step if step == 1 or (fault == "kill" and durable) else 4 * step)
     count, failures = 0, []
     for point in points:
         try:
@@ -70,7 +70,7 @@ def test_next_write_recovers_from_a_kill(
     """Write after the kill without a restart: once the same call again, and once a different batch."""
     template = templates_by_kind[repository_kind]
     matrix = FaultMatrix(server, template, copy_path, "kill")
-    points = matrix.locked_points()[::step]
+    points = matrix.list_locked_points()[::step]
     failures = []
     for point in points:
         try:
@@ -107,7 +107,7 @@ def test_interrupted_recovery_is_completed_by_the_next(
     matrix = FaultMatrix(server, templates_by_kind[repository_kind], copy_path, "kill")
     fault_kind, error_number = FAULTS[fault]
     count, failures = 0, []
-    points = matrix.locked_points()
+    points = matrix.list_locked_points()
     for point in points[2 :: min(interval, max(1, len(points) // 2))]:
         repo, _ = matrix.inject(point)
         calls = server.run("recover", repo.path).calls

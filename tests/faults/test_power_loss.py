@@ -34,7 +34,7 @@ def test_power_loss_at_any_call_leaves_no_torn_state(
     """Simulate power loss after a kill or a refused call at each point, and again after recovery."""
     template = templates_by_kind[repository_kind]
     matrix = FaultMatrix(server, template, copy_path, fault)
-    points, failures = matrix.points(step), []
+    points, failures = matrix.list_points(step), []
     for point in points:
         try:
             repo, child_result = matrix.inject(point)

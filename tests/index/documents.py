@@ -109,13 +109,13 @@ def make_random_document(rng: Random, path: str, section_count: int) -> IndexedD
             "",
             f"{depth} {rng.choice(WORDS)}",
             "",
-            *(_random_word(rng) for _ in range(rng.randrange(8))),
+            *(_choose_random_word(rng) for _ in range(rng.randrange(8))),
         ]
     tags = rng.sample(TAGS, rng.randrange(3))
     return make_document(path, "\n".join(lines), type=rng.choice((None, *TYPES)), tags=tags)
 
 
-def _random_word(rng: Random) -> str:
+def _choose_random_word(rng: Random) -> str:
     return rng.choice(WORDS) if rng.random() < 0.8 else f"rare{rng.randrange(40)}"
 
 

@@ -1,7 +1,7 @@
 """A reference engine that scores every section for every query in simple Python.
 
-The tests compare the results of other engines with its results. All engines share the code for the score
-of a term in a section and of a title, for the analysis of words, and for the check of phrases.
+The tests compare the results of other engines with its results. All engines share the code for the analysis
+of words, for the check of phrases, and for the scores of terms and titles.
 """
 
 from __future__ import annotations
@@ -306,9 +306,9 @@ class ReferenceEngine:
         if generation not in (None, str(self._generation)):
             raise GenerationGone("the results belong to another generation")
         end = offset + limit
-        results, is_partial = rank(self._entries(), query, max(50, end + 1))
+        results, is_partial = rank(self._list_entries(), query, max(50, end + 1))
         hits = tuple(ScoredSection(item.entry.record, item.score) for item in results[offset:end])
-        absent_terms = query.terms.keys() - {term for entry in self._entries() for term in entry.terms}
+        absent_terms = query.terms.keys() - {term for entry in self._list_entries() for term in entry.terms}
         return Results(
             hits,
             len(results) > end,
@@ -319,12 +319,14 @@ class ReferenceEngine:
         )
 
     def values(self, key: str) -> Mapping[str, int]:
-        return Counter(value for entry in self._entries() for value in entry.document.facets.get(key, ()))
+        return Counter(
+            value for entry in self._list_entries() for value in entry.document.facets.get(key, ())
+        )
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         if not is_word(word):
             return ()
-        counts = Counter(term for entry in self._entries() for term in entry.terms)
+        counts = Counter(term for entry in self._list_entries() for term in entry.terms)
         own_term, terms_one_edit_away = stem(word), stem_all_edits(word)
         all_distances = {
             term: 1 if term in terms_one_edit_away else count_edits_between(own_term, term)
@@ -343,11 +345,11 @@ class ReferenceEngine:
     def close(self) -> None:
         """Do nothing, because no file is open."""
 
-    def _entries(self) -> list[Entry]:
+    def _list_entries(self) -> list[Entry]:
         return [entry for entries in self._entries_by_path.values() for entry in entries]
 
     def _set_state(self, commit: str | None, unreadable: Mapping[str, str]) -> State:
-        entries = self._entries()
+        entries = self._list_entries()
         length = sum(entry.length for entry in entries)
         file_count = len(self._entries_by_path) + len(unreadable)
         self._state = State(

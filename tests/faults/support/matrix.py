@@ -64,7 +64,7 @@ class FaultMatrix:
         self.calls: Sequence[Call] = complete_run.calls
         """The calls of a batch without a fault. A fault is injected at a point, the number of a call."""
 
-    def points(self, step: int) -> list[int]:
+    def list_points(self, step: int) -> list[int]:
         """Return every `step`-th call number that this fault can affect, and the last one."""
         can_affect: dict[Fault, Callable[[Call], bool]] = {
             Fault.FULL: lambda call: call.needs_space,
@@ -78,7 +78,7 @@ class FaultMatrix:
             numbers += range(numbers[-1] + 1, numbers[-1] + MAX_CALL_COUNT_DIFFERENCE)
         return sorted({*numbers[::step], numbers[-1]})
 
-    def locked_points(self) -> list[int]:
+    def list_locked_points(self) -> list[int]:
         """Return the points from the first lock of Git to the last call."""
         first_lock = next(
             call for call in self.calls if call.name == "link" and call.second_path.endswith(".lock")

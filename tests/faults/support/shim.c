@@ -1,4 +1,5 @@
-/* Counts the calls of a process that change files in one folder, and causes a fault at one of them.
+/* Counts the calls of a process that change files in one folder, and causes a fault at one of them, or from
+ * one of them on.
  *
  * The library is loaded with LD_PRELOAD, and counts calls after faults_arm(). The fault `mode` occurs at call
  * number `point`. The log contains each call: number, name, result, inode, size before, path, second path.
