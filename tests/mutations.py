@@ -98,8 +98,8 @@ MUTATIONS = (
     Mutation(
         "objects are checked immediately before the branch moves",
         "workspace/publishing/publish.py",
-        "            objects.protect()\n            self._ensure_branch_ref().move(ref)\n",
-        "            self._ensure_branch_ref().move(ref)\n",
+        "            objects.protect()\n            self._ensure_branch_ref().move(ref_name)\n",
+        "            self._ensure_branch_ref().move(ref_name)\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(

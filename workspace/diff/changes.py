@@ -41,7 +41,7 @@ class PartVersion(NamedTuple):
     `address` is the address of a section or a task in its document, or a key of front matter. `line` counts
     from 1. `parent_titles` are the titles of the parent sections, outermost first, without the document's
     title. `previous_title` is the title of the previous sibling section, or None for the first sibling.
-    `text` has LF line ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
+    `text` has LF line endings, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
     """
 
     path: str
@@ -111,9 +111,9 @@ class DocumentChangeKind(StrEnum):
 class DocumentChange(NamedTuple):
     """A document that differs between two versions of a workspace, and its changes.
 
-    `section_changes` is empty if at most the path, blank lines, line ends or bytes that are not text differ.
-    It is also empty if a version cannot be read as a document; `error_code` is the code of the error. `path`
-    is the new path, or the old path of a removed document.
+    `section_changes` is empty if at most the path, blank lines, line endings or bytes that are not text
+    differ. It is also empty if a version cannot be read as a document; `error_code` is the code of the error.
+    `path` is the new path, or the old path of a removed document.
     """
 
     kind: DocumentChangeKind

@@ -84,7 +84,7 @@ def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
             Segment("."),
         )
     if not change.section_changes:
-        return (Segment("Only blank lines, line ends or bytes that are not text differ."),)
+        return (Segment("Only blank lines, line endings or bytes that are not text differ."),)
     return ()
 
 
@@ -141,7 +141,7 @@ def replace_invisible(text: str) -> str:
 def _make_visible(text: str) -> str:
     """Return a text with invisible characters replaced.
 
-    In a text of white space only, spaces other than blanks and line ends are replaced too.
+    In a text of white space only, spaces other than blanks and line endings are replaced too.
     """
     visible_text = replace_invisible(text)
     return visible_text if visible_text.strip() else _OTHER_SPACE.sub("\ufffd", visible_text)

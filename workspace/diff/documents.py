@@ -244,7 +244,7 @@ def compare_documents(old: Document | None, new: Document | None) -> tuple[Secti
 
     The changes are in the order of the new version; a removed part follows its old predecessor. An added or
     removed document has one change for each section, and no changes of tasks or keys. Blank lines around a
-    section, line ends, and bytes that are not text are not changes. The time is linear in the texts.
+    section, line endings, and bytes that are not text are not changes. The time is linear in the texts.
     """
     if old is not None and new is not None and old.data == new.data:
         return ()

@@ -62,7 +62,7 @@ class SectionExists(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class PreparedContent:
     """Prepared content with LF line endings and anchors, the addresses of its sections, and hints."""
 
     text: str
@@ -226,7 +226,7 @@ def prepare_content(
     replaced_sections: tuple[Section, ...] = (),
     reserved_names: Iterable[str] = (),
     field: str = "content",
-) -> Content:
+) -> PreparedContent:
     """Add an anchor to each heading of content that is written below a section of this level and address.
 
     If `form` is None, no anchors are added, and the addresses are only those that the headings would have.
@@ -240,7 +240,7 @@ def prepare_content(
     lines = Lines(text.encode())
     headings = read_headings(lines, parse_content_outline(text, field))
     if not headings:
-        return Content(text, (), ())
+        return PreparedContent(text, (), ())
     used_names = collect_anchor_names(document, replaced_sections) | set(reserved_names)
     _reserve_anchors(headings, used_names)
     names = UniqueNames("-", 1, used_names)
@@ -287,7 +287,7 @@ def prepare_content(
         if heading.block.level > MAX_RECOMMENDED_LEVEL:
             hints.append(format_deep_section_hint(name, heading.block.level))
     parts.append(lines.data[position:])
-    return Content(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
+    return PreparedContent(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
 
 
 def format_deep_section_hint(address: str, level: int) -> str:

@@ -116,7 +116,7 @@ class TaskPosition(NamedTuple):
         return f"{self.section.key}[{prefix}{self.sibling_index}]"
 
     @property
-    def result(self) -> dict[str, object]:
+    def result_fields(self) -> dict[str, object]:
         """The result fields of an edit that inserts a task at this position."""
         return {"slug": self.section.key, "task_index": self.sibling_index, "task": self.address}
 

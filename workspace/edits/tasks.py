@@ -75,7 +75,7 @@ class AddTask(DocumentOperation):
         splice = position.make_splice(
             document, lambda marker, prefix: _format_task(marker, prefix, title, fields)
         )
-        return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
+        return Edit((splice,), position.result_fields, f"Add task {position.address} to {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
@@ -333,7 +333,7 @@ class MoveTask(DocumentOperation):
             read_task_marker(document, task),
         )
         summary += f" to {position.address}"
-        return Edit(_compose_splices(cut_splice, paste_splice), position.result, summary)
+        return Edit(_compose_splices(cut_splice, paste_splice), position.result_fields, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""

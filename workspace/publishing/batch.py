@@ -51,20 +51,20 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
         PathBlocked: a link or a submodule is at the path of a change that is not a `WholeEntry`.
     """
     file_changes: list[FileChange] = []
-    for path, data in sorted(batch.changes.items()):
+    for path, change in sorted(batch.changes.items()):
         old = find_in_tree(git, tree, path) if tree else None
-        if isinstance(data, WholeEntry):
+        if isinstance(change, WholeEntry):
             file_changes += _list_entry_changes(
-                path, old if old is None or not old.is_tree else None, data.entry
+                path, old if old is None or not old.is_tree else None, change.entry
             )
             continue
         if old is not None and not old.is_blob:
-            if data is None and old.is_tree:
+            if change is None and old.is_tree:
                 continue
             if not old.is_tree:
                 raise PathBlocked(path, old)
             old = None
-        new = None if data is None else hash_blob(data)
+        new = None if change is None else hash_blob(change)
         if new != (old.id if old else None):
             file_changes.append(FileChange(path, old, new, old.mode if old else FILE_MODE))
     return tuple(file_changes)

@@ -325,9 +325,9 @@ class WorktreeBusy(WorkspaceError):
 class Checkout:
     """One work tree during its change from the base of a batch to the commit.
 
-    `prepare` and `check` read the work tree, and write only to the staging folder. `apply` changes files and
-    index, and `recovery` rolls these changes back, as after a crash. The caller acquires Git's index lock
-    before `check`, and releases it at the end.
+    `prepare` and `recheck` read the work tree, and write only to the staging folder. `apply` changes files
+    and index, and `recovery` rolls these changes back, as after a crash. The caller acquires Git's index lock
+    before `recheck`, and releases it at the end.
     """
 
     def __init__(self, store: GitStore, worktree: Worktree, changes: tuple[FileChange, ...]) -> None:
@@ -345,8 +345,8 @@ class Checkout:
         self._old_index_data: bytes | None = None
         self._index = IndexFile.empty()
 
-    def prepare(self, staging_folder: StagingFolder, name: str) -> None:
-        """Compare the work tree with the base, and write the new index under this name.
+    def prepare(self, staging_folder: StagingFolder, index_name: str) -> None:
+        """Compare the work tree with the base, and write the new index under `index_name`.
 
         Raises:
             InvalidPath: not every system can store a path.
@@ -365,26 +365,26 @@ class Checkout:
             )
         except PathOccupied as error:
             raise WorktreeConflict([error.path]) from None
-        path = staging_folder.write(name, self._index.data, old_file=self._index_path)
+        path = staging_folder.write(index_name, self._index.data, old_file=self._index_path)
         if self._old_index_data is not None:
             # For Git, an entry is unchanged if its file is older than the index. So the new index gets the
             # time of the old one; a newer time would hide a change that a user made right before.
             mtime = self._index_path.stat().st_mtime_ns
             os.utime(path, ns=(mtime, mtime))
 
-    def add_to_journal(self, journal: Journal, name: str) -> Journal:
+    def add_to_journal(self, journal: Journal, index_name: str) -> Journal:
         """Return the journal with the changes to this work tree."""
         files, folders = self._files.plan_replacements(self._changes)
         return replace(
             journal,
             git_dir=os.path.relpath(self.worktree.git_dir, self._git.common_dir),
-            index=name,
+            index=index_name,
             had_index=self._old_index_data is not None,
             files=files,
             folders=folders,
         )
 
-    def check(self) -> bool:
+    def recheck(self) -> bool:
         """Compare again, under the lock; return False if the index has changed since `prepare`.
 
         Raises WorktreeBusy, WorktreeConflict.

@@ -211,6 +211,9 @@ class WriterLock:
             raise Busy("timed out waiting for another write in this process")
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._lock.release()

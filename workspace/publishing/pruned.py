@@ -150,7 +150,7 @@ def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
         data = (git.worktree / path).read_bytes()
     except OSError:
         return None
-    # The file may contain the committed text with the line ends of Windows.
+    # The file may contain the committed text with the line endings of Windows.
     for text in (data, data.replace(b"\r\n", b"\n")):
         if hash_blob(text) == blob:
             return text

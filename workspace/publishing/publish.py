@@ -113,7 +113,10 @@ class Publication:
             self._stack = stack.pop_all()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         with self._stack:
             # An unfinished publication stays as after a crash, with its locks, so that no program commits its
@@ -199,11 +202,11 @@ class Publication:
         objects: BatchObjects | None = None
         for round_number in range(_MAX_ATTEMPTS):
             number = next(self._file_numbers)
-            index, ref = f"index-{number}", f"ref-{number}"
+            index_name, ref_name = f"index-{number}", f"ref-{number}"
             checkout = _find_checkout(store, self._branch, changes)
             if checkout is not None:
                 try:
-                    checkout.prepare(self._ensure_staging_folder(), index)
+                    checkout.prepare(self._ensure_staging_folder(), index_name)
                 except WorktreeConflict:
                     if self._locked_git_dir == checkout.worktree.git_dir:
                         raise
@@ -213,10 +216,10 @@ class Publication:
                     continue
             if objects is None:
                 objects = BatchObjects.write(store, batch, base_tree, durable=self._durable)
-            self._ensure_branch_ref().prepare(objects.commit, ref)
+            self._ensure_branch_ref().prepare(objects.commit, ref_name)
             journal = Journal(self._branch, batch.base, objects.commit)
             if checkout is not None:
-                journal = checkout.add_to_journal(journal, index)
+                journal = checkout.add_to_journal(journal, index_name)
             self._ensure_staging_folder().write_journal(journal)
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
@@ -224,10 +227,10 @@ class Publication:
                 wait_for_release(list_index_locks(store), store.common_dir)
             check_tip(store, self._branch, batch.base)
             if not _has_moved_checkout(store, self._branch, checkout) and (
-                checkout is None or checkout.check()
+                checkout is None or checkout.recheck()
             ):
                 try:
-                    self._swap(batch, journal, checkout, ref, objects)
+                    self._swap(batch, journal, checkout, ref_name, objects)
                 except DamagedRepository:
                     # An object was pruned before it was read, and everything was rolled back.
                     if not objects.write_missing() or round_number == _MAX_ATTEMPTS - 1:
@@ -240,7 +243,7 @@ class Publication:
         raise WorktreeBusy("another program rewrites its index repeatedly", fix="Try again in a moment.")
 
     def _swap(
-        self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
+        self, batch: Batch, journal: Journal, checkout: Checkout | None, ref_name: str, objects: BatchObjects
     ) -> None:
         store, staging_folder = self._store, self._ensure_staging_folder()
         objects.protect()
@@ -251,7 +254,7 @@ class Publication:
             if checkout is not None:
                 checkout.apply(journal, staging_folder)
             objects.protect()
-            self._ensure_branch_ref().move(ref)
+            self._ensure_branch_ref().move(ref_name)
         except BaseException as error:
             # The branch may have moved despite an error.
             if store.tip(self._branch) != journal.commit:
@@ -289,9 +292,9 @@ class Publication:
                 checkout = _find_checkout(self._store, self._branch, changes)
                 if checkout is not None:
                     self._lock(checkout.worktree.git_dir)
-                    index = f"index-{next(self._file_numbers)}"
-                    checkout.prepare(self._ensure_staging_folder(), index)
-                    late_journal = checkout.add_to_journal(journal, index)
+                    index_name = f"index-{next(self._file_numbers)}"
+                    checkout.prepare(self._ensure_staging_folder(), index_name)
+                    late_journal = checkout.add_to_journal(journal, index_name)
                     self._is_cleanup_safe = False
                     self._ensure_staging_folder().write_journal(late_journal)
                     checkout.apply(late_journal, self._ensure_staging_folder())

@@ -104,13 +104,13 @@ class BranchRef:
                 folder = folder.parent
         return is_released
 
-    def prepare(self, commit: str, name: str) -> None:
-        """Write the finished ref under this name in the staging folder."""
-        self._staging_folder.write(name, f"{commit}\n".encode(), old_file=self._path)
+    def prepare(self, commit: str, file_name: str) -> None:
+        """Write the finished ref to a file of this name in the staging folder."""
+        self._staging_folder.write(file_name, f"{commit}\n".encode(), old_file=self._path)
 
-    def move(self, name: str) -> None:
+    def move(self, file_name: str) -> None:
         """Rename the finished ref to its path: the commit point. After an error, read the branch again."""
-        self._staging_folder.install(name, self._path)
+        self._staging_folder.install(file_name, self._path)
         if self._staging_folder.durable:
             self.sync()
 
