@@ -589,7 +589,7 @@ PUBLICATION_STEPS = [
     *(
         (owner, name, after)
         for owner, name in [
-            (checkout.Checkout, "check"),
+            (checkout.Checkout, "recheck"),
             (checkout.Checkout, "apply"),
             (staging_folder.StagingFolder, "install"),
             (refs.BranchRef, "acquire"),
