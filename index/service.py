@@ -287,7 +287,7 @@ class SearchIndex:
         return LinkGraph(self._workspace, self._live.new_location())
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to some paths, as `InboundLinks` requires."""
+        """Return the documents that may link to some paths, as `InboundLinkFinder` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
     def read_source(self, hit: Hit) -> bytes:

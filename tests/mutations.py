@@ -281,7 +281,7 @@ MUTATIONS = (
     Mutation(
         "renames and moves update links",
         "workspace/writing/plan.py",
-        "    updates = update_links(before, after, offset_map, inbound_links or ScannedInboundLinks())\n",
+        "    updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())\n",
         "    from workspace.links.updates import NO_UPDATES\n\n    updates = NO_UPDATES\n",
         ("tests/workspace/links",),
     ),

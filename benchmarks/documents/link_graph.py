@@ -13,7 +13,7 @@ from benchmarks.timing import measure_seconds, p50_p95_ms
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
 from workspace.edits.text import AppendContent
-from workspace.links.inbound_links import ScannedInboundLinks
+from workspace.links.inbound_links import InboundLinkScanner
 from workspace.workspace import Workspace
 from workspace.writing.plan import BatchMode
 
@@ -39,7 +39,7 @@ def measure(repository: str, count: int) -> dict[str, Any]:
     snapshot = workspace.snapshot()
     paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCAN_COUNT)][:_SCAN_COUNT]
     scan_times = [
-        measure_seconds(partial(ScannedInboundLinks().find_linking_documents, snapshot, [path]))
+        measure_seconds(partial(InboundLinkScanner().find_linking_documents, snapshot, [path]))
         for path in paths
     ]
     return {

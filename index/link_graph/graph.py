@@ -24,7 +24,7 @@ from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
-from workspace.links.inbound_links import ScannedInboundLinks, scan_documents
+from workspace.links.inbound_links import InboundLinkScanner, scan_documents
 from workspace.snapshot.snapshot import list_changed_documents
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class LinkGraph:
             return self._reader
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to some paths, as `InboundLinks` requires.
+        """Return the documents that may link to some paths, as `InboundLinkFinder` requires.
 
         This works in any state of the graph, and never waits until all documents are read.
         """
@@ -124,7 +124,7 @@ class LinkGraph:
         except (IndexBusy, IndexDamaged, IndexUnwritable):
             results = None
         if results is None:
-            return ScannedInboundLinks().find_linking_documents(snapshot, paths)
+            return InboundLinkScanner().find_linking_documents(snapshot, paths)
         linking_documents, unknown_blobs = results
         documents = (path for path in paths if _is_document(snapshot, path))
         return sorted(

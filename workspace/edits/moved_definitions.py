@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
 from workspace.document.splices import Splice, apply_splices
-from workspace.links.definitions import Definition, LabelUse, find_definitions, find_labels, find_uses
+from workspace.links.definitions import (
+    Definition,
+    LabelUse,
+    find_definition_labels,
+    find_definitions,
+    find_uses,
+)
 from workspace.links.link import LinkKind
 from workspace.links.offset_map import PreservedSpan
 from workspace.links.reader import read_cached_links
@@ -103,7 +109,7 @@ class _LabelMove:
             label: _shift_definition(definition, 0 if definition.start < section.start else moved_size)
             for label, definition in find_definitions(remaining_document, rules).items()
         }
-        self.moved_labels = find_labels(moved_document)
+        self.moved_labels = find_definition_labels(moved_document)
         self.used_labels = {*definitions, *self.moved_definitions, *self.remaining_definitions}
         self.bracketed_labels_by_path: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []

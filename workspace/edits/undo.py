@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from workspace.git.ancestry import Node
     from workspace.git.objects import Commit
-    from workspace.links.offset_map import Offset
+    from workspace.links.offset_map import BytePosition
     from workspace.snapshot.overlay import Overlay
 
 _MAX_REPORTED_COMMITS = 5
@@ -64,7 +64,7 @@ class CommitUndo:
         self._commits: Sequence[Node] | None = None
         self._tracer = HistoryTracer(self._tip)
         self._preserved_spans: list[PreservedSpan] = []
-        self._new_headings: dict[Offset, Offset] = {}
+        self._new_headings: dict[BytePosition, BytePosition] = {}
         self._path_map: dict[str, str | None] = {}
 
     def run(self) -> None:

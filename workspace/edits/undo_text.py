@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from workspace.document.sections import Section
     from workspace.edits.undo_rows import RowUnitId
-    from workspace.links.offset_map import Offset
+    from workspace.links.offset_map import BytePosition
 
 # A move may change the level and the anchor of a heading, so lines are compared without them.
 _MARK_CHARACTERS = b" \t#>"
@@ -102,7 +102,7 @@ class RevertedText(NamedTuple):
     conflicting_lines: PreservedLines
     preserved_ids: frozenset[RowUnitId]
     preserved_spans: tuple[PreservedSpan, ...]
-    new_headings: dict[Offset, Offset]
+    new_headings: dict[BytePosition, BytePosition]
 
 
 def revert_text(
@@ -286,7 +286,7 @@ def _list_preserved_spans(
 
 def _map_current_headings(
     document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, RowUnitId]
-) -> dict[Offset, Offset]:
+) -> dict[BytePosition, BytePosition]:
     """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):
         return {}
@@ -296,7 +296,7 @@ def _map_current_headings(
 
 def _map_headings(
     current: Document, ids: Mapping[int, RowUnitId], path: str, sections: Mapping[RowUnitId, Section]
-) -> dict[Offset, Offset]:
+) -> dict[BytePosition, BytePosition]:
     """Return the new offsets of the current headings. `sections` are the sections after the revert, by id."""
     return {
         (current.path, current_section.heading_start): (path, item.heading_start)

@@ -1,7 +1,7 @@
-"""Offset maps: the bytes that an operation preserved, and their new positions.
+"""BytePosition maps: the bytes that an operation preserved, and their new positions.
 
 A link refers to a document or to an offset in a document, such as the line of a heading. An operation that
-moves bytes returns their new positions, so that the target of a link is found after a move or a rename.
+moves bytes returns an offset map, so that the target of a link is found after a move or a rename.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.splices import Splice
 
-Offset = tuple[str, int]
+BytePosition = tuple[str, int]
 """The path of a document, and the offset of a byte in it."""
 
-_EMPTY_MAP: Mapping[Offset, Offset] = MappingProxyType({})
+_EMPTY_MAP: Mapping[BytePosition, BytePosition] = MappingProxyType({})
 
 
 class PreservedSpan(NamedTuple):
@@ -47,7 +47,7 @@ class OffsetMap:
     """
 
     preserved_spans: tuple[PreservedSpan, ...]
-    new_headings: Mapping[Offset, Offset] = field(default_factory=dict)
+    new_headings: Mapping[BytePosition, BytePosition] = field(default_factory=dict)
     path_map: Mapping[str, str | None] = field(default_factory=dict)
     copies: tuple[PreservedSpan, ...] = ()
 
@@ -57,7 +57,7 @@ class OffsetMap:
         document: Document,
         splices: Iterable[Splice],
         new_path: str | None = None,
-        new_headings: Mapping[Offset, Offset] = _EMPTY_MAP,
+        new_headings: Mapping[BytePosition, BytePosition] = _EMPTY_MAP,
     ) -> OffsetMap:
         """Return the map of an edit; `new_path` is the document's path afterwards, if it moved."""
         path = document.path
@@ -131,7 +131,7 @@ class OffsetMap:
                     new_start,
                 )
 
-    def _find_origin(self, path: str, offset: int) -> Offset | None:
+    def _find_origin(self, path: str, offset: int) -> BytePosition | None:
         """Return the old position of a byte; None if the operation wrote the byte."""
         if path not in self._all_new_paths:
             return path, offset
@@ -160,7 +160,7 @@ class OffsetMap:
         """Return the new path of a document; None if it was removed."""
         return self.path_map.get(path, path)
 
-    def map_offset(self, path: str, offset: int) -> Offset | None:
+    def map_offset(self, path: str, offset: int) -> BytePosition | None:
         """Return the new position of a byte; None if it was not preserved."""
         new_heading = self.new_headings.get((path, offset))
         if new_heading is not None:
@@ -170,7 +170,7 @@ class OffsetMap:
         span = self._find_preserved_span(path, offset)
         return None if span is None else (span.new_path, span.new_start + offset - span.old_start)
 
-    def map_span(self, path: str, start: int, end: int) -> Offset | None:
+    def map_span(self, path: str, start: int, end: int) -> BytePosition | None:
         """Return the new position of the bytes [start, end); None unless all are preserved and contiguous."""
         if not self._is_changed(path):
             return path, start
@@ -241,13 +241,13 @@ class OffsetMap:
 
 def match_same_headings(
     before: Document, after: Document, splices: Iterable[Splice]
-) -> Mapping[Offset, Offset]:
+) -> Mapping[BytePosition, BytePosition]:
     """Return the new offset of each heading that an edit rewrote, by its old offset.
 
     A new heading matches if it has the same address, and the address names exactly one section before and
     after the edit.
     """
-    new_headings: dict[Offset, Offset] = {}
+    new_headings: dict[BytePosition, BytePosition] = {}
     starts = [section.heading_start for section in before.sections]
     growth = 0
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):

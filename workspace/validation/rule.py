@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
     from workspace.document.splices import Splice
-    from workspace.links.link import Link, Links
+    from workspace.links.link import Link, LinksAndNames
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.document_types import BrokenType
 
@@ -85,7 +85,7 @@ class RuleContext:
         return [(lines.offset(line), lines.offset(end)) for line, end in find_literal_lines(text)]
 
     @property
-    def parsed_links(self) -> Links:
+    def parsed_links(self) -> LinksAndNames:
         """The links and anchors of the document, unresolved."""
         from workspace.links.reader import read_cached_links
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.splices import EditContext
     from workspace.edits.operation import Operation, Outcome
-    from workspace.links.inbound_links import InboundLinks
+    from workspace.links.inbound_links import InboundLinkFinder
     from workspace.links.updates import LinkUpdates
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
@@ -37,7 +37,7 @@ def update_links_of_step(
     outcome: Outcome,
     before: Overlay,
     after: Overlay,
-    inbound_links: InboundLinks | None,
+    inbound_links: InboundLinkFinder | None,
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
     """Update the links in `after`, which is the result of an operation on `before`.
 
@@ -48,7 +48,7 @@ def update_links_of_step(
     if offset_map is None:
         return outcome, ()
     # Imported late, because a server can answer its first calls without reading links.
-    from workspace.links.inbound_links import ScannedInboundLinks
+    from workspace.links.inbound_links import InboundLinkScanner
     from workspace.links.updates import update_links
     from workspace.links.warnings import find_link_warnings
 
@@ -58,7 +58,7 @@ def update_links_of_step(
         for path, new_path in offset_map.path_map.items()
         if new_path is not None and new_path != path
     ]
-    updates = update_links(before, after, offset_map, inbound_links or ScannedInboundLinks())
+    updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())
     result = {**outcome.result, **_summarize_updates(updates, reports_zero=operation.reports_links)}
     if updates.new_anchors:
         anchors = result.get("anchors_added")
@@ -166,7 +166,7 @@ def build_plan(
     mode: BatchMode,
     context: EditContext,
     precondition: Precondition | None = None,
-    inbound_links: InboundLinks | None = None,
+    inbound_links: InboundLinkFinder | None = None,
 ) -> Plan:
     """Apply operations to a snapshot. An operation with an error does not change the documents.
 
@@ -208,7 +208,7 @@ class _BatchRun:
         snapshot: Snapshot,
         context: EditContext,
         precondition: Precondition | None,
-        inbound_links: InboundLinks | None,
+        inbound_links: InboundLinkFinder | None,
         *,
         is_single: bool,
     ) -> None:

@@ -7,19 +7,19 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.document.document import Document
-from workspace.links.link import Links
+from workspace.links.link import LinksAndNames
 from workspace.links.reader import read_by_parser, read_cached_links, read_links
 
 pytestmark = pytest.mark.smoke
 
 
-def format_links(links: Links) -> list[str]:
+def format_links(links: LinksAndNames) -> list[str]:
     """Return the links and names in the format of the examples, in order of position."""
     rows = [
         (link.start, 0, f"{link.line} {'!' * link.is_image}{link.kind} {link.destination}".rstrip())
         for link in links.links
     ]
-    rows += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in links.anchors]
+    rows += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in links.names]
     return [text for _, _, text in sorted(rows, key=lambda row: row[0])]
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from templates import DocumentType
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
-    from workspace.links.inbound_links import InboundLinks
+    from workspace.links.inbound_links import InboundLinkFinder
     from workspace.links.resolver import FileTree
     from workspace.merge.trees import Merge
     from workspace.snapshot.document_types import BrokenType
@@ -91,7 +91,7 @@ def list_changed_documents(merge: Merge) -> list[str]:
 
 
 def find_linking_documents(
-    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound_links: InboundLinks
+    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound_links: InboundLinkFinder
 ) -> list[str]:
     """Return other documents that may link to a removed file, folder, or section."""
     removed_targets = list(_list_removed_targets(merge, earlier_state, later_state))
@@ -249,7 +249,7 @@ MAX_BYTES = 64_000_000
 """The maximum number of bytes that one run reads. A larger merge is not checked, and passes no check."""
 
 
-def check_merge(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
+def check_merge(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
     A problem is not new if the target has a problem of the same rule and message. It may be in the same
@@ -262,7 +262,7 @@ def check_merge(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult,
         return make_unchecked_results(error.message)
 
 
-def _run_checks(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
+def _run_checks(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:
     earlier_state = make_state_before(merge)
     later_state = make_state_after(merge, earlier_state)
     changed_paths = list_changed_documents(merge)

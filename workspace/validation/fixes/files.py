@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git.objects import hash_blob
-from workspace.links.inbound_links import AffectedPaths, ScannedInboundLinks
+from workspace.links.inbound_links import AffectedPaths, InboundLinkScanner
 from workspace.links.updates import update_links
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import NotADocument
@@ -55,7 +55,7 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
     if not affected_paths:
         return FixedFiles(list(changes.values()), skipped_fixes, 0)
     linking_documents = _LinkingDocuments(
-        frozenset(ScannedInboundLinks().find_linking_documents(snapshot, affected_paths))
+        frozenset(InboundLinkScanner().find_linking_documents(snapshot, affected_paths))
     )
     _put_changes(
         new_overlay,
@@ -70,7 +70,7 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
 
 
 class _LinkingDocuments(NamedTuple):
-    """The documents that may link to documents whose names changed, as `InboundLinks` gives them."""
+    """The documents that may link to documents whose names changed, as `InboundLinkFinder` gives them."""
 
     paths: frozenset[str]
 

@@ -107,7 +107,7 @@ def _collect_other_names(document: Document, addresses: set[str]) -> set[str]:
     if may_be_named_elsewhere(document.data, addresses):
         from workspace.links.reader import read_cached_links
 
-        names |= {anchor.name for anchor in read_cached_links(document).anchors}
+        names |= {defined_name.name for defined_name in read_cached_links(document).names}
     return names
 
 
