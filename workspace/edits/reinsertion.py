@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.document import Document
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.splices import (
     Edit,
     Splice,

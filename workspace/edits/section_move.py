@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, find_text_end
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
 from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, find_label_updates

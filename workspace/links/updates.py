@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import InvalidAddress
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
 from workspace.errors import LimitExceeded
 from workspace.links.definitions import find_dangling_references

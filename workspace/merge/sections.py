@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.diff.sequences import find_definitely_moved
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.headings import replace_inline
 from workspace.document.splices import Splice, apply_splices, find_text_end, find_text_start
 from workspace.edits.content import MAX_LEVEL

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.document.heading_text import insert_anchor
+from workspace.document.heading_splices import insert_anchor
 from workspace.document.headings import find_inline_span, replace_inline
 from workspace.document.splices import Splice
 from workspace.edits.content import collect_anchor_names
