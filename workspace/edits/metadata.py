@@ -1,4 +1,4 @@
-"""Operations on a document's front matter, which preserve every other byte of the block.
+"""Operations on the front matter of a document, which preserve the bytes of all other keys and comments.
 
 `set_metadata` sets, changes and removes keys. `tag_document` adds, removes and replaces tags.
 """

@@ -232,7 +232,7 @@ def _find_predecessors(
 
 
 RowUnitId = tuple[str, int | bytes]
-"""The id of a unit: the first of `base`, `before` and `now` that contains it, and its position there.
+"""The id of a unit: the first of `base`, `before` and `current` that contains it, and its position there.
 
 The id of a key of front matter is `key` and the key.
 """
@@ -287,7 +287,7 @@ def identify_units(base: Document, before: Document, current: Document) -> tuple
     base_ids: dict[int, RowUnitId] = {item.position: ("base", item.position) for item in base.sections}
     before_ids = _assign_ids(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, base_ids)
     base_pairs = SectionMatch(base, current, Evidence.TEXT).pairs
-    current_ids = _assign_ids(current, "now", base_pairs, base_ids)
+    current_ids = _assign_ids(current, "current", base_pairs, base_ids)
     used_ids = set(current_ids.values())
     for position, origin in SectionMatch(before, current, Evidence.TEXT).pairs.items():
         # A unit that the commit removed and a later commit added again has one id.

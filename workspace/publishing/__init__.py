@@ -11,5 +11,5 @@ publish.py         the publication of a batch as one commit
 recovery.py        recovery after a crash: an unfinished publication is rolled back or forward
 refs.py            the ref of a branch as a file
 repair.py          repair of damage by a loss of power
-staging_folder.py  the staging folder of a publication
+staging_folder.py  atomic changes of files, and the staging folder of a publication
 """

@@ -1,4 +1,4 @@
-"""The staging folder of a publication, which contains its journal, and atomic changes of files.
+"""Atomic changes of files, and the staging folder of a publication with its journal and finished files.
 
 A plain rename removes the file that was at a path, even if a user saved a change at the same time. If
 possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
@@ -88,7 +88,7 @@ def replace_atomically(new_file: Path, backup: Path, target: Path, expected_stat
 
 
 def create_atomically(new_file: Path, target: Path) -> bool:
-    """Move a finished file to a path; return False and keep it if a file exists there."""
+    """Move a finished file to a path; return False, without a change, if a file exists there."""
     try:
         os.link(new_file, target)
     except FileExistsError:
