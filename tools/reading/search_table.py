@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.markdown.tables import Row, Table
+    from workspace.markdown.tables import Table, TableRow
     from workspace.snapshot.snapshot import Snapshot
 
 DEFAULT_ROWS = 20
@@ -64,7 +64,7 @@ class _FoundRow(NamedTuple):
     """A row that is returned, and the number of its table."""
 
     table_number: int
-    row: Row
+    row: TableRow
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

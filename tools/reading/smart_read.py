@@ -159,7 +159,7 @@ def _read_summary(opened_text: OpenedText, request: SmartReadArguments, max_toke
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened_text
-    make_summary = partial(summarize, text, outline, style=request.summary_style, count=count_tokens)
+    make_summary = partial(summarize, text, outline, style=request.summary_style, count_tokens=count_tokens)
     summary = make_summary(budget=request.budget)
     if summary.tokens > max_tokens:
         summary = make_summary(budget=max_tokens)

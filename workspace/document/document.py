@@ -41,7 +41,11 @@ _large_document_lock = Lock()
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed document: its bytes, title, front matter, sections in order, and tasks."""
+    """A parsed document: its bytes, title, front matter, sections in order, and tasks.
+
+    `front_matter_lines` counts the lines of the front matter with both marks. `front_matter_end` is the byte
+    after them.
+    """
 
     data: bytes
     path: str

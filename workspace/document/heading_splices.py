@@ -31,15 +31,15 @@ def rewrite_heading(
     level: int,
     anchor: str | None = None,
     form: AnchorForm = AnchorForm.BRACES,
-    names: Mapping[str, str] | None = None,
+    renamed_anchors: Mapping[str, str] | None = None,
     title_splices: Iterable[Splice] = (),
 ) -> list[Splice]:
     """Return the splices that set the level of a section's heading, and add an `anchor`.
 
-    `names` maps anchors of the heading to new names. A heading with an underline keeps the underline at
-    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if there are as many of them as
-    opening #s. `title_splices` are splices of the title, which are part of the result. Raises InvalidAddress
-    for an anchor that cannot be written.
+    `renamed_anchors` maps anchors of the heading to their new names. A heading with an underline keeps the
+    underline at levels 1 and 2, and gets #s at deeper levels. Closing #s change too if there are as many of
+    them as opening #s. `title_splices` are splices of the title, which are part of the result. Raises
+    InvalidAddress for an anchor that cannot be written.
     """
     heading = section.heading
     if heading is None:
@@ -49,12 +49,12 @@ def rewrite_heading(
             f"the address '{anchor}' cannot be written as an anchor",
             fix=f"Write an anchor into the heading '{section.title}' by hand first.",
         )
-    splices = [*title_splices, *_rename_anchors(document, section, names or {})]
+    splices = [*title_splices, *_rename_anchors(document, section, renamed_anchors or {})]
     start, end = find_inline_span(document.lines, heading.block)
     if start >= end:
         return [*splices, *_rewrite_untitled_heading(document, heading, level, anchor, form)]
     if anchor is not None:
-        splices.append(insert_anchor(document, heading, anchor, form))
+        splices.append(make_anchor_splice(document, heading, anchor, form))
     if level == section.level:
         return splices
     if not heading.block.is_setext:
@@ -77,7 +77,7 @@ def rewrite_heading(
     ]
 
 
-def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
+def make_anchor_splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
     """Return the splice that adds an anchor to a heading with a title.
 
     If the heading ends in an attribute list, the anchor is added to that list.

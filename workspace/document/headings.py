@@ -168,11 +168,11 @@ def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
     return start + text_start, start + text_start + len(inline)
 
 
-def replace_inline(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
-    """Return the bytes [start, end) of a heading's inline Markdown, and their replacement.
+def plan_inline_replacement(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
+    """Return the bytes [start, end) to replace for another inline Markdown of a heading, and the replacement.
 
-    The full heading is rewritten with #s if it is empty. This also applies if the new text would not be a
-    heading above an underline (`- a list`, `> a quote`).
+    These are the bytes of the old inline Markdown. They are all bytes of the heading, which is then rewritten
+    with #s, if it is empty, or if the new text would not be a heading above an underline (`- a list`).
     """
     start, end = find_inline_span(lines, heading)
     if start < end and (not heading.is_setext or _can_be_setext(inline)):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import read_headings, replace_inline
+from workspace.document.headings import plan_inline_replacement, read_headings
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
@@ -277,7 +277,7 @@ def prepare_content(
                 if heading.block.is_setext
                 else heading.block.source
             )
-            start, end, inline = replace_inline(
+            start, end, inline = plan_inline_replacement(
                 lines, heading.block, anchors.write_heading(title, name, form)
             )
             parts += (lines.data[position:start], inline)

@@ -23,7 +23,7 @@ from workspace.document.splices import (
     apply_edit,
     find_needed_blank_line,
     find_text_end,
-    insert_block,
+    make_insertion_splice,
 )
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
 from workspace.edits.section_move import (
@@ -111,7 +111,7 @@ def reinsert_section(
                 level=item.level + shift,
                 anchor=anchor if item is old_section else None,
                 form=form,
-                names=address_plan.new_names,
+                renamed_anchors=address_plan.new_names,
             )
         ]
         splice, start, size = _make_splice(
@@ -214,7 +214,9 @@ def _reinsert_preamble(
         )
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
-        splice = insert_block(document, offset, normalize_line_endings(text.decode("utf-8", "replace")))
+        splice = make_insertion_splice(
+            document, offset, normalize_line_endings(text.decode("utf-8", "replace"))
+        )
     new_document = apply_edit(
         document,
         Edit((splice,), {}, "", renamed_position=current_section.position if current_section else None),

@@ -423,7 +423,7 @@ class _Move:
                 level=item.level + self.shift,
                 anchor=self.new_anchors.get(item.position),
                 form=self.forms[1],
-                names=self.address_plan.new_names,
+                renamed_anchors=self.address_plan.new_names,
                 title_splices=self.heading_splices.get(item.position, ()),
             )
         return splices

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
 from workspace.document.document import Document
-from workspace.document.headings import replace_inline
+from workspace.document.headings import plan_inline_replacement
 from workspace.document.section_text import read_full_text
-from workspace.document.splices import Edit, EditContext, Splice, find_text_start, insert_block, remove_block
+from workspace.document.splices import (
+    Edit,
+    EditContext,
+    Splice,
+    find_text_start,
+    make_insertion_splice,
+    make_removal_splice,
+)
 from workspace.edits.content import (
     MAX_LEVEL,
     MAX_RECOMMENDED_LEVEL,
@@ -119,7 +126,7 @@ class AddSection(DocumentOperation):
             *([format_deep_section_hint(address, level)] if level > MAX_RECOMMENDED_LEVEL else ()),
             *content.hints,
         )
-        splice = insert_block(document, offset, text)
+        splice = make_insertion_splice(document, offset, text)
         return Edit((splice,), result, f"Add section {address} to {self.file}", hints)
 
     def _find_empty_section(self, document: Document, parent: Section | None, title: str) -> Section | None:
@@ -178,7 +185,7 @@ class RemoveSection(DocumentOperation):
                 "the preamble cannot be removed, because it has the document's title",
                 fix="Empty the preamble with update_content, or send only 'path' to remove the document.",
             )
-        splice = remove_block(document, section.start, section.tree_end)
+        splice = make_removal_splice(document, section.start, section.tree_end)
         subsections = [item.address for item in document.descendants(section)]
         result: dict[str, object] = {"removed": "section", "slug": section.address}
         if subsections:
@@ -219,7 +226,7 @@ class RenameSection(DocumentOperation):
         if section.heading is None:
             return self._set_document_title(document, title, context)
         inline = _format_inline(section, section.heading, title, document.anchor_form or context.anchor_form)
-        splice = Splice(*replace_inline(document.lines, section.heading.block, inline))
+        splice = Splice(*plan_inline_replacement(document.lines, section.heading.block, inline))
         hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
         return Edit((splice,), result, summary, hints, renamed_position=section.position)
 
@@ -242,7 +249,7 @@ class RenameSection(DocumentOperation):
             splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.line_ending))
         else:
             offset = document.sections[0].start if document.sections else len(document.data)
-            splice = insert_block(document, offset, line)
+            splice = make_insertion_splice(document, offset, line)
         return Edit((splice,), result, summary)
 
 

@@ -27,7 +27,7 @@ from workspace.document.splices import (
     find_needed_blank_line,
     find_text_end,
     find_text_start,
-    insert_block,
+    make_insertion_splice,
 )
 from workspace.edits.content import InvalidContent, InvalidTitle, check_text, check_title
 from workspace.markdown.lines import (
@@ -139,7 +139,7 @@ class TaskPosition(NamedTuple):
         if self.parent:
             prefix = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
             return add_lines(document, self.parent, format_text(self.parent.field_prefix, prefix))
-        return insert_block(document, self.section.end, format_text(marker, b"  - "))
+        return make_insertion_splice(document, self.section.end, format_text(marker, b"  - "))
 
     def _insert_after_siblings(self, document: Document, text: str) -> Splice:
         """Return the splice that inserts a task after the last sibling.

@@ -32,7 +32,7 @@ from workspace.document.splices import (
     find_needed_blank_line,
     find_text_end,
     find_text_start,
-    insert_block,
+    make_insertion_splice,
 )
 from workspace.edits.content import (
     InvalidContent,
@@ -106,7 +106,7 @@ class UpdateContent(DocumentOperation):
         if content.addresses:
             result["subsections"] = list(content.addresses)
         if text_start >= text_end:
-            splice = insert_block(document, end, content.text)
+            splice = make_insertion_splice(document, end, content.text)
         elif not content.text:
             splice = Splice(heading_end, text_end, b"")
         else:
@@ -126,7 +126,7 @@ def write_first_preamble(document: Document, text: str, context: EditContext, fi
     result: dict[str, object] = {"slug": PREAMBLE}
     if content.addresses:
         result["subsections"] = list(content.addresses)
-    splices = (insert_block(document, offset, content.text),) if content.text else ()
+    splices = (make_insertion_splice(document, offset, content.text),) if content.text else ()
     return Edit(splices, result, f"Write the introduction of {file}", content.hints)
 
 
@@ -164,7 +164,7 @@ class AppendContent(DocumentOperation):
         result: dict[str, object] = {"slug": section.key}
         if content.addresses:
             result["subsections"] = list(content.addresses)
-        splice = insert_block(document, section.end, content.text)
+        splice = make_insertion_splice(document, section.end, content.text)
         return Edit((splice,), result, f"Append to {section.key} of {self.file}", content.hints)
 
 
@@ -485,7 +485,7 @@ def _make_splice(document: Document, section: Section | None, text: str, *, repl
     range_start, text_start, text_end, range_end = _find_span(document, section)
     if text_start >= text_end:
         return (
-            insert_block(document, range_end, text)
+            make_insertion_splice(document, range_end, text)
             if section
             else Splice(range_start, range_end, text.encode())
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.diff.sequences import find_definitely_moved
 from workspace.document.heading_splices import rewrite_heading
-from workspace.document.headings import replace_inline
+from workspace.document.headings import plan_inline_replacement
 from workspace.document.splices import Splice, apply_splices, find_text_end, find_text_start
 from workspace.edits.content import MAX_LEVEL
 from workspace.markdown.lines import BOM
@@ -426,7 +426,9 @@ def merge_heading(
         return None
     document, section = ours
     assert section.heading is not None
-    start, end, text = replace_inline(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
+    start, end, text = plan_inline_replacement(
+        document.lines, section.heading.block, f"{prefix}{words}{suffix}"
+    )
     heading_lines_start = find_text_start(document.data, section.start, section.body_start)
     splices = (
         rewrite_heading(document, section, level=level, title_splices=[Splice(start, end, text)])

@@ -86,7 +86,7 @@ def _render(
     page = _parsed_pages.get((blob, features), lambda: _parse_page(text, features))
     headings = PageHeadings(document, link_settings.dialect)
     link_renderer = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
-    context = PageContext(link_renderer, headings, has_mermaid=options.mermaid)
+    context = PageContext(link_renderer, headings, marks_diagrams=options.mermaid)
     html, shows_source = _write_page(page, text, context)
     is_cut = end < len(document.data) or (page is not None and page.is_cut)
     notes = []
@@ -116,8 +116,10 @@ def _write_page(page: ParsedPage | None, text: str, context: PageContext) -> tup
     """Return a page as safe HTML, and True if part of it is shown as its source."""
     if page is not None:
         write_result = write_html(page, context)
-        has_math = page.features.math
-        html = sanitize(write_result.html, context.addresses, has_ids=context.has_ids, math=has_math)
+        renders_formulas = page.features.math
+        html = sanitize(
+            write_result.html, context.addresses, allows_ids=context.allows_ids, math=renders_formulas
+        )
         if len(html) <= _MAX_HTML_LENGTH:
             return html, write_result.shows_source
     return f"<pre>{escape(text, quote=False)}</pre>", True

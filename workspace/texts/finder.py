@@ -64,7 +64,7 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
     The first criterion with a match determines the result:
 
     - the address, or another name of the part, such as an HTML id or the slug of its heading
-    - the number in a heading, then the position in the outline; words after the number must also match
+    - the number in a heading, then the number in the outline; words after the number must also match
     - the words of the heading, without case
     - the letters and digits of the heading
     - the words of the heading without its number

@@ -125,7 +125,7 @@ def detect_kind(path: str) -> TextKind:
 
 
 class NotText(WorkspaceError):
-    """An error: a file is binary. The detail `is` says so."""
+    """An error: a file is binary. The detail `is` is "binary"."""
 
     code: ClassVar[str] = "NOT_TEXT"
 

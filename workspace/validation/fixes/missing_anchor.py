@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.document.heading_splices import insert_anchor
-from workspace.document.headings import find_inline_span, replace_inline
+from workspace.document.heading_splices import make_anchor_splice
+from workspace.document.headings import find_inline_span, plan_inline_replacement
 from workspace.document.splices import Splice
 from workspace.edits.content import collect_anchor_names
 from workspace.markdown import anchors
@@ -117,9 +117,11 @@ def _make_splice(document: Document, heading: AnchoredHeading, name: str, form: 
         return None
     start, end = find_inline_span(document.lines, heading.block)
     if start == end:
-        return Splice(*replace_inline(document.lines, heading.block, anchors.write_heading("", name, form)))
+        return Splice(
+            *plan_inline_replacement(document.lines, heading.block, anchors.write_heading("", name, form))
+        )
     source = heading.block.source
-    splice = insert_anchor(document, heading, name, form)
+    splice = make_anchor_splice(document, heading, name, form)
     suffix, text = anchors.plan_anchor_insertion(source, name, form)
     parsed = anchors.read_heading(source[: len(source) - len(suffix)] + text + suffix)
     is_anchor = parsed.name == name and to_plain_text(parsed.title) == heading.title
