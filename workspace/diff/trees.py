@@ -186,7 +186,7 @@ def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
     """Yield the changes of the documents between two snapshots of one repository, in order of their paths.
 
     Moves of sections between documents are detected if at most 200 documents differ. Documents that cannot be
-    read (for example too large, or pointers of Git LFS) have no sections in the result.
+    read (for example too large, or pointers of Git LFS) have no section changes in the result.
     """
     pairs = _pair_paths(old, new)
     if len(pairs) > _MAX_DOCUMENTS:

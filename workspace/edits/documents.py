@@ -286,7 +286,7 @@ class MoveDocument(DocumentOperation):
         """Move the document.
 
         Raises DocumentNotFound, InvalidPath, PathExists, InvalidTitle, LimitExceeded, and InvalidMove without
-        a path and a title.
+        a path and a title. With a title, also raises the errors of `RenameSection`.
         """
         path = check_path(self.file)
         document = overlay.document(path)

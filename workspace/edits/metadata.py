@@ -38,7 +38,8 @@ def set_front_matter_keys(
     """Return the splice that sets keys, and removes the keys whose value is REMOVAL.
 
     With `rewrite_values`, a changed list or mapping is rewritten in full, not only its changed items.
-    If no key remains, the front matter is removed with the blank line after it.
+    If no key remains, the front matter is removed with the blank line after it, unless a rule of dashes
+    follows, which would then begin front matter.
     Raises InvalidFrontMatter if the existing front matter is invalid.
     """
     ending = document.line_ending.decode()

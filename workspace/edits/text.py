@@ -191,8 +191,8 @@ class WrongMatchCount(WorkspaceError):
 class ReplaceText(DocumentOperation):
     """The replacement of exact text that occurs `count` times, below the front matter.
 
-    With `slug`, only the section's own text is searched, without its subsections. No section may be added or
-    removed. The words of a heading may change if its address does not.
+    With `slug`, only the section's heading and own text are searched, without its subsections. No section may
+    be added or removed. The words of a heading may change if its address does not.
     """
 
     name: ClassVar[str] = "replace_text"

@@ -1,7 +1,8 @@
 """The blocks of a section's text, and their alignment between two versions.
 
-Equal blocks are matched by their bytes, tasks by their titles, and blocks between matches by their words.
-If no match is found, the old block counts as removed and the new block as added.
+Blocks are matched by a feature that is unique on both sides: their bytes, the text of a list item, the label
+of a definition, the name of a task's field, or the title of a task. Blocks between matches are matched by
+their words. If no match is found, the old block counts as removed and the new block as added.
 """
 
 from __future__ import annotations

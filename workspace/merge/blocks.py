@@ -252,7 +252,7 @@ class _BlockSequenceMerger:
         merged_texts = {id: text for id in ids if (text := self._merge_block(id)) is not None}
         base, ours, theirs = (version.ids for version in self._versions)
         order = merge_order(
-            base, ours, theirs, merged_texts, self._takes_their_position, self._continues_list
+            base, ours, theirs, merged_texts, self._resolve_position_for_theirs, self._continues_list
         )
         separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
         parts: list[bytes] = []
@@ -313,13 +313,17 @@ class _BlockSequenceMerger:
             return None
         return head + children_text
 
-    def _takes_their_position(self, id: BlockId) -> bool:
+    def _resolve_position_for_theirs(self, id: BlockId) -> bool:
+        """Record the conflict of a block's position; return True if its resolution chooses theirs.
+
+        Raises _InseparableChanges for blocks below a list item.
+        """
         base, ours, theirs = (version.blocks.get(id) for version in self._versions)
         if not self._is_top:
             raise _InseparableChanges
         unit = self._build_unit_id(base, ours, theirs)._replace(kind=UnitKind.POSITION)
         positions = [self._find_position(version, id) for version in self._versions]
-        return self._conflicts.is_resolved_for_theirs(UnitConflict(unit, *positions))
+        return self._conflicts.resolve_for_theirs(UnitConflict(unit, *positions))
 
     def _find_position(self, version: BlockVersion, id: BlockId) -> bytes | None:
         """Return the section and predecessor of a block in a version; None if the version lacks the block."""

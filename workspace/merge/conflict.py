@@ -140,7 +140,7 @@ class Conflicts:
         resolution = self._resolutions.get(unit)
         return resolution is not None and resolution.choice is ResolutionChoice.CONTENT
 
-    def is_resolved_for_theirs(self, conflict: UnitConflict) -> bool:
+    def resolve_for_theirs(self, conflict: UnitConflict) -> bool:
         """Record a conflict of a unit without new content, such as a position.
 
         Return True if its resolution chooses theirs.

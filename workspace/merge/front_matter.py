@@ -239,7 +239,7 @@ def merge_front_matter(
         for name, text in merged_lines.items()
         if name in keys and text in (our_keys.get(name), their_keys.get(name))
     }
-    if _has_values(front_matter, sides_by_key, values):
+    if _has_expected_values(front_matter, sides_by_key, values):
         return front_matter
     conflicts.truncate(conflict_counts)
     return conflicts.resolve(conflict) or b""
@@ -288,7 +288,7 @@ def split_key_lines(front_matter: bytes) -> Mapping[str, bytes] | None:
     return {name: b"".join(parts) for name, parts in blocks}
 
 
-def _has_values(
+def _has_expected_values(
     front_matter: bytes, sides_by_key: Mapping[str, Document], values: Mapping[str, object]
 ) -> bool:
     """Return True if each key has the expected value: its side's value, or the merged value."""

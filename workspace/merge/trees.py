@@ -251,7 +251,7 @@ class FileConflicts:
             case ResolutionChoice.CONTENT:
                 return WholeEntry(None) if resolution.content is None else resolution.content
 
-    def takes_their_path(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> bool:
+    def resolve_path_for_theirs(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> bool:
         """Record the conflict of a file that both sides renamed; return True if it gets the path of theirs.
 
         Raises InvalidResolution.
@@ -466,7 +466,7 @@ class _TreeMerge:
         """Return the path of a file that both sides have."""
         if theirs.path in (base.path, ours.path):
             return ours.path
-        if ours.path == base.path or self._file_conflicts.takes_their_path(base, ours, theirs):
+        if ours.path == base.path or self._file_conflicts.resolve_path_for_theirs(base, ours, theirs):
             return theirs.path
         return ours.path
 
@@ -562,7 +562,7 @@ class _TreeMerge:
             is_stable = True
             for path, (old_path, change) in list(self._incoming_files.items()):
                 blocking_path = collisions.find_blocking_path(path)
-                if blocking_path is None or self._replaces_blocking_file(path, blocking_path):
+                if blocking_path is None or self._resolve_blocked_path(path, blocking_path):
                     continue
                 del self._incoming_files[path]
                 self._vacated_version_paths[path] = VersionPaths(path, blocking_path, path)
@@ -573,7 +573,7 @@ class _TreeMerge:
                     if change != WholeEntry(self._ours.snapshot.entry(old_path)):
                         self._changes[old_path] = change
 
-    def _replaces_blocking_file(self, path: str, blocking_path: str) -> bool:
+    def _resolve_blocked_path(self, path: str, blocking_path: str) -> bool:
         """Record a conflict of paths; return True if its resolution replaces the blocking file."""
         our_entry = find_file(self._ours.snapshot, path)
         if blocking_path != path or our_entry is None:

@@ -154,9 +154,9 @@ def refresh(
                 workspace,
                 branch,
                 theirs,
-                message=build_message,
+                build_message=build_message,
                 resolutions=chosen_resolutions,
-                check=check_unmoved,
+                check_merge=check_unmoved,
                 person=actor.person,
             )
         except MergeConflict as conflict:
