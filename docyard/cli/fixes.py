@@ -13,8 +13,8 @@ from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.validation.files import list_commit
 from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
-from workspace.validation.fixes.change import FixedBytes
-from workspace.validation.fixes.files import fix_files
+from workspace.validation.fixes.change import DocumentRewrite
+from workspace.validation.fixes.files import build_fixed_files
 from workspace.validation.fixes.files import write_document as write_file
 from workspace.validation.fixes.fix import FIXABLE_RULES, LINK_RULES, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
@@ -44,7 +44,7 @@ class FixOutcome(NamedTuple):
     is the id of the proposal with the commit.
     """
 
-    changes: Sequence[FixedBytes] = ()
+    changes: Sequence[DocumentRewrite] = ()
     unfixed: Sequence[SkippedFix] = ()
     link_count: int = 0
     commit: str | None = None
@@ -90,7 +90,7 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     if root is None:
         raise CommandError("a bare repository has no files to write", fix="Omit --write.")
     outcome = _fix_in_memory(request, collect_checked_files(request.folder, None, False), progress)
-    written_changes: list[FixedBytes] = []
+    written_changes: list[DocumentRewrite] = []
     unwritten_files: list[SkippedFix] = []
     for change in outcome.changes:
         failure = write_file(root, change)
@@ -174,7 +174,7 @@ def _fix_in_memory(request: FixRequest, checked_files: CheckedFiles, progress: P
     snapshot = request.workspace.snapshot(checked_files.commit)
     paths = request.select_documents(checked_files)
     results = _fix_documents(request, checked_files.files, snapshot, paths, progress)
-    return FixOutcome(*fix_files(results, snapshot, checked_files.files))
+    return FixOutcome(*build_fixed_files(results, snapshot, checked_files.files))
 
 
 def _fix_documents(
@@ -207,12 +207,12 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
     assert step.status is StepStatus.DONE
     assert step.outcome is not None
     fix_result = step.outcome.result
-    fixes = cast("Mapping[str, FixedBytes]", fix_result["changes"])
+    fixes = cast("Mapping[str, DocumentRewrite]", fix_result["changes"])
     snapshot = write_result.plan.snapshot
     changes = [
         fixes[path]._replace(after=content)
         if path in fixes
-        else FixedBytes(path, snapshot.read(path), content)
+        else DocumentRewrite(path, snapshot.read(path), content)
         for path, content in sorted(write_result.changes.items())
         if content is not None
     ]

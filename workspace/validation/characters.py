@@ -99,7 +99,11 @@ def _never_joins(letter: str) -> bool:
 
 
 class _Direction(NamedTuple):
-    """The direction of a line: True if it has right-to-left letters, and True if all isolates are closed."""
+    """The direction of a line.
+
+    `is_right_to_left` is True for a line with right-to-left letters. `is_isolated` is True for such a line if
+    its only bidirectional controls are closed isolates.
+    """
 
     is_right_to_left: bool
     is_isolated: bool

@@ -27,7 +27,7 @@ _ENTRY_BYTES = 1_000  # the estimated overhead of a cached document
 
 
 class Corpus:
-    """The files in which links are resolved (`workspace.links.resolver.FileTree`).
+    """The files to validate, in which links are resolved (`workspace.links.resolver.FileTree`).
 
     An opaque path counts as a folder that contains every path below it.
     """
@@ -63,18 +63,18 @@ class Corpus:
     def document(self, path: str) -> Document | None:
         """Return the document at a path; return None if it is not a document, or cannot be read."""
         try:
-            return self.read(path) if path in self._document_paths else None
+            return self.read_document(path) if path in self._document_paths else None
         except WorkspaceError:
             return None
 
-    def read(self, path: str) -> Document:
+    def read_document(self, path: str) -> Document:
         """Return the document at a path; recent documents are cached.
 
         Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
         """
-        return self._cache.get(path, self._read, path)
+        return self._cache.get(path, self._read_uncached_document, path)
 
-    def _read(self, path: str) -> Document:
+    def _read_uncached_document(self, path: str) -> Document:
         reader = self._files.reader
         self._files.config.limits.check_document(path, reader.size(path))
         data = reader.read(path)

@@ -32,7 +32,7 @@ class UnreadableFile(WorkspaceError):
     code: ClassVar[str] = "UNREADABLE_FILE"
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """A reader of files that can be sent to another process."""
 
     def size(self, path: str) -> int:
@@ -54,7 +54,7 @@ class FileSet:
 
     paths: frozenset[str]
     opaque_paths: frozenset[str]
-    reader: Reader
+    reader: FileReader
     settings: WorkspaceConfig | None = None
 
     @cached_property

@@ -86,7 +86,7 @@ class RuleContext:
 
     @property
     def parsed_links(self) -> LinksAndNames:
-        """The links and anchors of the document, unresolved."""
+        """The unresolved links of the document, and the names that its HTML and footnotes define."""
         from workspace.links.reader import read_cached_links
 
         return read_cached_links(self.document, wiki=self.file_tree.rules.wiki)
@@ -127,8 +127,8 @@ class Finding(NamedTuple):
     Lines and columns count from 1, and columns are code points; `end_column` is exclusive. `message` begins
     in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
     are splices of the file's bytes that are safe to apply. `text` is the first line of the range, NUL, and
-    the text in the range; it identifies the finding in another version of the file. `comparison_key`, if set,
-    replaces the message when a review compares two versions.
+    the text in the range, each cut after 200 bytes. It identifies the finding in another version of the file.
+    `comparison_key`, if set, replaces the message when a review compares two versions.
     """
 
     rule: str

@@ -270,7 +270,7 @@ class Validator:
     def _check_document(self, path: str, *, makes_suggestions: bool = False) -> list[Finding]:
         severities = self.selection.severities(path)
         try:
-            document = self.corpus.read(path)
+            document = self.corpus.read_document(path)
             context = RuleContext(
                 document, self.files.config, self.corpus.types, self.corpus, makes_suggestions
             )
@@ -297,6 +297,8 @@ def map_earlier_paths(
     current: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
     """Return the earlier path of each document, by its current path; new documents are omitted.
+
+    `blobs` are the blob ids of the earlier files by path.
 
     A moved document is identified by its bytes, or else by its file name if one document of this name was
     removed and one was added.

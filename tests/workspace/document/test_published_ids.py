@@ -26,7 +26,7 @@ from workspace.markdown.inline import to_plain_text
 from workspace.markdown.slugs import make_heading_slug
 from workspace.merge.documents import merge_documents
 from workspace.snapshot.snapshot import Snapshot
-from workspace.validation.fixes.fix import fix_document, map_offsets
+from workspace.validation.fixes.fix import fix_document, make_offset_map
 from workspace.workspace import Workspace
 from workspace.writing.plan import BatchMode, build_plan
 from workspace.writing.write import WriteResult
@@ -285,4 +285,4 @@ def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
         for published_id, address in addresses.items():
             assert resolve_section(document_with_anchors, address).address == published_id
             assert resolve_section(result.document, address).address == published_id
-        assert map_offsets(result, Dialect.MKDOCS) is not None
+        assert make_offset_map(result, Dialect.MKDOCS) is not None

@@ -65,7 +65,7 @@ def test_only_the_first_broken_links_have_a_suggestion() -> None:
 
 def test_suggestion_is_computed_only_for_reported_findings() -> None:
     validator = build_validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
-    document = validator.corpus.read("a.md")
+    document = validator.corpus.read_document("a.md")
     context = RuleContext(
         document, validator.files.config, validator.corpus.types, validator.corpus, makes_suggestions=True
     )

@@ -55,7 +55,7 @@ def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
     skipped_fixes: tuple[SkippedFix, ...] = ()
     current_document = document
     for _ in range(_MAX_PASSES):
-        candidates = list(finder.find(current_document))
+        candidates = list(finder.find_fixes(current_document))
         pass_result = apply_fixes(current_document, candidates)
         skipped_fixes = tuple(dict.fromkeys((*skipped_fixes, *pass_result.skipped_fixes)))
         applied_fixes += pass_result.fixes
@@ -109,7 +109,7 @@ def _list_choices(fixes: tuple[Fix, ...]) -> Iterator[tuple[Fix, ...]]:
 
 
 def _select_non_overlapping(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
-    """Return the fixes in order, without fixes that overlap the previous fix."""
+    """Return the fixes in order, without fixes that overlap an earlier selected one."""
     selected: list[Fix] = []
     position = 0
     for fix in sorted(fixes, key=lambda candidate: (candidate.splice.start, candidate.splice.end)):
@@ -185,8 +185,8 @@ class FixFinder:
         """Return the arguments for another process, without the cached documents."""
         return _make_fix_finder, (self.files, self.selection, self.moves)
 
-    def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
-        """Yield every fix of a document, and the findings to skip."""
+    def find_fixes(self, document: Document) -> Iterator[Fix | SkippedFix]:
+        """Yield every fix of a document, and the findings without a fix."""
         severities = self.selection.severities(document.path)
         enabled_rules = FIXABLE_RULES.intersection(severities)
         if MISSING_ANCHOR in enabled_rules and not _SWITCH_COMMENT.search(document.data):
@@ -221,9 +221,9 @@ def _select_lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> 
     return {finding.line for finding in findings if finding.rule in rules}
 
 
-def map_offsets(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | None:
+def make_offset_map(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | None:
     """Return the offset map of a fixed document; return None if no name has another target."""
-    old_document, new_document = fixed_document.before, fixed_document.document
+    old_document, new_document = fixed_document.old_document, fixed_document.document
     if not _may_change_name_targets(old_document, new_document, dialect):
         return None
     new_headings = {
@@ -239,7 +239,7 @@ def map_offsets(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | 
 
 
 def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | None:
-    """Return the offset map of several documents; return None if all are unchanged."""
+    """Return the offset map of several documents; return None if no document has one."""
     offset_maps = [offset_map for offset_map in candidates if offset_map is not None]
     if not offset_maps:
         return None
@@ -313,13 +313,13 @@ def _list_preserved_spans(old_document: Document, new_document: Document) -> Ite
 
 
 def _count_common_prefix(left: bytes, right: bytes) -> int:
-    """Return the length of the common prefix of two texts."""
+    """Return the number of bytes in the common prefix of two texts."""
     size = min(len(left), len(right))
     return next((index for index in range(size) if left[index] != right[index]), size)
 
 
-UNREADABLE_RULE = "unreadable-document"
-"""The rule that reports documents that cannot be read, and so cannot be fixed."""
+FILE_PROBLEM_RULE = "unreadable-document"
+"""The rule of skipped fixes of documents that cannot be read or written, or that changed meanwhile."""
 
 
 def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
@@ -334,13 +334,13 @@ def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
 def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     config = finder.files.config
     try:
-        fixed_document = fix_document(finder.corpus.read(path), finder)
+        fixed_document = fix_document(finder.corpus.read_document(path), finder)
     except NotADocument:
         return None
     except HistoryNeeded:
         return FixResult(path, needs_history_search=True)
     except (LimitExceeded, UnreadableFile) as error:
-        return FixResult(path, skipped_fixes=(SkippedFix(UNREADABLE_RULE, path, 0, error.message),))
+        return FixResult(path, skipped_fixes=(SkippedFix(FILE_PROBLEM_RULE, path, 0, error.message),))
     if not fixed_document.fixes:
         return (
             FixResult(path, skipped_fixes=fixed_document.skipped_fixes)
@@ -348,7 +348,7 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
             else None
         )
     try:
-        config.limits.check_written_document(fixed_document.document, fixed_document.before)
+        config.limits.check_written_document(fixed_document.document, fixed_document.old_document)
     except LimitExceeded as error:
         return FixResult(
             path,
@@ -361,5 +361,5 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
         path,
         fixed_document.change,
         fixed_document.skipped_fixes,
-        map_offsets(fixed_document, config.links.dialect),
+        make_offset_map(fixed_document, config.links.dialect),
     )

@@ -47,7 +47,7 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
     if not sections_without_anchor:
         return
     anchor_form = document.anchor_form or form
-    names = UniqueNames("-", 1, _collect_names(document))
+    names = UniqueNames("-", 1, _collect_used_names(document))
     other_names = _collect_other_names(document, {candidate.address for candidate in sections_without_anchor})
     for section in sections_without_anchor:
         if section.heading is None:
@@ -88,7 +88,7 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
     return False
 
 
-def _collect_names(document: Document) -> set[str]:
+def _collect_used_names(document: Document) -> set[str]:
     """Return the names of targets other than sections without an anchor."""
     implicit_addresses = {
         section.address for section in document.sections if section.anchor is None and not section.is_preamble
@@ -123,8 +123,8 @@ def _make_splice(document: Document, heading: AnchoredHeading, name: str, form: 
     source = heading.block.source
     splice = make_anchor_splice(document, heading, name, form)
     suffix, text = anchors.plan_anchor_insertion(source, name, form)
-    parsed = anchors.read_heading(source[: len(source) - len(suffix)] + text + suffix)
-    is_anchor = parsed.name == name and to_plain_text(parsed.title) == heading.title
+    parsed_heading = anchors.read_heading(source[: len(source) - len(suffix)] + text + suffix)
+    is_anchor = parsed_heading.name == name and to_plain_text(parsed_heading.title) == heading.title
     return splice if is_anchor else None
 
 

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import RuleContext
 
-_MAX_NAME_DISTANCE = (
-    10_000  # the maximum number of bytes from the start of an anchor's tag or heading to its name
-)
+# The maximum number of bytes from the start of an anchor's tag or heading to its name.
+_MAX_NAME_DISTANCE = 10_000
 
 
 def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:

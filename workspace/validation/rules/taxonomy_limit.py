@@ -1,4 +1,4 @@
-"""Values of front matter that the schema of searches does not list, or that cannot be filtered by.
+"""Values of front matter that the schema of searches does not list, or by which no search is filtered.
 
 They are too long, too many, not text, or have invisible characters (`docs/taxonomy.md`).
 """

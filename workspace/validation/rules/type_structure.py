@@ -44,7 +44,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
             )
             yield ByteFinding(
                 *type_range,
-                f"the type '{document_type.name}' has a section '{type_section.title}', and it is missing",
+                f"the type '{document_type.name}' has a section '{type_section.title}', which is missing",
                 fix,
             )
             continue

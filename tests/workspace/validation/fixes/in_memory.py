@@ -15,7 +15,7 @@ from workspace.validation.run import Selection
 
 @dataclass(frozen=True)
 class MemoryFiles:
-    """The bytes of files by path (`workspace.validation.files.Reader`)."""
+    """The bytes of files by path (`workspace.validation.files.FileReader`)."""
 
     files: Mapping[str, bytes]
 
