@@ -37,7 +37,7 @@ JsonObject = dict[str, object]
 
 
 def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> JsonObject:
-    """Return `{"documents": [...], "more": n}`. As JSON, its documents and changes have about `max_chars`.
+    """Return `{"documents": [...], "more": n}`, which has about `max_chars` characters as JSON.
 
     A document has `kind`, `path`, `title` and `changes`. Optional fields are `old_path` and `unread` (the
     code of an error).
@@ -151,7 +151,9 @@ Line = tuple[Segment, ...]
 
 
 def format_lines(changes: Iterable[DocumentChange], max_chars: int = 50_000) -> list[Line]:
-    """Return the changes as lines of at most `max_chars` characters, and a line that counts omitted changes.
+    """Return the changes as lines with at most `max_chars` characters in total.
+
+    If changes are omitted, a last line states their number.
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
@@ -220,7 +222,10 @@ _FENCE_TICKS = re.compile("`{3,}")
 
 
 def format_markdown(changes: Iterable[DocumentChange], max_chars: int = 20_000) -> str:
-    """Return the changes as Markdown of at most `max_chars` characters; count omitted ones in a last line."""
+    """Return the changes as Markdown of at most `max_chars` characters.
+
+    If changes are omitted, a last line states their number.
+    """
     blocks, omitted_count = truncate_to_budget(_make_markdown_blocks(changes), max_chars, len)
     text = "".join(blocks)
     if omitted_count:

@@ -2,7 +2,7 @@
 
 A task is matched by its title and the titles of its parent tasks. Tasks with equal titles are matched in
 order. A task that moved to another section is matched by its own title, if the title is unique. A task with a
-new title is matched by its words, or as the only remaining task.
+new title is matched by the words of its title, or as the only remaining task after the same task.
 """
 
 from __future__ import annotations

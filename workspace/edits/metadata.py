@@ -137,7 +137,7 @@ class SetMetadata(DocumentOperation):
         )
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         new_values = new_document.front_matter
         for key, value in self.metadata.items() if edit.splices else ():

@@ -132,7 +132,7 @@ class DocumentOperation(Operation):
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit, and the edit.
+        """Return the edited document and the edit.
 
         Raises the errors of `make_edit`, StructureChanged, and InvalidTitle for a title that would be read
         differently.

@@ -4,8 +4,8 @@ A task is inserted at the end of a section, below another task, or before anothe
 indentation and the marker of its siblings. To move a task, its lines and those of its sub-items are removed,
 and written with another indentation. Fields are added to a task, and removed from it.
 
-Lines are inserted and removed with the line ending before them, not after them. So no final newline is added
-to a file without one.
+At the end of a file, lines are inserted and removed with the line ending before them. So a file without a
+final newline does not get one.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class AddTask(DocumentOperation):
         return Edit((splice,), position.result_fields, f"Add task {position.address} to {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, None, new_document, edit)
         return new_document, edit
@@ -198,7 +198,7 @@ class RemoveTask(DocumentOperation):
         return Edit((cut_task(document, task),), {**result, "removed": "task"}, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)
         return new_document, edit
@@ -258,7 +258,7 @@ class UpdateTask(DocumentOperation):
         return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             _, task = resolve_task(new_document, str(edit.result["task"]))
@@ -336,7 +336,7 @@ class MoveTask(DocumentOperation):
         return Edit(_compose_splices(cut_splice, paste_splice), position.result_fields, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)

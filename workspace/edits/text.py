@@ -237,7 +237,7 @@ class ReplaceText(DocumentOperation):
         return Edit(splices, result, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         edit = self.make_edit(document, context)
         if not edit.splices:
             return document, edit
@@ -423,7 +423,7 @@ class RewriteText(DocumentOperation):
         return self._build_edit(document, replaces_all=False)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         edit = self._build_edit(document, replaces_all=False)
         if not edit.splices:
             return document, edit

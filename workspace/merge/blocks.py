@@ -2,8 +2,8 @@
 
 If one side changed, moved, added or removed a block, the merge applies this change. A list item that both
 sides changed is merged in parts: its box, its words, and the blocks below it. A task's fields are matched by
-name. Any other block that both sides changed is a conflict. The full text is a conflict if one side replaced
-blocks that the other side changed.
+name. Any other block that both sides changed differently is a conflict. The full text is a conflict if one
+side replaced blocks that the other side changed.
 """
 
 from __future__ import annotations

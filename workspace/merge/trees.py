@@ -312,11 +312,11 @@ class VersionPaths(NamedTuple):
 class Merge(NamedTuple):
     """The merge into ours: the changes of a commit on top of it, and the conflicts.
 
-    `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved_paths`
-    maps the path in ours of each document that theirs renamed to its new path. `resolved_units` are the
-    conflicts with a resolution, by path and unit; any other resolution had no effect. `bases` are the merge
-    bases. `version_paths` maps the path of a file after the merge, or a former path, to the file's paths in
-    all versions.
+    `changes` maps the path of each changed file to its new bytes or its `WholeEntry`. `moved_paths` maps the
+    path in ours of each document that theirs renamed to its new path. `resolved_units` are the conflicts with
+    a resolution, by path and unit; any other resolution had no effect. `bases` are the merge bases.
+    `version_paths` maps the path of a file after the merge, or a former path, to the file's paths in all
+    versions.
     """
 
     bases: tuple[str, ...]
@@ -574,7 +574,10 @@ class _TreeMerge:
                         self._changes[old_path] = change
 
     def _resolve_blocked_path(self, path: str, blocking_path: str) -> bool:
-        """Record a conflict of paths; return True if its resolution replaces the blocking file."""
+        """Record the conflict of an added file with the file that blocks its path.
+
+        Return True if the resolution replaces the blocking file.
+        """
         our_entry = find_file(self._ours.snapshot, path)
         if blocking_path != path or our_entry is None:
             self._file_conflicts.omit_file(path, blocking_path)

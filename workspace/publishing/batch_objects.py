@@ -47,7 +47,7 @@ _MAX_ATTEMPTS = 5
 class BatchObjects:
     """The commit of a batch, and the objects that the commit reaches and the branch does not.
 
-    `files` maps the id of each object to the bytes of its loose file.
+    `loose_files` maps the id of each object to the bytes of its loose file.
     """
 
     def __init__(

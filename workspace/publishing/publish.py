@@ -131,7 +131,7 @@ class Publication:
                 self._staging_folder.clear()
 
     def publish(self, batch: Batch) -> str:
-        """Commit a batch and return the commit's id; a batch without changes and commits returns its base.
+        """Commit a batch and return the commit's id, or its base if there is nothing to commit.
 
         Branch, index and files are unchanged if this raises an error; the caller may then try another batch.
         If the rollback itself failed, the next writer repeats it.
@@ -337,7 +337,7 @@ class Publication:
 
 
 def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
-    """Commit a batch and return the commit's id; a batch that changes nothing returns its base."""
+    """Commit a batch and return the commit's id, or its base if there is nothing to commit."""
     with Publication(store, batch.branch, durable=durable) as publication:
         return publication.publish(batch)
 

@@ -144,9 +144,9 @@ def is_committed(store: GitStore, journal: Journal) -> bool:
 def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
     """Recover one publication; return True if it was rolled forward.
 
-    Git's locks of the publication are acquired again if they were removed meanwhile.
-    The locks stay after a failure, because the work tree has changes that the branch does not have. No
-    program may commit these changes.
+    Git's locks of the publication are acquired again if they were removed meanwhile. The locks stay after a
+    failure, because the work tree has changes that the branch does not have. No program may commit these
+    changes.
     """
     if not store.is_branch_name(journal.branch):
         raise UnknownJournal

@@ -1,7 +1,7 @@
 """Repair of damage by a loss of power, as far as that is safe. `docyard doctor --fix` runs it.
 
-Broken loose objects are moved out of Git's folder, and torn branches are restored from their reflogs. Nothing
-is deleted: replaced files are preserved in `docyard/` within the Git directory.
+Broken loose objects are moved out of Git's object folder, and torn branches are restored from their reflogs.
+Nothing is deleted: the replaced files are preserved in `docyard/` within the Git directory.
 
 A broken loose object is empty, truncated or otherwise not the object of its name (gitformat-loose). The file
 of a torn branch contains neither an id nor the name of another ref; its reflog has the last commit.
