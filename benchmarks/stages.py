@@ -32,7 +32,10 @@ Results = dict[str, Any]
 
 @dataclass
 class Bench:
-    """The input of the stages: the counts of a corpus, a repository made of it, and queries drawn from it."""
+    """The input of the stages: the counts of a corpus, a repository made of it, and queries drawn from it.
+
+    `home` is a folder for temporary files. `is_indexed` is True after the index was built.
+    """
 
     home: Path
     repository: Path
@@ -44,7 +47,7 @@ class Bench:
     @classmethod
     def create(cls, corpus: Corpus, home: Path) -> Bench:
         """Make the repository. Raises CorpusTooSmall."""
-        section_texts = list(corpus.section_texts())
+        section_texts = list(corpus.read_section_texts())
         corpus_counts = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(section_texts)}
         bench = cls(
             home, home / "repository", section_texts, draw_queries(section_texts, QUERY_COUNT), corpus_counts
@@ -185,7 +188,7 @@ def _measure_first_queries(bench: Bench) -> Results:
 
 
 def _measure_sources(bench: Bench) -> Results:
-    """Measure a server of 100 sources, and searches of three sources; none of these for too few items."""
+    """Measure a server of 100 sources, and searches of three sources if the corpus has enough known items."""
     servers = sources.measure_servers(bench.repository, bench.home, bench.draw_query_sets())
     try:
         fusion = sources.measure_fusion(bench.repository, bench.home, bench.section_texts)

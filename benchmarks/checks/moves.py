@@ -57,7 +57,7 @@ class Move(NamedTuple):
     """
 
     operation: Operation
-    inverse: Callable[[], Operation]
+    make_inverse: Callable[[], Operation]
 
 
 class RandomMover:
@@ -153,7 +153,7 @@ class RandomMover:
         if self.write(operation) is None:
             return None
 
-        def inverse() -> Operation:
+        def make_inverse() -> Operation:
             return MoveSection(
                 file=target_path,
                 slug=self._find_address(target_path, marks[0]),
@@ -162,7 +162,7 @@ class RandomMover:
                 before=self._find_address(path, marks[2]) if next_sibling else None,
             )
 
-        return Move(operation, inverse)
+        return Move(operation, make_inverse)
 
     def _find_address(self, path: str, mark: int | None) -> str:
         """Return the present address of the section with a mark."""
@@ -237,7 +237,7 @@ def check_folder(root: Path, count: int, seed: int) -> CheckReport:
         compare_values(report, "links", original_links, map_links_to_targets(tip, mover.original_paths))
         compare_values(report, "bytes", original_texts, map_marks_to_texts(tip))
         for move in reversed(moves_made):
-            inverse = move.inverse()
+            inverse = move.make_inverse()
             if mover.write(inverse) is None:
                 report.problems.append(f"inverse: {inverse} was refused: {mover.last_error}")
         tip = workspace.snapshot()

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.corpus import SEED
 from benchmarks.documents.edits import EditFailed, draw_sections
-from benchmarks.timing import measure_seconds, p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms, measure_seconds
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
 from workspace.edits.text import AppendContent
@@ -45,9 +45,9 @@ def measure(repository: str, count: int) -> dict[str, Any]:
     return {
         "seconds": build_s,
         "bytes": size,
-        "update": p50_p95_ms(update_times[_WARM_UP_EDITS:]),
-        "backlinks_query": p50_p95_ms(query_times[_WARM_UP_EDITS:]),
-        "backlinks_scan": p50_p95_ms(scan_times),
+        "update": compute_p50_p95_ms(update_times[_WARM_UP_EDITS:]),
+        "backlinks_query": compute_p50_p95_ms(query_times[_WARM_UP_EDITS:]),
+        "backlinks_scan": compute_p50_p95_ms(scan_times),
     }
 
 

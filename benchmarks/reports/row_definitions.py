@@ -58,7 +58,7 @@ def _percent_not_first(kind: str) -> ValueReader:
     return lambda results: 100 * (count(results) - first(results)) / count(results)
 
 
-def _first_query_rows(
+def _make_first_query_rows(
     label: str, name: str, p50: Limits = NO_LIMITS, p95: Limits = NO_LIMITS
 ) -> tuple[RowDefinition, ...]:
     """Return the rows of the first runs of queries, and the row of the second runs."""
@@ -94,12 +94,12 @@ def _first_query_rows(
     )
 
 
-def _http_overhead(results: Results) -> float:
+def _compute_http_overhead(results: Results) -> float:
     times = results["first_queries"]
     return float(times["http"]["first"]["p50_ms"] - times["stdio"]["first"]["p50_ms"])
 
 
-def _second_build_ratio(results: Results) -> float:
+def _compute_second_build_ratio(results: Results) -> float:
     artifact = results["artifact"]
     return float(artifact["second_build_s"] / max(1.0, artifact["first_build_s"] / 10))
 
@@ -277,18 +277,24 @@ FAST_READERS = (
 )
 
 FIRST_QUERIES = (
-    *_first_query_rows("search in the process", "questions", (1.2, 1.8)),
+    *_make_first_query_rows("search in the process", "questions", (1.2, 1.8)),
     RowDefinition(
         "  processor time, first run, p50",
         "ms",
         value_at("first_queries", "questions", "processor_time", "p50_ms"),
     ),
-    *_first_query_rows("quoted phrase in the process", "phrases"),
-    *_first_query_rows("search_docs over stdio", "stdio", (2.5, 3.5), (6.0, 8.0)),
-    *_first_query_rows("search_docs over stdio without a handshake", "stateless", (2.5, 3.5), (6.0, 8.0)),
-    *_first_query_rows("search_docs over HTTP", "http"),
+    *_make_first_query_rows("quoted phrase in the process", "phrases"),
+    *_make_first_query_rows("search_docs over stdio", "stdio", (2.5, 3.5), (6.0, 8.0)),
+    *_make_first_query_rows(
+        "search_docs over stdio without a handshake", "stateless", (2.5, 3.5), (6.0, 8.0)
+    ),
+    *_make_first_query_rows("search_docs over HTTP", "http"),
     RowDefinition(
-        "p50 over HTTP minus p50 over stdio", "ms", _http_overhead, (2.0, 2.0), ReferenceMeasurement.CALL
+        "p50 over HTTP minus p50 over stdio",
+        "ms",
+        _compute_http_overhead,
+        (2.0, 2.0),
+        ReferenceMeasurement.CALL,
     ),
 )
 
@@ -365,7 +371,7 @@ ARTIFACTS = (
     RowDefinition(
         "second build of an artifact relative to 1 s or a tenth of the first",
         "x",
-        _second_build_ratio,
+        _compute_second_build_ratio,
         (1.0, 1.0),
     ),
     RowDefinition("size of the artifact relative to the Markdown", "x", size_ratio("artifact")),

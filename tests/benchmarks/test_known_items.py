@@ -125,4 +125,4 @@ def test_labelled_sets_are_cases_with_graded_answers(name: str) -> None:
 def test_corpus_without_identifiers_raises_corpus_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
     with pytest.raises(CorpusTooSmall, match="identifier"):
-        draw_identifiers(list(Corpus.read(tmp_path).section_texts()), 1)
+        draw_identifiers(list(Corpus.read(tmp_path).read_section_texts()), 1)
