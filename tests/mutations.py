@@ -39,7 +39,7 @@ MUTATIONS = (
     Mutation(
         "writer lock",
         "workspace/publishing/locks.py",
-        "        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         "        pass\n",
         ("tests/workspace/publishing/test_publishing.py", "tests/workspace/publishing/test_recovery.py"),
     ),
@@ -91,7 +91,7 @@ MUTATIONS = (
     Mutation(
         "complete files are on the disk before the commit",
         "workspace/publishing/checkout.py",
-        "                stream.flush()\n                os.fsync(handle)\n",
+        "                stream.flush()\n                os.fsync(descriptor)\n",
         "                stream.flush()\n",
         ("tests/faults",),
     ),

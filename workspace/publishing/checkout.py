@@ -1,8 +1,8 @@
 """The work tree of a branch during a publication: comparison, replacement file by file, and rollback.
 
 A file is replaced through private files next to it, whose names are in the journal. `.new` has the new bytes.
-`.old` is a link to `.new` that is exchanged with the file. `.put` is the link if there is no file yet, or if
-the system cannot exchange two files. `.new` and `.old` stay until the publication has ended, so a rollback
+`.old` is a link to `.new` that is swapped with the file. `.put` is the link if there is no file yet, or if
+the system cannot swap two files. `.new` and `.old` stay until the publication has ended, so a rollback
 writes no data, and needs no disk space.
 """
 
@@ -107,18 +107,18 @@ class WorkFiles:
         data = self._git.convert_to_worktree(file.new[0], file.path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            handle = os.open(_build_private_path(target, file, "new"), flags, 0o666)
+            descriptor = os.open(_build_private_path(target, file, "new"), flags, 0o666)
         except NotADirectoryError:
             raise FileChanged(file.path) from None
-        with open(handle, "wb") as stream:
+        with open(descriptor, "wb") as stream:
             stream.write(data)
-            new_status = os.fstat(handle)
+            new_status = os.fstat(descriptor)
             mode = self._choose_permissions(file.new[1], new_status if old_status is None else old_status)
             if mode != stat.S_IMODE(new_status.st_mode):
-                os.fchmod(handle, mode)
+                os.fchmod(descriptor, mode)
             if durable:
                 stream.flush()
-                os.fsync(handle)
+                os.fsync(descriptor)
 
     def replace(self, file: WorkFile) -> None:
         """Create, replace or remove a file atomically.
@@ -185,7 +185,7 @@ class WorkFiles:
                 target.unlink()
         elif restore and lstat(backup) is not None:
             is_free = lstat(target) is None
-            # Before the exchange with the old file, `backup` is a link to the new file.
+            # Before the swap with the old file, `backup` is a link to the new file.
             if (is_free or self._has_new_content(target, file)) and not self._has_new_content(backup, file):
                 os.rename(backup, target)
         self.remove_private_files(file)
@@ -326,8 +326,8 @@ class Checkout:
     """One work tree during its change from the base of a batch to the commit.
 
     `prepare` and `recheck` read the work tree, and write only to the staging folder. `apply` changes files
-    and index, and `recovery` rolls these changes back, as after a crash. The caller acquires Git's index lock
-    before `recheck`, and releases it at the end.
+    and Git's index, and `recovery` rolls these changes back, as after a crash. The caller acquires the lock
+    of Git's index before `recheck`, and releases it at the end.
     """
 
     def __init__(self, store: GitStore, worktree: Worktree, changes: tuple[FileChange, ...]) -> None:
@@ -346,13 +346,13 @@ class Checkout:
         self._index = IndexFile.empty()
 
     def prepare(self, staging_folder: StagingFolder, index_name: str) -> None:
-        """Compare the work tree with the base, and write the new index under `index_name`.
+        """Compare the work tree with the base, and write Git's new index to a file `index_name`.
 
         Raises:
             InvalidPath: not every system can store a path.
-            WorktreeBusy: an operation is in progress, or the kind of checkout, its index or a file prevents
+            WorktreeBusy: an operation is in progress, or the kind of checkout, Git's index or a file prevents
                 the write.
-            WorktreeConflict: a file of the batch differs from the base, in the index or in the work tree.
+            WorktreeConflict: a file of the batch differs from the base, in Git's index or in the work tree.
         """
         self._check_state()
         self._check_file_kinds()
@@ -385,7 +385,7 @@ class Checkout:
         )
 
     def recheck(self) -> bool:
-        """Compare again, under the lock; return False if the index has changed since `prepare`.
+        """Compare again, under the lock; return False if Git's index has changed since `prepare`.
 
         Raises WorktreeBusy, WorktreeConflict.
         """
@@ -400,7 +400,7 @@ class Checkout:
         return True
 
     def apply(self, journal: Journal, staging_folder: StagingFolder) -> None:
-        """Write and remove the files, then install the new index.
+        """Write and remove the files, then install Git's new index.
 
         Raises:
             WorktreeConflict: a file has changed meanwhile.

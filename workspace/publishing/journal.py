@@ -55,8 +55,8 @@ class Journal:
     """A publication: the branch, its move from `base` to `commit`, and the changes to a work tree.
 
     `git_dir` is the work tree's own Git directory, relative to the common one; None if no work tree is
-    updated. `index` is the name of the finished index in the staging folder, and `had_index` is True if an
-    index existed before. `folders` are the missing folders of the work tree, the outermost first.
+    updated. `index` is the name of Git's finished index in the staging folder, and `had_index` is True if
+    Git's index existed before. `folders` are the missing folders of the work tree, the outermost first.
     """
 
     branch: str

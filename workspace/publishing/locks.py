@@ -108,16 +108,16 @@ def docyard_lock(common_dir: Path, *, timeout_s: float | None = None) -> Iterato
     file = common_dir / LOCK_PATH
     deadline = time.monotonic() + (WAIT_FOR_DOCYARD_S if timeout_s is None else timeout_s)
     while True:
-        handle = open_lock(common_dir, file.name)
+        descriptor = open_lock(common_dir, file.name)
         try:
-            if not _retry_until(lambda: _try_flock(handle), deadline, pause=_PAUSE_FOR_DOCYARD_S):  # noqa: B023
+            if not _retry_until(lambda: _try_flock(descriptor), deadline, pause=_PAUSE_FOR_DOCYARD_S):  # noqa: B023
                 raise AnotherWriter(format_path(file, common_dir))
-            if is_same_inode(file, os.fstat(handle)):
+            if is_same_inode(file, os.fstat(descriptor)):
                 yield
                 return
             # The file was removed, so a lock on it does not exclude a process that creates it again.
         finally:
-            os.close(handle)
+            os.close(descriptor)
 
 
 def wait_for_release(locks: Iterable[Path], common_dir: Path) -> None:
@@ -178,9 +178,9 @@ def format_path(path: Path, common_dir: Path) -> str:
     return f".git/{name}" if common_dir.name == ".git" else name
 
 
-def _try_flock(handle: int) -> bool:
+def _try_flock(descriptor: int) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False

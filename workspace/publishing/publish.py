@@ -4,8 +4,8 @@ The order of the steps ensures that no write is lost and that the checkout is ne
 
 1. Acquire Docyard's lock, and recover after a crash.
 2. Write the objects, the finished files and the journal.
-3. Acquire Git's locks of the index, HEAD and the branch, as links to a file in the journal's folder.
-4. Compare the work tree with the base, and replace the files and the index.
+3. Acquire the locks of Git's index, HEAD and the branch, as links to a file in the journal's folder.
+4. Compare the work tree with the base, and replace the files and Git's index.
 5. Rename the ref, which is the commit point.
 6. Write the reflogs, and remove the backups.
 
@@ -133,8 +133,8 @@ class Publication:
     def publish(self, batch: Batch) -> str:
         """Commit a batch and return the commit's id, or its base if there is nothing to commit.
 
-        Branch, index and files are unchanged if this raises an error; the caller may then try another batch.
-        If the rollback itself failed, the next writer repeats it.
+        Branch, Git's index and files are unchanged if this raises an error; the caller may then try another
+        batch. If the rollback itself failed, the next writer repeats it.
 
         Raises:
             BranchMoved: the branch is not at `batch.base`. RefConflict: another ref prevents a branch of this
@@ -240,7 +240,7 @@ class Publication:
                     caveat = "a work tree that was switched to the branch meanwhile is not up to date"
                     run_with_caveat(partial(self._update_late_checkout, journal, changes), None, caveat)
                 return objects.commit
-        raise WorktreeBusy("another program rewrites its index repeatedly", fix="Try again in a moment.")
+        raise WorktreeBusy("another program rewrites Git's index repeatedly", fix="Try again in a moment.")
 
     def _swap(
         self, batch: Batch, journal: Journal, checkout: Checkout | None, ref_name: str, objects: BatchObjects

@@ -1,8 +1,8 @@
 """Recovery after a crash: an unfinished publication is rolled back or forward.
 
 Before the commit point, everything is rolled back; after it, the remaining steps are done. A publication is
-rolled forward if the branch contains its commit. A file, an index or a lock is changed only with proof that
-the publication wrote it. The proof is the inode, or a name in the journal together with exactly the new
+rolled forward if the branch contains its commit. A file, Git's index or a lock is changed only with proof
+that the publication wrote it. The proof is the inode, or a name in the journal together with exactly the new
 bytes. Later changes by a user are preserved.
 """
 
@@ -109,7 +109,7 @@ def list_staging_folders(common_dir: Path) -> list[Path]:
 
 
 def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
-    """Restore index and files. The caller must have the locks.
+    """Restore Git's index and the files. The caller must have the locks.
 
     The call may be repeated after a failure; the journal stays until a call succeeds. Return False if the
     work tree is not available but still registered, for example on an unmounted disk.
@@ -190,7 +190,7 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
 
 
 def _prepare_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
-    """Yield the files to lock: index and HEAD of the work tree, and the ref, whose folder is created."""
+    """Yield the files to lock: Git's index, HEAD, and the ref, whose folder is created."""
     if journal.git_dir is not None and _find_worktree(store, journal) is not None:
         for name in LOCKED_WORKTREE_FILES:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
@@ -210,7 +210,7 @@ def _find_worktree(store: GitStore, journal: Journal) -> Worktree | None:
 
 
 def _has_old_file(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
-    """Return True if the checked-out commit and the index still have the old file."""
+    """Return True if the checked-out commit and Git's index still have the old file."""
     entry = find_in_tree(git, tree, file.path) if tree else None
     index_entry = index.entry(file.path) if index is not None else None
     return index is not None and _get_id_and_mode(entry) == _get_id_and_mode(index_entry) == file.old
@@ -219,9 +219,9 @@ def _has_old_file(git: GitStore, tree: str | None, index: IndexFile | None, file
 def _restore_old_entries(
     git: GitStore, tree: str | None, index_path: Path, staging_folder: StagingFolder, journal: Journal
 ) -> IndexFile | None:
-    """Restore the old entries of the batch's files in the index, and return the index.
+    """Restore the old entries of the batch's files in Git's index, and return the index.
 
-    If a user removed Git's lock and ran `git status`, Git rewrote the index with the new entries. Return None
+    If a user removed Git's lock and ran `git status`, Git rewrote its index with the new entries. Return None
     if the index cannot be read.
     """
     index = _read_index(index_path)
@@ -272,7 +272,7 @@ def list_git_locks(common_dir: Path) -> Iterator[Path]:
 
 
 def list_index_locks(store: GitStore) -> list[Path]:
-    """Return the index locks that a running `git switch` may have, in this and every other work tree.
+    """Return the locks of Git's index that a running `git switch` may have, in all work trees.
 
     Locks of missing work trees are skipped. The lock of a commit whose message a user edits is also
     skipped: editing may take hours. The message file is then newer than the lock.
@@ -326,13 +326,13 @@ def find_leftovers(common_dir: Path) -> Leftovers:
 
 def _is_writing(common_dir: Path) -> bool:
     try:
-        handle = os.open(common_dir / LOCK_PATH, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(common_dir / LOCK_PATH, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     finally:
-        os.close(handle)
+        os.close(descriptor)
     return False

@@ -247,12 +247,12 @@ def _append_line(log: Reflog, line: bytes) -> None:
             # Git also removes the empty folders of a deleted branch with a longer name.
             remove_empty_folders(log.path)
         flags |= os.O_CREAT
-    handle = os.open(log.path, flags, 0o666)
+    descriptor = os.open(log.path, flags, 0o666)
     try:
-        size = os.fstat(handle).st_size
-        if os.write(handle, line) < len(line):
+        size = os.fstat(descriptor).st_size
+        if os.write(descriptor, line) < len(line):
             # The disk is full. The partial line is removed, because the next line would continue it.
-            os.ftruncate(handle, size)
+            os.ftruncate(descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
-        os.close(handle)
+        os.close(descriptor)

@@ -1,7 +1,7 @@
 """Atomic changes of files, and the staging folder of a publication with its journal and finished files.
 
 A plain rename removes the file that was at a path, even if a user saved a change at the same time. If
-possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
+possible, two files are swapped instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
 afterwards.
 """
 
@@ -30,8 +30,8 @@ _RENAME_EXCHANGE = 2
 _UNSUPPORTED_ERRORS = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
-def exchange_files(left: Path, right: Path) -> bool:
-    """Exchange two files; return False if the system does not support that. Raises OSError."""
+def swap_files(left: Path, right: Path) -> bool:
+    """Swap two files; return False if the system does not support that. Raises OSError."""
     rename = _load_renameat2()
     if rename is None:
         return False
@@ -68,19 +68,19 @@ def replace_atomically(new_file: Path, backup: Path, target: Path, expected_stat
     """
     link_or_copy(new_file, backup)
     new_status = backup.lstat()
-    if exchange_files(backup, target):
+    if swap_files(backup, target):
         if is_unchanged(lstat(backup), expected_status):
             return True
-        exchange_files(backup, target)
+        swap_files(backup, target)
         if not is_unchanged(lstat(backup), new_status):
-            # A user saved another version between the two exchanges, so that version is preserved.
+            # A user saved another version between the two swaps, so that version is preserved.
             os.rename(backup, target)
         return False
     backup.unlink()
     link_or_copy(target, backup)
     new_link = backup.with_suffix(".put")
     link_or_copy(new_file, new_link)
-    # Without an exchange, a check right before the rename is the best that is possible.
+    # Without a swap, a check right before the rename is the best that is possible.
     if not is_unchanged(lstat(target), expected_status) or not has_same_stat(backup.lstat(), expected_status):
         return False
     os.rename(new_link, target)
@@ -226,11 +226,11 @@ def is_below_link(path: Path, root: Path) -> bool:
 
 def sync_to_disk(path: Path) -> None:
     """Sync a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(handle)
+        os.fsync(descriptor)
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 def remove_empty_folders(folder: Path) -> None:
