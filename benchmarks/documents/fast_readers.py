@@ -40,7 +40,7 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
         if without == "scanner":
             stack.enter_context(patch.object(Document, "parse", Document.parse_fully))
         elif without == "linewise":
-            stack.enter_context(patch.object(link_reader, "read_links", link_reader.read_by_parser))
+            stack.enter_context(patch.object(link_reader, "read_links", link_reader.read_links_by_parser))
         folder = stack.enter_context(TemporaryDirectory())
         Path(folder).chmod(0o700)
         workspace = Workspace.open(Path(repository), durable=False)

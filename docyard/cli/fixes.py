@@ -18,7 +18,7 @@ from workspace.validation.fixes.files import build_fixed_files
 from workspace.validation.fixes.files import write_document as write_file
 from workspace.validation.fixes.fix import FIXABLE_RULES, LINK_RULES, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 from workspace.writing.plan import BatchMode, StepStatus
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _fix_documents(
     request: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
 ) -> Sequence[FixResult]:
     """Return the fixes in order of paths; `snapshot` is the commit that the files are based on."""
-    selection = Selection(files.config.validation, request.rules)
+    selection = RuleSelection(files.config.validation, request.rules)
     history = MoveHistory(snapshot, request.workspace.moves())
     needs_history = not LINK_RULES.isdisjoint(FIXABLE_RULES if request.rules is None else request.rules)
     renamed_documents = history.documents if needs_history else RenamedDocuments({})

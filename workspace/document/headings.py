@@ -196,8 +196,8 @@ _BYTES_NEVER_LAST_IN_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 class DocumentLayout(NamedTuple):
     """The spans of a document's front matter and headings.
 
-    `front_matter` is the span of bytes between the two marks, and `front_matter_lines` counts its lines.
-    `body_start` is the byte after the front matter. `line_count` is the number of lines of the document.
+    `front_matter` is the span of bytes between the two marks. `front_matter_lines` counts the lines with the
+    marks. `body_start` is the byte after the front matter. `line_count` counts the lines of the document.
     """
 
     front_matter: tuple[int, int]

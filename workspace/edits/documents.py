@@ -33,7 +33,7 @@ from workspace.edits.operation import DocumentOperation, Operation, Outcome, des
 from workspace.edits.section_position import TOP_LEVEL, InvalidMove
 from workspace.edits.sections import RenameSection
 from workspace.frontmatter.editor import set_keys
-from workspace.links.offset_map import OffsetMap, match_same_headings
+from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import Lines
 from workspace.markdown.outline import read_outline
@@ -365,8 +365,8 @@ def _map_offsets(document: Document, rename: _Rename | None, new_path: str) -> O
         return OffsetMap.of_splices(document, (), new_path)
     renamed_document, edit = rename
     moved_document = Document.parse(renamed_document.data, new_path)
-    new_headings = match_same_headings(document, moved_document, edit.splices)
-    return OffsetMap.of_splices(document, edit.splices, new_path, new_headings=new_headings)
+    new_heading_positions = match_rewritten_headings(document, moved_document, edit.splices)
+    return OffsetMap.of_splices(document, edit.splices, new_path, new_heading_positions=new_heading_positions)
 
 
 def _make_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:

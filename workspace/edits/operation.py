@@ -12,7 +12,7 @@ from workspace.document.addresses import read_fragment, resolve_section, resolve
 from workspace.document.splices import Edit, EditContext, StructureChanged, apply_edit
 from workspace.edits.content import InvalidTitle
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
-from workspace.links.offset_map import OffsetMap, match_same_headings
+from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -154,8 +154,8 @@ class DocumentOperation(Operation):
         if new_document.data == document.data:
             return Outcome(path, edit.result, edit.summary, False, edit.hints)
         overlay.put(new_document)
-        new_headings = match_same_headings(document, new_document, edit.splices)
-        offset_map = OffsetMap.of_splices(document, edit.splices, new_headings=new_headings)
+        new_heading_positions = match_rewritten_headings(document, new_document, edit.splices)
+        offset_map = OffsetMap.of_splices(document, edit.splices, new_heading_positions=new_heading_positions)
         result = {**edit.result, **describe_new_anchors(document, new_document)}
         return Outcome(path, result, edit.summary, True, edit.hints, offset_map)
 

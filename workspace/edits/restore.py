@@ -167,7 +167,7 @@ def _map_offsets(current_document: Document | None, restored_document: Document)
     path = restored_document.path
     if current_document is None:
         return OffsetMap.of_creation(path)
-    new_headings = {}
+    new_heading_positions = {}
     for section in current_document.sections:
         candidates = restored_document.sections_by_address(section.address)
         if (
@@ -175,8 +175,8 @@ def _map_offsets(current_document: Document | None, restored_document: Document)
             and len(candidates) == 1
             and len(current_document.sections_by_address(section.address)) == 1
         ):
-            new_headings[path, section.heading_start] = path, candidates[0].heading_start
-    return OffsetMap((), new_headings, {path: path})
+            new_heading_positions[path, section.heading_start] = path, candidates[0].heading_start
+    return OffsetMap((), new_heading_positions, {path: path})
 
 
 class _SectionVersions(NamedTuple):
@@ -210,7 +210,7 @@ class RestoreSection(DocumentOperation):
         """
         # Imported late, because a server can answer its first calls without these modules.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
-        from workspace.links.offset_map import OffsetMap, match_same_headings
+        from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 
         document, current_section, old_document, old_section = self._find_versions(overlay)
         reinsertion = reinsert_section(
@@ -228,8 +228,10 @@ class RestoreSection(DocumentOperation):
         if subsections and not reinsertion.section.is_preamble:
             result["subsections"] = subsections
         overlay.put(reinsertion.document)
-        new_headings = match_same_headings(document, reinsertion.document, reinsertion.splices)
-        offset_map = OffsetMap.of_splices(document, reinsertion.splices, new_headings=new_headings)
+        new_heading_positions = match_rewritten_headings(document, reinsertion.document, reinsertion.splices)
+        offset_map = OffsetMap.of_splices(
+            document, reinsertion.splices, new_heading_positions=new_heading_positions
+        )
         return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:

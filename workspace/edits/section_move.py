@@ -491,7 +491,7 @@ class _Move:
 
     def _make_result(self, draft: _Draft, new_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target
-        new_headings = {
+        new_heading_positions = {
             (source.path, item.heading_start): (target.path, new_section.heading_start)
             for item, new_section in zip(self.moved_sections, new_sections, strict=True)
         }
@@ -499,7 +499,7 @@ class _Move:
         copies = find_copied_links(
             source, (draft.source, draft.target), self.label_updates.copies, self.rules
         )
-        offset_map = OffsetMap(draft.preserved_spans, new_headings, path_map, tuple(copies))
+        offset_map = OffsetMap(draft.preserved_spans, new_heading_positions, path_map, tuple(copies))
         parent = self.position.parent
         new_parent = None if new_sections[0].parent is None else draft.target.sections[new_sections[0].parent]
         expected_parent = offset_map.map_offset(target.path, parent.heading_start) if parent else None

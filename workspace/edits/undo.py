@@ -64,7 +64,7 @@ class CommitUndo:
         self._commits: Sequence[Node] | None = None
         self._tracer = HistoryTracer(self._tip)
         self._preserved_spans: list[PreservedSpan] = []
-        self._new_headings: dict[BytePosition, BytePosition] = {}
+        self._new_heading_positions: dict[BytePosition, BytePosition] = {}
         self._path_map: dict[str, str | None] = {}
 
     def run(self) -> None:
@@ -89,7 +89,7 @@ class CommitUndo:
 
     def make_offset_map(self) -> OffsetMap:
         """Return the offset map of the preserved text, with which links are updated."""
-        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._path_map)
+        return OffsetMap(tuple(self._preserved_spans), self._new_heading_positions, self._path_map)
 
     def _list_changes(self) -> Iterator[_CommitChange]:
         """Yield the commit's changes in an order in which each can be reverted, and record skipped paths.
@@ -233,7 +233,7 @@ class CommitUndo:
     def _record_result(self, reverted_text: RevertedText, document: Document, target: str) -> None:
         """Record the reverted changes and the conflicts of a document."""
         self._preserved_spans += reverted_text.preserved_spans
-        self._new_headings |= reverted_text.new_headings
+        self._new_heading_positions |= reverted_text.new_heading_positions
         self.unreverted_lines |= reverted_text.conflicting_lines
         for unit, action in reverted_text.result.actions:
             self._record_action(target, unit.key, action.value)

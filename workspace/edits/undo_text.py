@@ -90,8 +90,8 @@ class RevertedText(NamedTuple):
     `metadata_conflicts` are keys of the front matter that later commits have changed, or "front matter" if it
     cannot be split into keys. `conflicting_lines` are the lines of sections that conflict. `preserved_ids`
     are the sections that stay because of conflicts in other sections. `preserved_spans` are the unchanged
-    spans of the document; none if the full old text is restored. `new_headings` maps the offset of each
-    current heading to the offset after the revert.
+    spans of the document; none if the full old text is restored. `new_heading_positions` maps the offset of
+    each current heading to the offset after the revert.
     """
 
     document: Document
@@ -102,7 +102,7 @@ class RevertedText(NamedTuple):
     conflicting_lines: PreservedLines
     preserved_ids: frozenset[RowUnitId]
     preserved_spans: tuple[PreservedSpan, ...]
-    new_headings: dict[BytePosition, BytePosition]
+    new_heading_positions: dict[BytePosition, BytePosition]
 
 
 def revert_text(
@@ -162,10 +162,10 @@ def _restore_fully(
     """Return the document as it was before the commit, for a document that no later commit changed."""
     document = Document.parse(before.data, path)
     sections = {id: before.sections[position] for position, id in ids[1].items()}
-    new_headings = _map_headings(current, ids[2], path, sections)
+    new_heading_positions = _map_headings(current, ids[2], path, sections)
     is_metadata_changed = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
     return RevertedText(
-        document, result, True, is_metadata_changed, (), NO_LINES, frozenset(), (), new_headings
+        document, result, True, is_metadata_changed, (), NO_LINES, frozenset(), (), new_heading_positions
     )
 
 

@@ -63,7 +63,7 @@ class OverlayFileTree:
         """Return True if the path is a folder or a submodule."""
         return not path or (not self._presence_by_path.get(path) and self._find_folder_flag(path) is True)
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder."""
         entry = self._snapshot.entry(folder) if folder else None
         tree = entry.id if entry and entry.is_tree else None if folder else self._snapshot.tree

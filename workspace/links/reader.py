@@ -101,7 +101,7 @@ def may_have_definitions(text: str) -> bool:
     return "]:" in text and _DEFINITION.search(text) is not None
 
 
-def read_linewise(
+def read_links_linewise(
     text: str, part_starts: Sequence[int]
 ) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
     """Return the links and names of a text without definitions, and the parts that need a full parse.
@@ -391,10 +391,10 @@ def read_links(document: Document, *, wiki: bool = False) -> LinksAndNames:
         return LinksAndNames((), ())
     text = f"{LINE_ENDS_ABOVE}{decode_bytes(body)}"
     if "\r" in text or may_have_definitions(text):
-        return read_by_parser(document, wiki=wiki)
+        return read_links_by_parser(document, wiki=wiki)
     shift = body_start - len(LINE_ENDS_ABOVE)
     part_starts = {body_start, *(section.heading_start for section in document.sections)}
-    linewise_spans, unparsed_parts = read_linewise(text, sorted(start - shift for start in part_starts))
+    linewise_spans, unparsed_parts = read_links_linewise(text, sorted(start - shift for start in part_starts))
     results = [(span, decode_destination(text, span)) for span in linewise_spans]
     for start, end in unparsed_parts:
         results += read_parsed_links(text[start:end], start, wiki=wiki)
@@ -402,7 +402,7 @@ def read_links(document: Document, *, wiki: bool = False) -> LinksAndNames:
     return _sort_links(text, results, lambda position: position + shift, first_line)
 
 
-def read_by_parser(document: Document, *, wiki: bool = False) -> LinksAndNames:
+def read_links_by_parser(document: Document, *, wiki: bool = False) -> LinksAndNames:
     """Return the same links and names as `read_links`, read only by the parser."""
     text, to_byte_offset = read_body(document)
     results = read_parsed_links(text, 0, wiki=wiki)

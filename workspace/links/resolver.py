@@ -215,7 +215,7 @@ class FileTree(Protocol):
         """Return True if the path is a folder or a submodule."""
         ...
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder; empty if the folder does not exist."""
         ...
 
@@ -418,7 +418,7 @@ def _suggest_path(tree: FileTree, path: str) -> str | None:
     folder = _correct_case(tree, folder)
     entries: Collection[str] = ()
     if tree.is_folder(folder):
-        entries = tree.entries(folder)
+        entries = tree.list_names(folder)
         possible_names = (
             name.lower(),
             *(name.lower() + suffix for suffix in list_omittable_suffixes(tree.rules)),
@@ -445,7 +445,7 @@ def _correct_case(tree: FileTree, folder: str) -> str:
         return folder
     corrected_folder = ""
     for part in folder.split("/"):
-        entries = tree.entries(corrected_folder)
+        entries = tree.list_names(corrected_folder)
         if part not in entries:
             part = next((entry for entry in entries if entry.lower() == part.lower()), "")
             if not part:

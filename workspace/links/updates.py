@@ -79,13 +79,13 @@ def add_anchors(
                 overlay.put(new_document)
             except LimitExceeded:
                 continue
-            new_headings = {
+            new_heading_positions = {
                 (path, item.heading_start): (path, counterpart.heading_start)
                 for item, counterpart in zip(document.sections, new_document.sections, strict=True)
                 if item.has_heading
             }
             offset_map = offset_map.compose(
-                OffsetMap.of_splices(document, splices, new_headings=new_headings)
+                OffsetMap.of_splices(document, splices, new_heading_positions=new_heading_positions)
             )
             revised_documents.append((document, new_document))
             addresses.append(f"{path}#{new_document.sections[section.position].anchor}")

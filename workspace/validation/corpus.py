@@ -56,7 +56,7 @@ class Corpus:
         """Return True if a folder exists at a path, or if the path is opaque."""
         return not path or path in self._folders or self._is_opaque(path)
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder; return no names if the folder does not exist."""
         return self._names_by_folder.get(folder, ())
 

@@ -164,7 +164,7 @@ _LINK_RULE_NAMES = frozenset(rule.name for rule in _LINK_RULES)
 
 
 @dataclass(frozen=True)
-class Selection:
+class RuleSelection:
     """The rules of the settings, limited to `selected_rules` (None means all), without `disabled_rules`."""
 
     settings: Validation
@@ -194,10 +194,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class Validator:
-    """The check of documents against rules; it can be pickled for a process that reads the files itself."""
+    """A checker of documents against rules; it can be pickled for a process that reads the files itself."""
 
     files: FileSet
-    selection: Selection
+    selection: RuleSelection
 
     @cached_property
     def corpus(self) -> Corpus:

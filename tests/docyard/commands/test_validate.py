@@ -18,7 +18,7 @@ from tests.docyard.conftest import Git
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import list_folder
 from workspace.validation.rules import RULES
-from workspace.validation.run import Selection, Validator
+from workspace.validation.run import RuleSelection, Validator
 
 Capture = pytest.CaptureFixture[str]
 
@@ -291,7 +291,7 @@ def test_several_processes_return_same_findings_as_one(tmp_path: Path) -> None:
             tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"}
         )
     files = list_folder(tmp_path, None)
-    validator = Validator(files, Selection(files.config.validation))
+    validator = Validator(files, RuleSelection(files.config.validation))
     findings = collect_findings(validator, files.documents, 1)
     assert len(findings) == 199
     assert collect_findings(validator, files.documents, 3) == findings

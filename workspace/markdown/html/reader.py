@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from workspace.markdown.anchors import read_heading
 from workspace.markdown.attribute_lists import read_attribute_line
-from workspace.markdown.html.page import Features, ParsedPage
+from workspace.markdown.html.page import MarkdownFeatures, ParsedPage
 from workspace.markdown.html.writer import add_render_rules
 from workspace.markdown.parser import make_block_parser, make_too_many_blocks_error
 
@@ -228,7 +228,7 @@ _MAX_UNCOUNTED_COST = 10_000  # cheaper texts do not count towards the cost of a
 _INLINE_MARKS = "[]<`*_$!~&"
 
 
-def read_page(text: str, features: Features) -> ParsedPage:
+def read_page(text: str, features: MarkdownFeatures) -> ParsedPage:
     """Read the blocks and the inline Markdown of a text without front matter.
 
     Raises LimitExceeded for a text of too many blocks.
@@ -240,7 +240,7 @@ def read_page(text: str, features: Features) -> ParsedPage:
 
 
 @cache
-def _get_parser(features: Features) -> MarkdownIt:
+def _get_parser(features: MarkdownFeatures) -> MarkdownIt:
     from mdit_py_plugins.footnote import footnote_plugin
 
     from workspace.markdown.library import text_join

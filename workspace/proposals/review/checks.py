@@ -29,7 +29,7 @@ from workspace.validation.rules import (
     unreadable_document,
 )
 from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
-from workspace.validation.run import Selection, check_document, find_switches, make_file_finding
+from workspace.validation.run import RuleSelection, check_document, find_switches, make_file_finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -185,7 +185,7 @@ def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
     types = earlier_state.types
     if any(path.startswith(f"{TYPES_FOLDER}/") for path in merge.changes):
         types = {**types}
-        for name in sorted(file_tree.entries(TYPES_FOLDER))[:MAX_TYPES]:
+        for name in sorted(file_tree.list_names(TYPES_FOLDER))[:MAX_TYPES]:
             types[name] = _read_type(merge, name)
     return CheckedState(file_tree, earlier_state.config, types)
 
@@ -208,7 +208,9 @@ def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]
     An unknown document type is only a note of `docyard validate`. In a check it is a problem unless the
     settings set its severity, because the requirements of an unknown type cannot be checked.
     """
-    severities = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
+    severities = dict(
+        RuleSelection(config.validation, frozenset(rule.name for rule in rules)).severities(path)
+    )
     if unknown_type.RULE.name in severities and unknown_type.RULE.name not in config.validation.levels(path):
         severities[unknown_type.RULE.name] = Severity.WARNING
     return severities

@@ -54,7 +54,7 @@ class PathVariants:
         """Return the only path that equals this one apart from case and Unicode form, or None."""
         folder = ""
         for name in path.split("/"):
-            if name not in self._file_tree.entries(folder):
+            if name not in self._file_tree.list_names(folder):
                 variants = self._group_names(folder).get(fold_name(name), ())
                 if len(variants) != 1:
                     return None
@@ -65,7 +65,7 @@ class PathVariants:
     def _group_names(self, folder: str) -> Mapping[str, Sequence[str]]:
         if folder not in self._names_by_folder:
             names: dict[str, list[str]] = {}
-            for name in self._file_tree.entries(folder):
+            for name in self._file_tree.list_names(folder):
                 names.setdefault(fold_name(name), []).append(name)
             self._names_by_folder[folder] = names
         return self._names_by_folder[folder]

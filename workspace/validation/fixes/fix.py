@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from workspace.validation.files import FileSet
     from workspace.validation.fixes.change import FixedDocument
     from workspace.validation.rule import Finding
-    from workspace.validation.run import Selection
+    from workspace.validation.run import RuleSelection
 
 _MAX_PASSES = 100
 """The maximum number of passes over a document, because fixes may overlap and rules limit their findings."""
@@ -168,7 +168,7 @@ class FixFinder:
     """A finder of fixes for the rules that `selection` enables, among these files."""
 
     files: FileSet
-    selection: Selection
+    selection: RuleSelection
     moves: MoveLookup
 
     @cached_property
@@ -213,7 +213,7 @@ class FixFinder:
         return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_RULE_FINDINGS
 
 
-def _make_fix_finder(files: FileSet, selection: Selection, moves: MoveLookup) -> FixFinder:
+def _make_fix_finder(files: FileSet, selection: RuleSelection, moves: MoveLookup) -> FixFinder:
     return FixFinder(files=files, selection=selection, moves=moves)
 
 
@@ -226,14 +226,14 @@ def make_offset_map(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMa
     old_document, new_document = fixed_document.old_document, fixed_document.document
     if not _may_change_name_targets(old_document, new_document, dialect):
         return None
-    new_headings = {
+    new_heading_positions = {
         (old_document.path, old.heading_start): (new_document.path, new.heading_start)
         for old, new in zip(old_document.sections, new_document.sections, strict=True)
         if old.has_heading
     }
     return OffsetMap(
         tuple(_list_preserved_spans(old_document, new_document)),
-        new_headings,
+        new_heading_positions,
         {old_document.path: new_document.path},
     )
 
@@ -244,14 +244,14 @@ def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | N
     if not offset_maps:
         return None
     preserved_spans = tuple(span for offset_map in offset_maps for span in offset_map.preserved_spans)
-    new_headings = {
+    new_heading_positions = {
         old_heading: new_heading
         for offset_map in offset_maps
-        for old_heading, new_heading in offset_map.new_headings.items()
+        for old_heading, new_heading in offset_map.new_heading_positions.items()
     }
     return OffsetMap(
         preserved_spans,
-        new_headings,
+        new_heading_positions,
         {old: new for offset_map in offset_maps for old, new in offset_map.path_map.items()},
     )
 

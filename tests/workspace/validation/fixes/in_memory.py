@@ -10,7 +10,7 @@ from workspace.document.document import Document
 from workspace.validation.files import FileSet
 from workspace.validation.fixes.change import FixedDocument
 from workspace.validation.fixes.fix import FixFinder, fix_document
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def build_fix_finder(
     """Return a fix finder for files, with these rules, or with all enabled rules if none are given."""
     config = settings or WorkspaceConfig()
     file_set = FileSet(frozenset(files), frozenset(), MemoryFiles(files), config)
-    selection = Selection(config.validation, frozenset(rules) or None)
+    selection = RuleSelection(config.validation, frozenset(rules) or None)
     return FixFinder(files=file_set, selection=selection, moves=moves or KnownMoves())
 
 

@@ -83,7 +83,7 @@ class CountedNames(frozenset[str]):
 def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder may have thousands of files, and thousands of links to deleted files."""
     names = CountedNames(f"f{number}.md" for number in range(100))
-    monkeypatch.setattr(Corpus, "entries", lambda corpus, folder: () if folder else names)
+    monkeypatch.setattr(Corpus, "list_names", lambda corpus, folder: () if folder else names)
     broken_link_count = 50
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(broken_link_count))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}

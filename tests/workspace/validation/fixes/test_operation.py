@@ -16,7 +16,7 @@ from workspace.validation.fixes.broken_link import MoveHistory
 from workspace.validation.fixes.change import FixResult
 from workspace.validation.fixes.fix import FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 from workspace.workspace import Workspace
 from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
@@ -30,7 +30,7 @@ def write_fixes(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteRe
     def find_fixes(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         assert snapshot.commit
         files = list_commit(workspace.git, snapshot.commit)
-        selection = Selection(files.config.validation, frozenset(rules))
+        selection = RuleSelection(files.config.validation, frozenset(rules))
         history = MoveHistory(snapshot, workspace.moves())
         return fix_documents(FixFinder(files=files, selection=selection, moves=history), paths)
 
@@ -155,7 +155,7 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         assert snapshot.commit
         planned_commits.append(snapshot.commit)
         files = list_commit(workspace.git, snapshot.commit)
-        selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
+        selection = RuleSelection(files.config.validation, frozenset({"missing-anchor"}))
         finder = FixFinder(files=files, selection=selection, moves=MoveHistory(snapshot, workspace.moves()))
         result = fix_documents(finder, paths)
         if len(planned_commits) == 1:
