@@ -84,7 +84,7 @@ class DocumentOperation(Operation):
     # The fields that contain addresses of sections or tasks.
     address_fields: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
     # True if `slug` is the address of a task, False if it is that of a section, None if it may be either.
-    names_task: ClassVar[bool | None] = False
+    targets_task: ClassVar[bool | None] = False
     file: str
 
     def list_overwritten_sections(self, document: Document) -> Sequence[Section]:

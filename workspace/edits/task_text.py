@@ -303,7 +303,7 @@ def check_tasks(old: Document, removed_task: Task | None, new: Document, edit: E
         or (added_task and new.data[added_task.start : added_task.end].strip(BLANK) != inserted_text)
     ):
         raise StructureChanged(
-            f"this edit would also change other tasks of {old.path}",
+            f"this edit would change other tasks of {old.path}, or its task would be read differently",
             fix="Close every code fence and comment in the list, or rewrite the list with update_content.",
         )
 

@@ -48,7 +48,7 @@ class AddTask(DocumentOperation):
     """The addition of an open task at the end of a section, below a task, or before a task."""
 
     name: ClassVar[str] = "add_task"
-    names_task: ClassVar[bool | None] = None
+    targets_task: ClassVar[bool | None] = None
     implied_by: ClassVar[frozenset[str]] = frozenset({"criteria", "assignee"})
 
     file: str
@@ -177,7 +177,7 @@ class RemoveTask(DocumentOperation):
     """The removal of a task with its sub-tasks and fields. The numbers of an ordered list do not change."""
 
     name: ClassVar[str] = "remove_task"
-    names_task: ClassVar[bool | None] = True
+    targets_task: ClassVar[bool | None] = True
 
     file: str
     slug: str
@@ -212,7 +212,7 @@ class UpdateTask(DocumentOperation):
     """
 
     name: ClassVar[str] = "update_task"
-    names_task: ClassVar[bool | None] = True
+    targets_task: ClassVar[bool | None] = True
     implied_by: ClassVar[frozenset[str]] = frozenset({"criteria", "assignee"})
 
     file: str
@@ -295,7 +295,7 @@ class MoveTask(DocumentOperation):
     """
 
     name: ClassVar[str] = "move_task"
-    names_task: ClassVar[bool | None] = True
+    targets_task: ClassVar[bool | None] = True
     implied_by: ClassVar[frozenset[str]] = frozenset({"to_slug"})
     address_fields: ClassVar[tuple[str, ...]] = ("slug", "to_slug", "before")
 

@@ -111,7 +111,7 @@ class Separators:
         return next((version.blocks[id] for version in self._versions if id in version.blocks), None)
 
 
-# Each list level needs a marker; text written by a person does not have this many levels.
+# Each list level needs a marker, and hand-written text does not have this many levels.
 _DEEP_NESTING = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
 
 # A block costs up to 0.2 ms, since all three versions and the result are parsed.

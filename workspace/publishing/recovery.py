@@ -36,8 +36,8 @@ from workspace.publishing.staging_folder import STAGING_FOLDERS, StagingFolder, 
 class RecoveryResult:
     """The numbers of unfinished publications that were rolled back, and rolled forward."""
 
-    rolled_back: int = 0
-    rolled_forward: int = 0
+    rolled_back_count: int = 0
+    rolled_forward_count: int = 0
 
 
 def recover(store: GitStore) -> RecoveryResult:
@@ -82,7 +82,7 @@ def restore_all_pruned(store: GitStore) -> bool:
 
 def recover_locked(store: GitStore) -> RecoveryResult:
     """Recover under Docyard's lock, which the caller has: each staging folder belongs to a dead process."""
-    rolled_back = rolled_forward = 0
+    rolled_back_count = rolled_forward_count = 0
     for folder in list_staging_folders(store.common_dir):
         staging_folder = StagingFolder(folder, durable=False)
         journal = staging_folder.read_journal()
@@ -90,10 +90,10 @@ def recover_locked(store: GitStore) -> RecoveryResult:
             _release_git_locks(store.common_dir, staging_folder)
             staging_folder.clear()
         elif _recover_publication(store, staging_folder, journal):
-            rolled_forward += 1
+            rolled_forward_count += 1
         else:
-            rolled_back += 1
-    return RecoveryResult(rolled_back, rolled_forward)
+            rolled_back_count += 1
+    return RecoveryResult(rolled_back_count, rolled_forward_count)
 
 
 def list_staging_folders(common_dir: Path) -> list[Path]:

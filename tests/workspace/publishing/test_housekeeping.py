@@ -250,7 +250,7 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
         with pytest.raises(KeyboardInterrupt):
             publish_change(repo)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
-    assert recover(GitStore(repo.path)).rolled_forward == 1
+    assert recover(GitStore(repo.path)).rolled_forward_count == 1
     assert repo.fsck() == ""
     assert "New steps." in repo.git("show", "main:guides/setup.md")
 

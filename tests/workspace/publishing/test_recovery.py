@@ -108,7 +108,7 @@ def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed_locks: 
     for lock in removed_locks:
         (repo.path / ".git" / lock).unlink()
     assert f"M  {README_PATH}\n" in repo.status()  # Git has rewritten its index by now
-    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back_count=1)
     check_clean(repo)
     assert (repo.path / README_PATH).read_text() == FILES[README_PATH]
     publish_readme(repo)
@@ -122,7 +122,7 @@ def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
     for lock in list_locks(repo):
         (repo.path / ".git" / lock).unlink()
     repo.git("commit", "-qam", "By the user")
-    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back_count=1)
     check_clean(repo)
     assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
@@ -169,7 +169,7 @@ def test_failed_step_after_commit_is_completed_by_recovery(
     monkeypatch.undo()
     assert repo.head() == id
     assert list_locks(repo) == []
-    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_forward=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_forward_count=1)
     check_clean(repo)
 
 
