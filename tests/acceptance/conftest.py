@@ -1,4 +1,4 @@
-"""Fixtures: a home folder for each module, the name of the event loop, and the protocol versions."""
+"""Fixtures: a home folder for each module, the name of the event loop, and the modes of the client."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=["auto", "legacy"])
 def protocol(request: pytest.FixtureRequest) -> ProtocolMode:
-    """Return a protocol version; the tests run with each of them."""
-    version: ProtocolMode = request.param
-    return version
+    """Return a mode of the SDK's client; each mode has its own protocol version."""
+    mode: ProtocolMode = request.param
+    return mode

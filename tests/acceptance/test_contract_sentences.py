@@ -95,7 +95,7 @@ def handbook_server(handbook: Repo, home: Path) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def properties(server: Server) -> dict[str, Any]:
     """Return the properties of the input schema of search_docs."""
-    schema_properties: dict[str, Any] = server.tools()["search_docs"]["inputSchema"]["properties"]
+    schema_properties: dict[str, Any] = server.list_tools()["search_docs"]["inputSchema"]["properties"]
     return schema_properties
 
 
@@ -117,14 +117,16 @@ def build_description(corpus: str) -> str:
 
 
 def test_description_contains_description_of_corpus(repo: Repo, server: Server, tmp_path: Path) -> None:
-    assert server.tools()["search_docs"]["description"] == build_description("Acme SDK documentation")
+    assert server.list_tools()["search_docs"]["description"] == build_description("Acme SDK documentation")
     with serve_repository(repo.path, tmp_path) as new_server:
-        assert new_server.tools()["search_docs"]["description"] == build_description("Acme SDK documentation")
+        assert new_server.list_tools()["search_docs"]["description"] == build_description(
+            "Acme SDK documentation"
+        )
 
 
 def test_description_without_corpus_description_contains_repository_name(handbook_server: Server) -> None:
     search(handbook_server, "quagga")
-    assert handbook_server.tools()["search_docs"]["description"] == build_description(
+    assert handbook_server.list_tools()["search_docs"]["description"] == build_description(
         "documentation of handbook"
     )
 
@@ -133,7 +135,7 @@ def test_description_has_no_invisible_characters(tmp_path: Path) -> None:
     settings = '[corpus]\ndescription = "Acme\\u202e \\n docs\\u0007"\n'
     repo = create_repository(tmp_path / "docs", {"docyard.toml": settings, "a.md": "# A\n"})
     with serve_repository(repo.path, tmp_path / "home") as server:
-        assert server.tools()["search_docs"]["description"] == build_description("Acme docs")
+        assert server.list_tools()["search_docs"]["description"] == build_description("Acme docs")
 
 
 def test_default_limit_is_ten_hits(server: Server) -> None:
@@ -176,7 +178,7 @@ def test_declared_taxonomy_key_is_optional_enum_in_schema(server: Server, proper
     }
     assert properties["tags"]["enum"] == ["x", "y"]
     assert properties["type"]["enum"] == ["guide"]
-    assert server.tools()["search_docs"]["inputSchema"]["required"] == ["query"]
+    assert server.list_tools()["search_docs"]["inputSchema"]["required"] == ["query"]
 
 
 def test_enum_contains_only_indexed_values(server: Server, properties: dict[str, Any]) -> None:
@@ -252,7 +254,7 @@ def test_value_of_newest_commit_is_accepted_and_then_listed(handbook_server: Ser
     assert set(response.data["known"]) == {"TypeScript", "java"}
     handbook.commit({"rust.md": "---\nlanguage: rust\n---\n# New\n\nA quagga of rust.\n"})
     assert len(search(handbook_server, "quagga", language="rust").data["hits"]) == 1
-    values = handbook_server.tools()["search_docs"]["inputSchema"]["properties"]["language"]["enum"]
+    values = handbook_server.list_tools()["search_docs"]["inputSchema"]["properties"]["language"]["enum"]
     assert values == ["TypeScript", "java", "rust"]
 
 
@@ -284,7 +286,7 @@ def test_misspelt_term_returns_suggested_query(server: Server) -> None:
 
 
 def test_get_doc_definition_matches_contract(server: Server) -> None:
-    assert server.tools()["get_doc"]["description"] == (
+    assert server.list_tools()["get_doc"]["description"] == (
         "Retrieve the full content of a specific documentation chunk using its chunk_id. You can optionally "
         "request surrounding context within the same file."
     )

@@ -19,7 +19,7 @@ import pytest
 
 from index.storage.locking import hold_lock
 from tests.acceptance.clients import build_long_lock_wait_command, start_long_lock_wait_server, wait_until
-from tests.acceptance.server import user_environment
+from tests.acceptance.server import build_user_environment
 from tests.repositories import Repo, create_repository
 from tests.soak import inspection
 from tests.stdio_client import HANDSHAKE, TIMEOUT_S, Message, RawClient, encode_call
@@ -289,7 +289,7 @@ class KilledClient:
         self._process = subprocess.Popen(
             [sys.executable, KILLED_CLIENT, *files, *build_long_lock_wait_command(repo.path)],
             stdout=subprocess.PIPE,
-            env=user_environment(folder),
+            env=build_user_environment(folder),
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"sent\n"

@@ -137,7 +137,7 @@ def find_next_page(tool: str, arguments: dict[str, Any], data: Mapping[str, Any]
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
     """Make the first calls, then suggested calls up to `MAX_DEPTH`; return the number of calls made."""
-    tools = server.tools()
+    tools = server.list_tools()
     pending = deque((call, 0, "") for call in generate_first_calls(refs) if call[0] in tools)
     made_calls: set[str] = set()
     while pending:

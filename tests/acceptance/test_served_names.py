@@ -100,7 +100,7 @@ SERVERS = [
 
 def collect_next_steps(server: Server) -> dict[str, str]:
     """Return the next steps of the responses to `CALLS`, by number, tool and arguments."""
-    offered_tools = server.tools()
+    offered_tools = server.list_tools()
     next_steps: dict[str, str] = {}
     for tool, arguments in CALLS:
         if tool in offered_tools:
@@ -116,8 +116,8 @@ def test_next_steps_and_instructions_name_only_offered_tools(
 ) -> None:
     repo: Repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, *options, protocol=protocol) as server:
-        offered_tools = server.tools().keys()
-        instructions = server.instructions()
+        offered_tools = server.list_tools().keys()
+        instructions = server.get_instructions()
         steps = collect_next_steps(server)
     assert steps
     for step in steps.values():

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.http_server import HttpServer, serve_over_http
-from tests.acceptance.server import ROOT, user_environment
+from tests.acceptance.server import ROOT, build_user_environment
 from tests.repositories import create_repository
 
 pytestmark = pytest.mark.conformance
@@ -85,7 +85,7 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [str(node), str(program), *arguments],
         cwd=folder,
-        env=user_environment(folder),
+        env=build_user_environment(folder),
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,

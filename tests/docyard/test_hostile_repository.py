@@ -1,6 +1,7 @@
 """A repository that an attacker prepared: Docyard runs none of its programs, and writes to no other folder.
 
-Each trap is a program that creates a marker file. Git itself runs the traps, which proves that they work.
+Each trap is a program that creates a marker file. In the first test, Git runs some of the traps, which proves
+that they work.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def test_read_only_server_changes_no_file_of_hostile_repository(
     (repo.path / ".git" / "index.lock").hardlink_to(pending_folder / "claim")
     files_before = read_file_states(repo.path)
     with serve_repository(repo.path, home, "--read-only") as server:
-        assert "edit_document" not in server.tools()
+        assert "edit_document" not in server.list_tools()
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error
     assert read_file_states(repo.path) == files_before

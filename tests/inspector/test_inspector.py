@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ROOT, user_environment
+from tests.acceptance.server import ROOT, build_user_environment
 from tests.repositories import Repo, create_repository
 from tools.prompts import PROMPTS
 from tools.resources.list import TEMPLATES
@@ -62,7 +62,12 @@ def run_inspector(home: Path, protocol: str, command: list[str], *options: str) 
         *command,
     ]
     process = subprocess.run(
-        arguments, capture_output=True, env=user_environment(home), cwd=home, timeout=TIMEOUT_S, check=False
+        arguments,
+        capture_output=True,
+        env=build_user_environment(home),
+        cwd=home,
+        timeout=TIMEOUT_S,
+        check=False,
     )
     assert process.returncode == 0, process.stderr.decode()
     output: dict[str, Any] = json.loads(process.stdout)

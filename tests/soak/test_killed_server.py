@@ -18,7 +18,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from tests.acceptance.server import user_environment
+from tests.acceptance.server import build_user_environment
 from tests.repositories import Repo, create_repository
 from tests.soak import inspection
 from tests.soak.ledger import MARK
@@ -159,7 +159,7 @@ async def _connect_client(repo: Repo, home: Path, pid_file: Path) -> AsyncIterat
     server = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     command = ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *server]
     with open(os.devnull, "w") as log:
-        async with connect(command, name="soak", variables=user_environment(home), log=log) as client:
+        async with connect(command, name="soak", variables=build_user_environment(home), log=log) as client:
             yield client
 
 

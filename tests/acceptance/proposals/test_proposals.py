@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests import fork_server, repositories
-from tests.acceptance.server import Server, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_repository
 from tests.repositories import Repo
 
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
@@ -35,11 +35,11 @@ None are retried.
 
 
 class Person:
-    """A person who runs commands in the repository, with a token."""
+    """A person who runs commands in a repository, after `use_token` with a token."""
 
     def __init__(self, repo: Repo, home: Path) -> None:
         self._folder = repo.path
-        self._variables = {**user_environment(home), "COLUMNS": "100"}
+        self._variables = {**build_user_environment(home), "COLUMNS": "100"}
 
     def use_token(self, secret: str) -> None:
         """Set the token in the person's environment."""
@@ -66,7 +66,7 @@ class Person:
 class ProposalSetup(NamedTuple):
     """A repository, two agents with separate servers, and a person.
 
-    The second agent uses the handshake protocol.
+    The second agent uses the protocol version with a handshake.
     """
 
     repo: Repo
@@ -257,7 +257,7 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
     assert "\nAll.\n" in text
     assert "<<<<" not in text
 
-    # The history has one merge for each proposal, in order, with its approvers.
+    # The history has one merge for each proposal.
     graph = setup.repo.git("log", "--graph", "--oneline", "main")
     subjects = setup.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
     assert len(subjects) == 1 + len(expected_ids), graph

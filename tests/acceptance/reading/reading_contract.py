@@ -1,4 +1,4 @@
-"""JSON schemas of the inputs and answers of the reading tools, which clients may rely on."""
+"""The contract of the reading tools: JSON schemas of inputs and answers, and the starts of descriptions."""
 
 from __future__ import annotations
 

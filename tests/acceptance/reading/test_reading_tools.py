@@ -97,7 +97,7 @@ def make_suggested_call(server: Server, response: ToolResponse) -> ToolResponse:
 
 
 def test_input_schemas_match_contract(server: Server) -> None:
-    tools = server.tools()
+    tools = server.list_tools()
     for name, schema in INPUT_SCHEMAS.items():
         offered_schema = tools[name]["inputSchema"]
         assert offered_schema["type"] == "object"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import fork_server
-from tests.acceptance.server import ProtocolMode, serve_artifact, user_environment
+from tests.acceptance.server import ProtocolMode, build_user_environment, serve_artifact
 from tests.repositories import Repo, create_repository
 
 FILES = {
@@ -26,7 +26,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
-        env=user_environment(home),
+        env=build_user_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,

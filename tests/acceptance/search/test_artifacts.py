@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import fork_server
-from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_artifact, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 
@@ -75,7 +75,7 @@ def build_queries(count: int) -> list[dict[str, Any]]:
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
-        env=user_environment(home),
+        env=build_user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -141,7 +141,7 @@ def test_artifact_returns_same_results_as_repository(
 
 
 def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
-    repository_tools, sealed_tools, keyless_tools = (server.tools() for server in servers)
+    repository_tools, sealed_tools, keyless_tools = (server.list_tools() for server in servers)
     assert repository_tools == sealed_tools == keyless_tools
     assert repository_tools["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
 

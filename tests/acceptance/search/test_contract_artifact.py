@@ -15,7 +15,7 @@ import pytest
 from index.artifacts.manifest import read_manifest, write_manifest
 from index.storage.metadata import parse_metadata
 from tests import fork_server
-from tests.acceptance.server import Server, serve_artifact, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_artifact
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from workspace.archive import Archive
@@ -33,7 +33,7 @@ def run_docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     """Run a command as a user with an empty home."""
     return subprocess.run(
         [*fork_server.build_python_command(), "-m", "docyard", *arguments],
-        env=user_environment(home),
+        env=build_user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -95,7 +95,7 @@ def test_build_of_work_tree_uses_head(artifact: Path, repo: Repo, server: Server
 
 
 def test_description_and_schema_come_from_artifact(server: Server) -> None:
-    tool = server.tools()["search_docs"]
+    tool = server.list_tools()["search_docs"]
     assert tool["description"].startswith("Search the Acme handbook. Use this")
     assert tool["inputSchema"]["properties"]["language"] == {
         "type": "string",
@@ -114,8 +114,8 @@ def test_reading_tools_work_without_repository(server: Server, repo: Repo) -> No
     assert [entry["path"] for entry in documents] == ["guides/limits.md", "guides/retries.md"]
     view = server.call("view_document", file="guides/limits.md", slug="rate")
     assert view.data["content"] == "## Rate\n\nTen a second.\n"
-    assert set(server.tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
-    assert "edit_document" not in server.tools()
+    assert set(server.list_tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
+    assert "edit_document" not in server.list_tools()
 
 
 def test_old_address_in_artifact_returns_current_address(server: Server) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import fork_server, repositories
-from tests.acceptance.server import Server, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_repository
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo
 
@@ -20,7 +20,7 @@ def run_docyard(repo: Repo, home: Path, *arguments: str) -> str:
     process = subprocess.run(
         [*fork_server.build_python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
-        env={**user_environment(home), "COLUMNS": "100"},
+        env={**build_user_environment(home), "COLUMNS": "100"},
         capture_output=True,
         text=True,
         check=False,

@@ -24,7 +24,7 @@ UV_CONFIGURATION = "home = /usr/bin\nimplementation = CPython\nuv = 0.9.0\n"
 
 
 @pytest.fixture(autouse=True)
-def empty_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def clear_program_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
 
 

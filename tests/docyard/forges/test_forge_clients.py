@@ -255,7 +255,7 @@ def _create_merge(forge_setup: ForgeClientSetup, branch: str) -> str:
 
 
 @pytest.mark.parametrize("shared_forge_setup", ["gitea"], indirect=True)
-def test_open_pull_request_is_found_by_one_call(forge_setup: ForgeClientSetup) -> None:
+def test_open_pull_request_is_found_by_one_request(forge_setup: ForgeClientSetup) -> None:
     branches = [forge_setup.create_branch() for _ in range(4)]
     for branch in branches:
         forge_setup.open_pull_request(branch)

@@ -94,7 +94,7 @@ def test_check_of_unchanged_pull_request_sends_one_request(setup: ForgeSetup) ->
     )
 
 
-def test_many_pull_requests_are_listed_by_one_call(
+def test_many_pull_requests_are_listed_by_one_request(
     setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pull_request_sync, "MIN_OPEN_PROPOSALS_FOR_LIST", 2)

@@ -221,7 +221,7 @@ def test_remote_commits_of_others_are_not_overwritten(
 
 
 @ON_GITHUB
-def test_missing_link_is_added_by_next_submission(
+def test_missing_comment_with_link_is_added_by_next_submission(
     forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)

@@ -337,7 +337,7 @@ def wait_for_file(path: Path) -> None:
 
 @pytest.mark.process
 @needs_posix
-def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
+def test_running_call_finishes_after_closed_output_and_signal(tmp_path: Path) -> None:
     server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())

@@ -50,7 +50,7 @@ def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any])
 
 
 @pytest.mark.parametrize(("level", "is_refused"), [("debug", False), ("bogus", True), (1, True)])
-def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
+def test_log_level_in_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
     server = RawClient(build_serve_command(repo), handshake=False)
     meta = {**REQUEST_META, "io.modelcontextprotocol/logLevel": level}
     response = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)

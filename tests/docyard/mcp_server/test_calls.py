@@ -31,6 +31,8 @@ class CommittingDispatcher:
 
 
 class ProgressReporter:
+    """A reporter that records each progress report, and then raises `error` if it is not None."""
+
     def __init__(self, error: Exception | None) -> None:
         self.error = error
         self.reports: list[tuple[float, float | None, str | None]] = []

@@ -45,7 +45,7 @@ class NotificationCounter:
         self._arrival_event.set()
         self._arrival_event = anyio.Event()
 
-    async def wait_until(self, expected_count: int) -> None:
+    async def wait_for_count(self, expected_count: int) -> None:
         with anyio.fail_after(TIMEOUT_S):
             while self.count < expected_count:
                 await self._arrival_event.wait()
@@ -99,7 +99,7 @@ async def test_new_tag_is_announced_once(repo: Path, git: Git, protocol: Protoco
         assert await list_tags(client) == ["backend"]
         await client.call_tool("tag_document", {"file": "guide.md", "tags": ["network"]})
         await client.call_tool("search_docs", {"query": "backoff"})
-        await counter.wait_until(1)
+        await counter.wait_for_count(1)
         assert await list_tags(client) == ["backend", "network"]
         for _ in range(3):
             await client.call_tool("search_docs", {"query": "backoff"})
@@ -124,7 +124,7 @@ async def test_commit_without_new_tag_is_not_announced(repo: Path, git: Git) -> 
 async def test_first_index_is_announced(repo: Path, protocol: ProtocolMode) -> None:
     async with connect_listener(repo, protocol) as (client, counter):
         if not await list_tags(client):  # otherwise the index was ready before the first list
-            await counter.wait_until(1)
+            await counter.wait_for_count(1)
         assert await list_tags(client) == ["backend"]
 
 
@@ -142,7 +142,7 @@ async def test_tags_indexed_by_other_process_are_announced(repo: Path, git: Git)
             env=build_server_environment(),
         )
         await client.call_tool("view_document", {"file": "guide.md"})  # does not read the index
-        await counter.wait_until(1)
+        await counter.wait_for_count(1)
         assert await list_tags(client) == ["backend", "other"]
 
 

@@ -34,7 +34,7 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolMode:
 
 
 def build_cold_serve_command(repo: Path) -> list[str]:
-    """Return the command of a server that imports its modules itself."""
+    """Return the command of a server in a new Python process, which has imported no modules yet."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
@@ -207,7 +207,7 @@ def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
 
 
 def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
-    """Check that the deepest array that can be parsed is too deep inside an object."""
+    """Check that an array of each depth has a response: a result up to 198 levels, and then an error."""
     server = RawClient(build_serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
@@ -243,12 +243,12 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@loop_over("number", [signal.SIGTERM, signal.SIGINT])
-def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
+@loop_over("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_call_finishes_after_signal(tmp_path: Path, signal_number: signal.Signals) -> None:
     server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for_file(tmp_path / "begun")
-    server.process.send_signal(number)
+    server.process.send_signal(signal_number)
     assert server.process.wait(timeout=60) == 0
     assert (tmp_path / "done").exists()
     server.close()

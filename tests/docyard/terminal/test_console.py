@@ -16,7 +16,7 @@ from tests.loops import loop_over
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
-RED = "\x1b[31mred\u202e\x07"
+RED_TEXT = "\x1b[31mred\u202e\x07"
 
 
 def run_in_terminal(*command: str) -> str:
@@ -48,8 +48,8 @@ def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
         json.dumps(
             {
                 "metadata_version": "1.1.0",
-                "corpus_description": RED,
-                "taxonomy": {"a": {"values": ["b"], "description": RED}},
+                "corpus_description": RED_TEXT,
+                "taxonomy": {"a": {"values": ["b"], "description": RED_TEXT}},
                 "stats": stats,
             }
         )
