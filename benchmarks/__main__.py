@@ -25,7 +25,7 @@ from benchmarks.reports.page import store_results, write_page
 from benchmarks.reports.report import format_report_table
 from benchmarks.reports.report_rows import compute_report_rows, describe_run, select_measured_rows
 from benchmarks.search.result_lists import ResultListsDiffer
-from benchmarks.stages import STAGES, Bench
+from benchmarks.stages import STAGES, BenchmarkContext
 
 
 def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) 
         home = Path(folder)
         os.environ.update(make_child_environment(home))
         report_stage("Making a repository")
-        bench = Bench.create(Corpus.read(root), home)
+        bench = BenchmarkContext.create(Corpus.read(root), home)
         results = bench.describe() | {"stage_seconds": {}}
         for name in stages:
             title, stage = STAGES[name]

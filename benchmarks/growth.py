@@ -22,7 +22,7 @@ from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.reports import page, plot
 from benchmarks.reports.report_rows import describe_machine
 from benchmarks.search import full_index
-from benchmarks.stages import Bench
+from benchmarks.stages import BenchmarkContext
 
 COPY_COUNT = 3
 EDIT_COUNT = 30
@@ -44,7 +44,7 @@ def measure_point(name: str, corpus: Corpus) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="docyard-growth-") as folder:
         home = Path(folder)
         os.environ.update(make_child_environment(home))
-        bench = Bench.create(corpus, home)
+        bench = BenchmarkContext.create(corpus, home)
         processes = max(full_index.PROCESS_COUNTS)
         index_folder = home / "index"
         build = measure(

@@ -104,7 +104,7 @@ def _write_sources_file(file: Path, repositories: Sequence[Path]) -> Path:
 
 
 def _build_indexes(file: Path) -> None:
-    """Build the indexes of the sources, in the folders that the environment also gives the servers."""
+    """Build the indexes of the sources where the servers read them."""
     sources = create_sources(file)
     for source in sources:
         source.prepare()

@@ -169,10 +169,10 @@ def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
 
 
 def plan_inline_replacement(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
-    """Return the bytes [start, end) to replace for another inline Markdown of a heading, and the replacement.
+    """Return the bytes [start, end) to replace if a heading gets other inline Markdown, and the replacement.
 
-    These are the bytes of the old inline Markdown. They are all bytes of the heading, which is then rewritten
-    with #s, if it is empty, or if the new text would not be a heading above an underline (`- a list`).
+    Usually these are the bytes of the old inline Markdown. The full heading is rewritten with #s if it is
+    empty, or if the new text would not be a heading above an underline (`- a list`, `> a quote`).
     """
     start, end = find_inline_span(lines, heading)
     if start < end and (not heading.is_setext or _can_be_setext(inline)):

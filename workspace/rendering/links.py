@@ -54,7 +54,7 @@ class RenderedLink(NamedTuple):
 
 
 class LinkRenderer:
-    """A resolver of the links and images of one text; the destination of equal links is resolved once."""
+    """A resolver of the links and images of one text; equal destinations of links are resolved once."""
 
     def __init__(
         self,
@@ -181,9 +181,9 @@ MAX_READ_BYTES = 500_000
 
 
 class PageFileTree(OverlayFileTree):
-    """The files of a snapshot, of which at most MAX_READ_BYTES are read.
+    """The files of a snapshot, for the links of one page.
 
-    Fragments of links to other documents are not checked.
+    At most MAX_READ_BYTES of documents are read in total. Fragments in further documents are not checked.
     """
 
     def __init__(self, snapshot: Snapshot, page_document: Document | None = None) -> None:

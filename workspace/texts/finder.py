@@ -58,7 +58,7 @@ class _SectionQuery(NamedTuple):
     words_after_number: str
 
 
-def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> OutlineEntry:
+def find_entry(text: TextFile, outline: TextOutline, query_text: str) -> OutlineEntry:
     """Return the part of a text that a query matches; it must be the only match.
 
     The first criterion with a match determines the result:
@@ -72,7 +72,7 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
 
     Raises AmbiguousSection, SectionNotFound, and InvalidAddress for a task's address.
     """
-    query = _parse_query(text_query)
+    query = _parse_query(query_text)
     for criterion in (
         _find_by_address,
         _find_by_number,
@@ -91,8 +91,8 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
     raise _make_not_found_error(text, outline, query)
 
 
-def _parse_query(text_query: str) -> _SectionQuery:
-    name = text_query.strip()
+def _parse_query(query_text: str) -> _SectionQuery:
+    name = query_text.strip()
     words = fold_text(_HEADING_MARKS.sub("", name[: _MAX_COMPARED_LENGTH + 1]))
     match = _QUERY_NUMBER.fullmatch(words)
     return _SectionQuery(
