@@ -76,7 +76,7 @@ class Corpus:
 
     def _read_uncached_document(self, path: str) -> Document:
         reader = self._files.reader
-        self._files.config.limits.check_document(path, reader.size(path))
+        self._files.config.limits.check_document(path, reader.get_size(path))
         data = reader.read(path)
         check_lfs_pointer(path, data)
         return Document.parse(data, path)
@@ -97,7 +97,7 @@ class Corpus:
                 for part in TYPE_FILES
                 if (path := f"{TYPES_FOLDER}/{name}/{part}") in self._files.paths
             }
-            sizes = {part: self._files.reader.size(path) for part, path in paths.items()}
+            sizes = {part: self._files.reader.get_size(path) for part, path in paths.items()}
             types[name] = read_type(name, sizes, partial(self._read_part, name))
         return types
 

@@ -171,7 +171,7 @@ class RuleSelection:
     selected_rules: frozenset[str] | None = None
     disabled_rules: frozenset[str] = frozenset()
 
-    def severities(self, path: str) -> Mapping[str, Severity]:
+    def get_severities(self, path: str) -> Mapping[str, Severity]:
         """Return the severity of each enabled rule for a path.
 
         A rule that is off by default is enabled if `selected_rules` contains it.
@@ -245,7 +245,7 @@ class Validator:
         findings: list[Finding] = []
         keys = tuple(self.files.config.taxonomy_keys)
         for path in self.files.manifests:
-            severity = self.selection.severities(path).get(malformed_manifest.RULE.name)
+            severity = self.selection.get_severities(path).get(malformed_manifest.RULE.name)
             if severity is None:
                 continue
             try:
@@ -268,7 +268,7 @@ class Validator:
         return findings
 
     def _check_document(self, path: str, *, makes_suggestions: bool = False) -> list[Finding]:
-        severities = self.selection.severities(path)
+        severities = self.selection.get_severities(path)
         try:
             document = self.corpus.read_document(path)
             context = RuleContext(

@@ -49,10 +49,10 @@ def test_last_matching_override_applies() -> None:
 
 def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
     settings = read_settings('[validate.rules]\nseveral-h1 = "off"\n')
-    assert "missing-anchor" not in RuleSelection(settings).severities("a.md")
+    assert "missing-anchor" not in RuleSelection(settings).get_severities("a.md")
     requested = frozenset({"missing-anchor", "several-h1"})
-    assert RuleSelection(settings, requested).severities("a.md") == {"missing-anchor": Severity.WARNING}
-    assert RuleSelection(settings, requested, frozenset({"missing-anchor"})).severities("a.md") == {}
+    assert RuleSelection(settings, requested).get_severities("a.md") == {"missing-anchor": Severity.WARNING}
+    assert RuleSelection(settings, requested, frozenset({"missing-anchor"})).get_severities("a.md") == {}
 
 
 @loop_over(

@@ -16,7 +16,7 @@ class MemoryReader:
 
     data_by_path: Mapping[str, bytes]
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         return len(self.data_by_path[path])
 
     def read(self, path: str) -> bytes:

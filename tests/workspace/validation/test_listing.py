@@ -77,7 +77,7 @@ def test_index_lists_files_of_next_commit(repo: Repo) -> None:
     file_set = list_index(GitReader(repo.path))
     assert file_set.documents == ("a.md",)
     assert file_set.reader.read("a.md") == b"# Staged\n"
-    assert file_set.reader.size("a.md") == 9
+    assert file_set.reader.get_size("a.md") == 9
 
 
 def test_commit_lists_its_own_files(repo: Repo) -> None:

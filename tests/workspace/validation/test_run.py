@@ -69,7 +69,7 @@ def test_suggestion_is_computed_only_for_reported_findings() -> None:
     context = RuleContext(
         document, validator.files.config, validator.corpus.types, validator.corpus, makes_suggestions=True
     )
-    findings = check_document(context, RULES, validator.selection.severities("a.md"), max_findings=2)
+    findings = check_document(context, RULES, validator.selection.get_severities("a.md"), max_findings=2)
     assert [(finding.rule, finding.line) for finding in findings] == [
         ("broken-link", 1),
         ("broken-image", 2),

@@ -209,7 +209,7 @@ def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]
     settings set its severity, because the requirements of an unknown type cannot be checked.
     """
     severities = dict(
-        RuleSelection(config.validation, frozenset(rule.name for rule in rules)).severities(path)
+        RuleSelection(config.validation, frozenset(rule.name for rule in rules)).get_severities(path)
     )
     if unknown_type.RULE.name in severities and unknown_type.RULE.name not in config.validation.levels(path):
         severities[unknown_type.RULE.name] = Severity.WARNING

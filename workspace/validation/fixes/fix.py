@@ -187,7 +187,7 @@ class FixFinder:
 
     def find_fixes(self, document: Document) -> Iterator[Fix | SkippedFix]:
         """Yield every fix of a document, and the findings without a fix."""
-        severities = self.selection.severities(document.path)
+        severities = self.selection.get_severities(document.path)
         enabled_rules = FIXABLE_RULES.intersection(severities)
         if MISSING_ANCHOR in enabled_rules and not _SWITCH_COMMENT.search(document.data):
             # Only a comment exempts a heading, so the rule need not run.

@@ -19,7 +19,7 @@ class MemoryFiles:
 
     files: Mapping[str, bytes]
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         return len(self.files[path])
 
     def read(self, path: str) -> bytes:
