@@ -15,7 +15,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
-    from index.artifacts.frozen import FrozenIndex
+    from index.artifacts.frozen import ArtifactSearchIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
     from tools.dispatcher import Dispatcher
@@ -167,7 +167,7 @@ def build_artifact_service(
     )
 
 
-def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:
+def _explain_distrust(index: ArtifactSearchIndex, key: Path | None) -> str:
     """Return the reason why an artifact's own index is not used."""
     from index.storage.location import SCHEMA_VERSION
 

@@ -132,9 +132,9 @@ class SectionRecord(NamedTuple):
 
     @property
     def chunk_id(self) -> str:
-        return chunk_id(self.path, self.key)
+        return format_chunk_id(self.path, self.key)
 
 
-def chunk_id(path: str, key: str) -> str:
+def format_chunk_id(path: str, key: str) -> str:
     """Return the address of a section, which is its id: `guides/retries.md#backoff-strategy`."""
     return f"{path}#{key}"

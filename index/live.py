@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Progress, Query, Results, State
     from index.segments.generation import IndexSnapshot
-    from index.snippets import Texts
+    from index.snippets import SectionTexts
     from index.source import GitSource
     from index.status import Status
     from index.storage.metadata import Metadata
@@ -67,11 +67,11 @@ class LiveIndex:
         )
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> SectionTexts:
         """The texts of sections; their module is imported when first used."""
-        from index.snippets import Texts
+        from index.snippets import SectionTexts
 
-        return Texts(self._workspace.git.blob)
+        return SectionTexts(self._workspace.git.blob)
 
     @property
     def engine(self) -> WhooshEngine:
@@ -107,7 +107,7 @@ class LiveIndex:
         return state.commit != self._workspace.tip()
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Search the current index. Raises GenerationGone; after IndexDamaged the caller calls `replace`."""
+        """Search the current index. Raises GenerationGone, and IndexDamaged (then call `replace_damaged`)."""
         return self.engine.search(query, offset=offset, limit=limit, generation=generation)
 
     def generation(self, progress: Progress | None = None) -> IndexSnapshot | None:
@@ -124,7 +124,7 @@ class LiveIndex:
         """Rebuild the index next to the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
         return self._publish(self.engine.rebuild(self._make_source(self._workspace.snapshot()), progress))
 
-    def replace(self, damaged: State, progress: Progress | None = None) -> State:
+    def replace_damaged(self, damaged: State, progress: Progress | None = None) -> State:
         """Rebuild a damaged index, unless another call has rebuilt it since its state was read."""
         source = self._make_source(self._workspace.snapshot())
         return self._publish(self.engine.rebuild(source, progress, unless=lambda state: state != damaged))

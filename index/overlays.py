@@ -1,9 +1,9 @@
 """Overlays: indexes of commits other than the tip, composed of the index and a difference in memory.
 
-The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
-identified by its commit, and stays valid when the branch and the index change. If most documents of a commit
-differ, or its settings change how documents are read, the overlay has all documents in memory. The most
-recent overlays are cached, and their segments are reused for the next overlay.
+The results of an overlay, with their scores, equal those of an index of its commit. An overlay is therefore
+identified by its commit, and stays valid when the branch and the index change. If too many documents differ,
+or the settings change how documents are read, the overlay has all documents in memory. The most recent
+overlays are cached, and their segments are reused for the next overlay.
 `python -m benchmarks.checks.refs` compares the first search of a commit with the build of a full index.
 
 Documents with equal path, blob, settings and manifests are indexed equally, so cached ones are reused. Only a

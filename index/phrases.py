@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from index.analysis.terms import HEADING_WEIGHT, MAX_WEIGHT, extract_token_terms
-from index.analysis.words import STOP_WORDS, TOKEN, fold, normalize, script_runs_pattern, strip_markup
+from index.analysis.words import STOP_WORDS, TOKEN, fold, get_script_runs_pattern, normalize, strip_markup
 from index.documents import SectionRecord
 
 _JOINERS = "./@:-"  # an underscore or an apostrophe does not split a word
@@ -156,7 +156,7 @@ def _pad_words(text: str) -> str:
     """
     words = " ".join(split_words(fold(normalize(text))))
     if not words.isascii():
-        words = " ".join(script_runs_pattern().sub(_separate_spaceless, words).split())
+        words = " ".join(get_script_runs_pattern().sub(_separate_spaceless, words).split())
     return f" {words} "
 
 

@@ -90,14 +90,14 @@ class SectionSelection:
 class Query:
     """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
-    Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
+    Every phrase must occur, unless `phrases_first` is set: then sections without the phrases follow.
     A scored phrase need not occur: it counts as one more term.
 
     `filters` has taxonomy keys, each with a value: only documents that have this value, among others, match.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
     With `includes_all_selected`, every selected section is a result, even if it contains none of the terms.
 
-    `sections` are the only sections that match, if it is given.
+    If `sections` is given, only these sections match.
 
     `name_parts` are the terms that occur only as parts of names, such as `api` of `--api-group`.
 
@@ -212,8 +212,9 @@ class Engine(Protocol):
 
         The term of the word itself is not returned. The nearest terms are returned: those one edit away, or,
         if there are none, those two edits away. Terms one edit away include the stems of all words one edit
-        away. Terms two edits away have the same first two letters, and `index.spelling.max_edits` must allow
-        two edits. The terms are sorted by the number of sections that contain them, then alphabetically.
+        away. Terms two edits away have the same first two letters, and the word must be long enough for two
+        edits (`index.spelling.compute_max_edits`). The terms are sorted by the number of sections that have
+        them, then alphabetically.
         """
 
     def close(self) -> None: ...

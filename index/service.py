@@ -130,7 +130,7 @@ class SearchIndex:
         IndexDamaged.
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
-        from index.operators import Fields
+        from index.operators import QueryFields
         from index.query import find_missing_words, parse_query
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
@@ -139,9 +139,9 @@ class SearchIndex:
         # The changes are those up to one commit, which is therefore fixed before the search.
         snapshot = self._workspace.at(ref) if has_since or (ref and not ref.isspace()) else None
         if snapshot is None:
-            fields = Fields(self.keys, lambda key: self._has_dates(key, progress))
+            fields = QueryFields(self.taxonomy_keys, lambda key: self._has_dates(key, progress))
         else:
-            fields = Fields(
+            fields = QueryFields(
                 lambda: snapshot.config.taxonomy_keys,
                 lambda key: self._overlays.get_or_create(snapshot, progress).searcher.has_dates(key),
             )
@@ -219,7 +219,7 @@ class SearchIndex:
 
         self._live.preload()
 
-    def get(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
+    def read_passage(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
         """Return a section with its neighbours in the file; an old address is resolved to the new one.
 
         `ref` names the commit to read; None is the tip. Raises ChunkNotFound, InvalidChunkId, and the errors
@@ -253,11 +253,11 @@ class SearchIndex:
             configured = None
         return format_corpus_description(configured, self._workspace.repository_name)
 
-    def keys(self) -> Mapping[str, str | None]:
+    def taxonomy_keys(self) -> Mapping[str, str | None]:
         """Return the keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""
         return self._workspace.snapshot().config.taxonomy_keys
 
-    def values(self) -> Mapping[str, Mapping[str, int]]:
+    def count_taxonomy_values(self) -> Mapping[str, Mapping[str, int]]:
         """Return the number of sections for each value of each key; no values without an index."""
         state = self._live.engine.serving_state()
         return self._live.values(state) if state is not None else {}
@@ -293,7 +293,7 @@ class SearchIndex:
     def read_source(self, hit: Hit) -> bytes:
         """Return the Markdown of a hit with its heading; empty if its blob was lost after indexing."""
         try:
-            return self._live.texts.data(hit.blob, hit.start, hit.end)
+            return self._live.texts.read_range(hit.blob, hit.start, hit.end)
         except DamagedRepository:
             return b""
 

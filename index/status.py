@@ -59,10 +59,10 @@ def read_status(location: Location | None, tip: str | None, state: State | None,
 def find_leftovers(location: Location) -> list[Path]:
     """List the files of dead writers in a location and in the folder of its current index."""
     folder = location.current()
-    leftovers = location.leftovers(keep=folder)
+    leftovers = location.list_leftovers(keep=folder)
     if folder is not None:
         try:
-            leftovers += read_manifest(folder).leftovers(folder)
+            leftovers += read_manifest(folder).list_leftovers(folder)
         except IndexDamaged:
             return leftovers
     return leftovers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import add_list_call
+from tools.errors import add_suggested_call
 from tools.next_steps import suggest_list_call, suggest_view_call
 from tools.tool import Answer, NextStep
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workspace.writing.idempotency import KeyedRequest, RecordedRequest
     from workspace.writing.plan import Plan, PlanStep
 
-# The digest of a call excludes the key, a flag that is false in every commit, and the raw operations.
+# The digest of a call excludes the key, `dry_run` (false in every commit), and the unparsed operations.
 _EXCLUDED_FIELDS = frozenset(("idempotency_key", "dry_run", "operations"))
 
 
@@ -48,7 +48,7 @@ def strip_for_replay(
         return {"success": True, **build_data(step)}
     assert step.error is not None, "a batch with a rolled back operation is not committed"
     error = step.error
-    fix = add_list_call(error.fix, error.suggestion_source, offered_tools)
+    fix = add_suggested_call(error.fix, error.suggestion_source, offered_tools)
     return {
         "success": False,
         "error": error.message,

@@ -55,9 +55,10 @@ def render_planned_diff(result: WriteResult) -> str:
 def describe_diff(
     context: Context, result: WriteResult, returned_diff: ReturnedDiff, operation_count: int
 ) -> Data:
-    """Return the requested diff of a write as the field `diff`; an empty mapping if no diff is requested.
+    """Return the requested diff of a write as the field `diff`; an empty mapping without a diff.
 
-    A short diff that is not small is `diff_omitted`. The diff of a retry is that of the earlier commit.
+    `diff_omitted` replaces a short diff that would be too long. The diff of a retry is that of the earlier
+    commit.
     """
     if returned_diff == "none":
         return {}
@@ -130,7 +131,7 @@ def _render_short_diff(changes: Iterable[_Change], max_characters: int) -> str |
 
 
 def _join_renames(changes: list[_Change]) -> list[_Change]:
-    """Return the changes with each removed document joined to the new document that has most of its lines."""
+    """Return the changes; a removed document is joined to a new one that shares half of its lines."""
     removed_changes = [change for change in changes if change.data is None]
     joined_changes: list[_Change] = []
     for change in changes:
@@ -156,7 +157,7 @@ def _is_rename(removed: _Change, created: _Change) -> bool:
 
 
 def _count_text_lines(data: bytes) -> Counter[bytes]:
-    """Return the lines of a document with text, without its front matter, and their numbers."""
+    """Count the distinct lines of a document, without blank lines and its front matter."""
     lines = [line.strip() for line in _split_lines(data)]
     if lines and lines[0] == b"---" and b"---" in lines[1:]:
         lines = lines[lines.index(b"---", 1) + 1 :]

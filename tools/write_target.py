@@ -34,7 +34,7 @@ class WriteTarget(NamedTuple):
 
     `call_context` is the context of the call. `protected` are the paths that caused the redirection.
     `earlier_result` is the result of an earlier call with the same key, if its proposal has ended since.
-    `is_new` is True if the call itself opened the proposal with a title.
+    `is_new` is True if the call requested a new proposal.
     """
 
     call_context: Context

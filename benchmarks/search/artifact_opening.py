@@ -26,13 +26,13 @@ def measure(artifact_folder: str, key_file: str, queries: list[str]) -> dict[str
     """
     import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.artifacts.artifact import open_artifact
-    from index.artifacts.frozen import FrozenIndex
+    from index.artifacts.frozen import ArtifactSearchIndex
     from index.storage.keys import read_key
 
-    indexes: list[FrozenIndex] = []
+    indexes: list[ArtifactSearchIndex] = []
 
     def open_index() -> None:
-        index = FrozenIndex(open_artifact(Path(artifact_folder), read_key(Path(key_file))))
+        index = ArtifactSearchIndex(open_artifact(Path(artifact_folder), read_key(Path(key_file))))
         index.update_to_tip()
         indexes.append(index)
 

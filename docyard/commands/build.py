@@ -214,9 +214,9 @@ def _print_report(
         warnings.append(
             f"files are omitted because of their size or name: {format_list(contents.unsupported_paths)}"
         )
-    if build.without_sections:
+    if build.sectionless_count:
         warnings.append(
-            f"{build.without_sections} documents have no text to search: they are empty, larger than "
+            f"{build.sectionless_count} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
     if build.unlisted_keys:

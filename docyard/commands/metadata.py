@@ -107,14 +107,14 @@ def _read_file(file: Path) -> bytes:
 
 
 def _check_content(content: bytes) -> _MetadataCheck:
-    from index.storage.metadata import find_problems, parse_metadata
+    from index.storage.metadata import find_metadata_problems, parse_metadata
 
-    problems = find_problems(content)
+    problems = find_metadata_problems(content)
     return _MetadataCheck(None if problems else parse_metadata(content), problems)
 
 
 def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
-    from index.artifacts.artifact import find_problems
+    from index.artifacts.artifact import find_artifact_problems
     from index.storage.keys import read_key
     from index.storage.metadata import Problem
 
@@ -123,7 +123,7 @@ def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
     if check.problems:
         return check
     return _MetadataCheck(
-        check.metadata, [Problem(_ARTIFACT_FIELD, reason) for reason in find_problems(folder, key)]
+        check.metadata, [Problem(_ARTIFACT_FIELD, reason) for reason in find_artifact_problems(folder, key)]
     )
 
 

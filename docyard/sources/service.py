@@ -23,9 +23,9 @@ def create_sources(file: Path, content: SourcesFile | None = None) -> Sources:
     from platformdirs import user_cache_path, user_data_path
 
     folders = SourceFolders(
-        file=file.parent,
-        clones=user_data_path("docyard", appauthor=False) / "sources",
-        indexes=user_cache_path("docyard", appauthor=False) / "sources",
+        settings_folder=file.parent,
+        clone_folder=user_data_path("docyard", appauthor=False) / "sources",
+        index_folder=user_cache_path("docyard", appauthor=False) / "sources",
     )
     return Sources(content or read_sources_file(file), folders)
 

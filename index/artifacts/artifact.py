@@ -22,7 +22,7 @@ from index.artifacts.manifest import (
     NotAnArtifact,
     check_files,
     is_sealed,
-    missing_metadata_error,
+    make_missing_metadata_error,
     read_all_manifests,
     read_manifest,
     read_metadata_bytes,
@@ -84,10 +84,10 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
             # A builder may have replaced this metadata.json and removed the files that it names.
             if read_metadata_bytes(folder) == data:
                 raise
-    raise swap_timeout_error()
+    raise make_swap_timeout_error()
 
 
-def swap_timeout_error() -> NotAnArtifact:
+def make_swap_timeout_error() -> NotAnArtifact:
     """Return the error for an artifact that is replaced faster than it can be read."""
     return NotAnArtifact(
         "the artifact is replaced faster than it can be read",
@@ -102,14 +102,14 @@ def map_segments(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple
     Returns the state of the index and the readers of its segments. Raises ArtifactDamaged.
     """
     from index.segments.generation import SegmentReader
-    from index.segments.segment import Segment, file_name
+    from index.segments.segment import Segment, make_file_name
     from index.segments.store import decode_numbers, make_state
 
     name = INDEX_FOLDER
     readers: list[SegmentReader] = []
     try:
         for id, dead_documents in manifest.parts:
-            name = f"{INDEX_FOLDER}/{file_name(id)}"
+            name = f"{INDEX_FOLDER}/{make_file_name(id)}"
             if name not in manifest.files:
                 raise ArtifactDamaged.in_file(name, "the manifest does not list it")
             segment = Segment.load(folder / INDEX_FOLDER, id, FileStamp.of(folder / name))
@@ -134,11 +134,11 @@ def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
         raise ArtifactDamaged.in_file(name, "its content is malformed") from error
 
 
-def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
+def find_artifact_problems(folder: Path, key: bytes | None = None) -> list[str]:
     """Return the problems of an artifact's files, each as a line; empty if the artifact is valid.
 
-    With a key, a missing seal of that key is also a problem. `index.storage.metadata.find_problems` checks
-    `metadata.json` itself. Raises NotAnArtifact for a folder without an artifact.
+    With a key, a missing seal of that key is also a problem. `find_metadata_problems` checks the content of
+    `metadata.json`. Raises NotAnArtifact for a folder without an artifact.
     """
     data = read_metadata_bytes(folder)
     try:
@@ -160,7 +160,7 @@ def _stamp_metadata(folder: Path) -> FileStamp:
     try:
         return FileStamp.of(folder / METADATA_FILE)
     except OSError as error:
-        raise missing_metadata_error(error) from None
+        raise make_missing_metadata_error(error) from None
 
 
 def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:

@@ -120,7 +120,7 @@ def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
     """Return a `metadata.json`'s manifest. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
     name = make_manifest_name(metadata)
     try:
-        data = read_file(folder / name)
+        data = read_regular_file(folder / name)
     except FileNotFoundError:
         raise NotAnArtifact(
             f"the manifest of metadata.json is missing ({name})",
@@ -137,7 +137,7 @@ def read_all_manifests(folder: Path) -> list[ArtifactManifest]:
     manifests: list[ArtifactManifest] = []
     for file in sorted(folder.glob("*.manifest")):
         with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
-            manifests.append(_parse_manifest(file.name, read_file(file), None))
+            manifests.append(_parse_manifest(file.name, read_regular_file(file), None))
     return manifests
 
 
@@ -207,18 +207,18 @@ def check_files(
 def read_metadata_bytes(folder: Path) -> bytes:
     """Return the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
     try:
-        return read_file(folder / METADATA_FILE)
+        return read_regular_file(folder / METADATA_FILE)
     except OSError as error:
-        raise missing_metadata_error(error) from None
+        raise make_missing_metadata_error(error) from None
 
 
-def read_file(file: Path) -> bytes:
+def read_regular_file(file: Path) -> bytes:
     """Return the first 64 MB of a regular file. Raises OSError, also for anything else, such as a pipe."""
     with _open_regular(file) as stream:
         return stream.read(_MAX_MANIFEST_BYTES)
 
 
-def missing_metadata_error(error: OSError) -> NotAnArtifact:
+def make_missing_metadata_error(error: OSError) -> NotAnArtifact:
     """Return the error for a folder whose `metadata.json` cannot be read."""
     reason = "metadata.json is missing"
     if not isinstance(error, FileNotFoundError | NotADirectoryError):

@@ -82,11 +82,11 @@ class Vocabulary:
             return numbers
 
     def look_up_terms(
-        self, numbers: NDArray[np.uint32], *, stop_words: bool
+        self, numbers: NDArray[np.uint32], *, with_stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the terms of numbered raw tokens, token after token, and how many each token has."""
         with self._lock:
-            counts = _view_array(self._all_counts if stop_words else self._content_counts)[numbers]
+            counts = _view_array(self._all_counts if with_stop_words else self._content_counts)[numbers]
             positions = expand_ranges(
                 _view_array(self._starts)[numbers].astype(np.int64), counts.astype(np.int64)
             )

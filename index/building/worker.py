@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from index.building.builder import Builder, BuiltSegments
+from index.building.builder import BuiltSegments, SegmentBuilder
 from index.documents import UnreadableDocument
 from index.port import DocumentSource
 from index.segments.segment import Segment
@@ -116,7 +116,7 @@ class BuildProcess:
 
 class _ChildState(NamedTuple):
     task: Task
-    builder: Builder
+    builder: SegmentBuilder
     unreadable: dict[str, str]
 
 
@@ -126,7 +126,7 @@ _child_states: list[_ChildState] = []
 
 def _start_child(task: Task) -> None:
     gc.disable()  # the growing structures have no reference cycles, and scanning them takes long
-    _child_states.append(_ChildState(task, Builder(task.folder, task.durable, task.max_postings), {}))
+    _child_states.append(_ChildState(task, SegmentBuilder(task.folder, task.durable, task.max_postings), {}))
 
 
 def _add_block(block: Block) -> int:

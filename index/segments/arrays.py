@@ -188,9 +188,9 @@ class StringPool:
             position = data.find(string, position + 1)
         return None
 
-    def find_prefix(self, prefix: bytes) -> list[bytes]:
+    def find_strings_with_prefix(self, prefix: bytes) -> list[bytes]:
         """Return the strings, as UTF-8 bytes, of an ascending pool that begin with a prefix."""
-        first, last = self.prefix_range(prefix)
+        first, last = self.find_prefix_range(prefix)
         start, *ends = self._offsets[first : last + 1].tolist()
         data = bytes(self._data[start : ends[-1] if ends else start])
         return [
@@ -198,7 +198,7 @@ class StringPool:
             for start_offset, end_offset in pairwise((start, *ends))
         ]
 
-    def prefix_range(self, prefix: bytes) -> tuple[int, int]:
+    def find_prefix_range(self, prefix: bytes) -> tuple[int, int]:
         """Return the range [first, end) of the strings of an ascending pool that begin with a prefix."""
         return self.count_before(prefix), self.count_before(prefix + _AFTER_UTF8)
 

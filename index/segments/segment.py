@@ -3,7 +3,7 @@
     term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
     starts                        the start of each term's posting list, and the end of the last
     ids, weights                  posting lists: sections, ascending within a list, and weights
-    lengths, page_of, numbers     for each section: its length, its document, and SECTION_COLUMNS numbers
+    lengths, page_of, numbers     for each section: its length, its document, and SECTION_COLUMN_COUNT numbers
     keys, titles                  for each section: its key and its title
     firsts, paths, blobs, facets  for each document: its first section, its path, its blob and its facets
 
@@ -54,8 +54,8 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from index.documents import IndexedDocument
 
-SECTION_COLUMNS = 8
-"""The numbers of a section: position, parent, start, heading_start, body, end, line, end_line.
+SECTION_COLUMN_COUNT = 8
+"""The count of a section's numbers: position, parent, start, heading_start, body, end, line, end_line.
 
 The parent is its index among the sections of its document, in order of keys; -1 without a parent.
 """
@@ -108,7 +108,7 @@ class TableBuilder:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return a segment's arrays of documents and sections."""
         firsts = np.frombuffer(self._firsts, np.uint32)
-        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, SECTION_COLUMNS - 1)
+        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, SECTION_COLUMN_COUNT - 1)
         keys, key_offsets = self._keys.arrays()
         titles, title_offsets = self._titles.arrays()
         paths, path_offsets = self._paths.arrays()
@@ -232,11 +232,11 @@ class Segment:
     @classmethod
     def load(cls, folder: Path, id: str, stamp: FileStamp, checksum: FileChecksum | None = None) -> Segment:
         """Map a segment whose file was verified. Raises IndexDamaged."""
-        return cls(id, map_flat(folder / file_name(id)), stamp, checksum)
+        return cls(id, map_flat(folder / make_file_name(id)), stamp, checksum)
 
     def save(self, folder: Path, durable: bool = False) -> Segment:
         """Write the segment's file, and return the segment mapped from it. Raises IndexUnwritable."""
-        file = folder / file_name(self.id)
+        file = folder / make_file_name(self.id)
         with translate_write_errors():
             checksum = write_flat(file, self.arrays, {"total": self.total_length}, durable)
             stamp = FileStamp.of(file)
@@ -266,14 +266,16 @@ class Segment:
     def terms_with_prefix(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that begin with a prefix, in order."""
         start = len(make_term_key(field, ""))
-        return [decode(key[start:]) for key in self._terms.find_prefix(make_term_key(field, prefix))]
+        return [
+            decode(key[start:]) for key in self._terms.find_strings_with_prefix(make_term_key(field, prefix))
+        ]
 
     def list_starts(self, field: str, prefix: str = "") -> NDArray[np.integer]:
         """Return the start in `ids` of the list of each term with a prefix, and the end of the last list.
 
         The lists of neighbouring terms are contiguous.
         """
-        first, last = self._terms.prefix_range(make_term_key(field, prefix))
+        first, last = self._terms.find_prefix_range(make_term_key(field, prefix))
         starts: NDArray[np.integer] = self.arrays["starts"][first : last + 1]
         return starts
 
@@ -380,7 +382,7 @@ class Segment:
         sizes_match = (
             len(self._starts) == len(self._terms) + 1
             and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
-            and self._numbers.shape == (self.size, SECTION_COLUMNS)
+            and self._numbers.shape == (self.size, SECTION_COLUMN_COUNT)
             and len(self.document_of) == len(self._keys) == len(self._titles) == self.size
             and len(self._firsts) == self.document_count + 1
             and self._firsts[self.document_count] == self.size
@@ -390,7 +392,7 @@ class Segment:
             raise ValueError("the sizes of a segment's arrays do not match")
 
 
-def file_name(id: str) -> str:
+def make_file_name(id: str) -> str:
     """Return the file name of a segment, in the form of Whoosh's own files."""
     return f"MAIN_{id}.flat"
 

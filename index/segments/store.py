@@ -18,13 +18,13 @@ import numpy as np
 
 from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.segment import Segment, file_name
+from index.segments.segment import Segment, make_file_name
 from index.storage.files import translate_write_errors
 from index.storage.manifest import (
     FileChecksum,
     IndexDamaged,
     Manifest,
-    find_newest_manifest,
+    find_newest_manifest_number,
     read_manifest,
     write_manifest,
 )
@@ -78,7 +78,7 @@ class Store:
         files: dict[str, FileChecksum] = {}
         for segment in (reader.segment for reader in readers):
             if segment.checksum is not None:
-                files[file_name(segment.id)] = segment.checksum
+                files[make_file_name(segment.id)] = segment.checksum
         dead_documents = [(reader.segment.id, encode_numbers(reader.dead_documents)) for reader in readers]
         manifest = Manifest(number, files, asdict(state), dead_documents)
         with translate_write_errors():
@@ -103,8 +103,8 @@ class Store:
                 continue
             segment = reader.segment if reader else None
             if segment is None or not segment.is_untouched():
-                name = file_name(id)
-                stamp = manifest.check(folder, name)
+                name = make_file_name(id)
+                stamp = manifest.verify_file(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
             readers.append(SegmentReader.of(segment, dead_documents))
         state = make_state(manifest.state)
@@ -119,7 +119,7 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
     Each number is used once in a folder, so that the manifest need not be read.
     """
     try:
-        return generation.number == find_newest_manifest(folder)
+        return generation.number == find_newest_manifest_number(folder)
     except (OSError, ValueError):
         return False
 

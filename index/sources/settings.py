@@ -181,7 +181,7 @@ class SourceSettings(_Settings):
             raise ValueError(f"must have exactly one of repo, artifact and url ({found})")
         if self.artifact is not None and (self.ref or self.folder):
             raise ValueError(
-                "must not have ref or folder beside artifact: an artifact is one version of its documents"
+                "must not have ref or folder with artifact: an artifact is one version of its documents"
             )
         if self.key is not None and self.artifact is None:
             raise ValueError("must not have key without artifact: a repository needs no key")
@@ -198,7 +198,7 @@ class Features(_Settings):
 
 
 class AnswerLimits(_Settings):
-    """The largest number of tokens of an answer of search_documentation; a call may ask for less."""
+    """The largest number of tokens of an answer of search_documentation; a call may request fewer."""
 
     max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
 

@@ -42,18 +42,18 @@ class NoNamespacesConfigured(WorkspaceError):
 
 
 class NamespaceRequired(WorkspaceError):
-    """The server has several sources, and the call names none of them; `namespaces` are their names."""
+    """The server has several sources, and the call names none; `namespaces` are at most 50 of their names."""
 
     code: ClassVar[str] = "NAMESPACE_REQUIRED"
 
 
 class NamespaceNotFound(WorkspaceError):
-    """The server has no source of this name; `nearest` are similar names, `namespaces` all names."""
+    """The server has no source of this name; `nearest` are similar names, `namespaces` at most 50 names."""
 
     code: ClassVar[str] = "NAMESPACE_NOT_FOUND"
 
 
-class SourcesPlan(NamedTuple):
+class SourcesDifference(NamedTuple):
     """The difference between the sources of a server and those of a file, by name."""
 
     added: tuple[str, ...]
@@ -62,10 +62,10 @@ class SourcesPlan(NamedTuple):
     unchanged: tuple[str, ...]
 
 
-def plan_sources(old: SourcesFile, new: SourcesFile) -> SourcesPlan:
+def diff_sources_files(old: SourcesFile, new: SourcesFile) -> SourcesDifference:
     """Return the difference between two files of sources."""
     common = [name for name in new.sources if name in old.sources]
-    return SourcesPlan(
+    return SourcesDifference(
         added=tuple(name for name in new.sources if name not in old.sources),
         changed=tuple(name for name in common if old.sources[name] != new.sources[name]),
         removed=tuple(name for name in old.sources if name not in new.sources),
@@ -74,11 +74,11 @@ def plan_sources(old: SourcesFile, new: SourcesFile) -> SourcesPlan:
 
 
 class SourceFolders(NamedTuple):
-    """The folders of a server of sources: that of its file, of the clones, and of the indexes."""
+    """The folders of a server of sources: that of its settings file, of the clones, and of the indexes."""
 
-    file: Path
-    clones: Path
-    indexes: Path
+    settings_folder: Path
+    clone_folder: Path
+    index_folder: Path
 
 
 class Sources:
@@ -91,7 +91,7 @@ class Sources:
 
     @property
     def file(self) -> SourcesFile:
-        """The file that the sources were read from."""
+        """The content of the file that names the sources."""
         return self._file
 
     @property
@@ -110,9 +110,9 @@ class Sources:
     def __len__(self) -> int:
         return len(self._sources)
 
-    def replace(self, file: SourcesFile) -> SourcesPlan:
-        """Apply a changed file: unchanged sources stay open, and the others are opened when asked for."""
-        plan = plan_sources(self._file, file)
+    def replace(self, file: SourcesFile) -> SourcesDifference:
+        """Apply a changed file: unchanged sources stay open, and the others are opened at their next use."""
+        plan = diff_sources_files(self._file, file)
         old_sources = self._sources
         self._sources = {
             name: old_sources[name] if name in plan.unchanged else self._create(name, file)

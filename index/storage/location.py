@@ -116,7 +116,7 @@ class Location:
         with suppress(OSError):
             self.sweep(keep=folder)
 
-    def leftovers(self, keep: Path | None) -> list[Path]:
+    def list_leftovers(self, keep: Path | None) -> list[Path]:
         """List the entries of earlier indexes and of interrupted work in this folder.
 
         The writer of `metadata.json` does not hold the lock of the index, so its draft is not a leftover.
@@ -135,7 +135,7 @@ class Location:
 
     def sweep(self, keep: Path | None) -> int:
         """Remove the leftovers; return their number. The caller holds the lock. Open files stay readable."""
-        return remove_entries(self.leftovers(keep))
+        return remove_entries(self.list_leftovers(keep))
 
 
 def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) -> Location | None:

@@ -264,7 +264,7 @@ def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
     try:
         return parse_metadata(data), None
     except InvalidMetadata:
-        problems = find_problems(data)
+        problems = find_metadata_problems(data)
         if {problem.field for problem in problems} != {_SOURCE_COMMIT}:
             raise
     values = json.loads(data)
@@ -272,7 +272,7 @@ def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
     return parse_metadata(json.dumps(values).encode()), problems[0]
 
 
-def find_problems(data: bytes) -> list[Problem]:
+def find_metadata_problems(data: bytes) -> list[Problem]:
     """Return all violations of the contract in a `metadata.json`; empty if it is valid."""
     try:
         Metadata.model_validate_json(data)

@@ -116,7 +116,7 @@ class Searcher:
             self.state,
             is_partial,
             collector.expanded_terms,
-            frozenset(term for term in query.terms if not self.statistics.term(term).df),
+            frozenset(term for term in query.terms if not self.statistics.get_term_statistics(term).df),
         )
 
     def values(self, key: str) -> Mapping[str, int]:
@@ -188,7 +188,7 @@ class WhooshEngine:
         return generation.state if generation else None
 
     def generation(self) -> IndexSnapshot | None:
-        """Return the open index if its files are unchanged, else the committed one; None if it is invalid."""
+        """Return the open index if its files are unchanged, else the committed one; None without either."""
         searcher = self._searcher
         if searcher is None or not searcher.generation.is_untouched():
             try:

@@ -29,7 +29,7 @@ from index.port import (
     State,
 )
 from index.ranking import bm25
-from index.spelling import is_word, stem_all_edits
+from index.spelling import can_check_spelling, stem_all_edits
 from workspace.document.sections import Section
 
 
@@ -324,7 +324,7 @@ class ReferenceEngine:
         )
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
-        if not is_word(word):
+        if not can_check_spelling(word):
             return ()
         counts = Counter(term for entry in self._list_entries() for term in entry.terms)
         own_term, terms_one_edit_away = stem(word), stem_all_edits(word)

@@ -26,7 +26,7 @@ from index.conditions import (
 )
 from index.phrases import Phrases
 from index.port import Query
-from index.spelling import is_word, stem_all_edits
+from index.spelling import can_check_spelling, stem_all_edits
 from tests.index import reference
 from tests.index.reference import Entry, RankedSection, count_edits_between
 
@@ -77,7 +77,7 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
     if isinstance(part, HasPrefix):
         return term.startswith(part.prefix) or term == stem(part.prefix)
     own_term = stem(part.word)
-    if term == own_term or not is_word(part.word):
+    if term == own_term or not can_check_spelling(part.word):
         return term == own_term
     has_prefix = term.startswith(own_term[:2])
     return term in stem_all_edits(part.word) or (

@@ -12,7 +12,7 @@ import pytest
 
 from index import overlays, source
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import FrozenIndex
+from index.artifacts.frozen import ArtifactSearchIndex
 from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
@@ -204,7 +204,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
 ) -> None:
     """Run with few and many segments, few and many cached overlays, and full and incremental indexing."""
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", max_small_sections)
-    monkeypatch.setattr(source, "_MAX_INCREMENTAL", max_incremental)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL_DOCUMENTS", max_incremental)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", max_overlays)
     compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=1)
 
@@ -353,7 +353,7 @@ def test_full_index_of_a_commit_reuses_unchanged_documents(
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
     index.update_to_tip()
     assert find_progress_totals(index, "errors", first_commit) == []
-    monkeypatch.setattr(source, "_MAX_INCREMENTAL", 1)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL_DOCUMENTS", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
     index.update_to_tip()
     assert find_progress_totals(index, "errors", "HEAD~1") == []
@@ -453,11 +453,11 @@ def test_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
     old_commit = repo.head()
     repo.commit({"guides/retries.md": "# Retries\n\nOther words.\n"})
     chunk = index.search("exponential", ref=old_commit).hits[0].chunk_id
-    passage = index.get(chunk, ref=old_commit)
+    passage = index.read_passage(chunk, ref=old_commit)
     assert (passage.commit, passage.move) == (old_commit, None)
     assert "exponential backoff" in passage.target.text
     with pytest.raises(ChunkNotFound):
-        index.get(chunk)
+        index.read_passage(chunk)
 
 
 def test_unknown_ref_raises_ref_not_found(index: SearchIndex) -> None:
@@ -466,7 +466,7 @@ def test_unknown_ref_raises_ref_not_found(index: SearchIndex) -> None:
 
 
 def test_artifact_is_searched_at_its_commit_only(artifact: Path, key: bytes, repo: Repo) -> None:  # noqa: F811
-    index = FrozenIndex(open_artifact(artifact, key))
+    index = ArtifactSearchIndex(open_artifact(artifact, key))
     page = index.search("errors")
     assert index.search("errors", ref=repo.head()) == page
     with pytest.raises(RefNotFound):

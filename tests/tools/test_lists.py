@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.loops import loop_over
-from tools.errors import add_list_call
+from tools.errors import add_suggested_call
 from tools.toolsets import all_tools
 from workspace.errors import HintKind, SuggestionSource
 
@@ -39,11 +39,11 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 def test_error_names_offered_list_tool(
     source: SuggestionSource | None, offered_tools: frozenset[str], expected: str
 ) -> None:
-    assert add_list_call("Name one.", source, offered_tools) == expected
+    assert add_suggested_call("Name one.", source, offered_tools) == expected
 
 
 def test_list_call_in_error_names_read_ref() -> None:
-    expected = add_list_call("Name one.", DOCUMENTS, ALL_TOOLS, "v1.2")
+    expected = add_suggested_call("Name one.", DOCUMENTS, ALL_TOOLS, "v1.2")
     assert expected == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
 
 

@@ -91,7 +91,7 @@ def test_error_of_replaced_name_names_the_field(call_tool: CallTool) -> None:
 def test_meanings_of_near_names_are_existing_fields() -> None:
     tools = (*TOOLS.values(), *load_toolset(SOURCES_TOOLSET))
     all_fields = {field for tool in tools for field in tool.arguments.model_fields}
-    for names in (near_names._NAMES, near_names._READING_NAMES):
+    for names in (near_names._FIELDS_BY_NAME, near_names._FIELDS_BY_READING_NAME):
         for fields in names.values():
             assert all_fields.issuperset(fields)
 

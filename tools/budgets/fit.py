@@ -136,7 +136,7 @@ def _compute_allowance(answer: Answer, allowance: int, budget: int) -> int:
 def _shorten_other_fields(answer: Answer, budget: int, *, is_last: bool) -> Answer:
     """Return an answer whose fields other than the main ones have at most half of its budget.
 
-    In the last attempt, they have all that the main fields leave.
+    In the last attempt, they may have all that the main fields leave, if that is more.
     """
     if not _exceeds(answer, budget):
         return answer

@@ -419,7 +419,7 @@ def complete_fields(operation: str, values: Data) -> Data:
     return {**{field: placeholders[field] for field in required_names}, **values}
 
 
-def correct_text_names(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_operation_example(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
     if (writing_tool := load_writing_tool(operation)) is not None:

@@ -65,7 +65,7 @@ def describe_change(change: CommitChange, budget: DiffBudget | None) -> Data:
         data["old_file"] = change.old_path
     if change.old_fragment is not None and change.old_fragment != change.fragment:
         data["old_slug"] = change.old_fragment
-    return data if budget is None else data | _diff_within_budget(budget, change)
+    return data if budget is None else data | _describe_diff_within_budget(budget, change)
 
 
 def describe_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
@@ -81,7 +81,7 @@ def describe_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
     return {"diff": diff}
 
 
-def _diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, str]:
+def _describe_diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, str]:
     """Return the `diff` of a change if the budget permits it, else a `hint`."""
     if change.size <= _MAX_DIFFED_BYTES and (budget.characters <= 0 or budget.bytes < change.size):
         return {"hint": "this page is full: repeat the call with a smaller limit to see the diff"}

@@ -1,6 +1,6 @@
 """Descriptions of a proposal: author, dates, state, problems and allowed actions.
 
-`open_pull_request_of` opens the pull request of a proposal on a forge, and describes it.
+`open_and_describe_pull_request` opens the pull request of a proposal on a forge, and describes it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def list_latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
     ]
 
 
-def open_pull_request_of(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
+def open_and_describe_pull_request(
+    proposal_actions: ProposalActions, proposal: Proposal
+) -> tuple[Data, list[str]]:
     """Open or update the pull request of a proposal; return its field, and hints about failures.
 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.

@@ -130,7 +130,7 @@ class _Report(NamedTuple):
 
 
 def _propose(report: _Report, suggestion: str) -> Answer:
-    """Return the answer of a proposal with a suggestion; it has none if the text is the present one."""
+    """Propose a suggestion, and return the answer; without a proposal if the section has this text."""
     operation = UpdateContent(file=report.file, slug=report.slug or "", content=suggestion)
     writer = Writer(
         lambda: TOOL, lambda *_: operation, {"reported": True, "address": report.address}, _suggest_no_step

@@ -8,7 +8,7 @@ from index.sources.settings import ALL_NAMESPACES
 from index.sources.source import SourceUnavailable
 from tools.arguments import ReadingArguments, read_arguments
 from tools.retrieval.budgets import list_entries
-from tools.retrieval.walkthroughs import format_id, iterate_walkthroughs
+from tools.retrieval.walkthroughs import format_walkthrough_id, iterate_walkthroughs
 from tools.tool import Answer, Tool
 from tools.writer import select_example_arguments
 
@@ -43,7 +43,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     for source in selected:
         try:
             for walkthrough in iterate_walkthroughs(source):
-                id = format_id(sources, source, walkthrough)
+                id = format_walkthrough_id(sources, source, walkthrough)
                 entry: Data = {
                     "id": id,
                     "title": walkthrough.title,

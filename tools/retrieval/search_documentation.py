@@ -34,7 +34,7 @@ from tools.retrieval.results import (
     build_results,
     fit_result_lists,
     fit_results,
-    suggest_rest,
+    suggest_continuation,
 )
 from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, NextStep, Tool, call
@@ -89,7 +89,7 @@ class VectorSearchUnavailable(WorkspaceError):
 
 
 class SearchDocumentationArguments(ReadingArguments):
-    """The input of search_documentation. `query` may be left out beside `operations`."""
+    """The input of search_documentation. `query` is optional with `operations`."""
 
     query: str = Field("", description="Search query for documentation")
     namespace: str | None = Field(
@@ -129,7 +129,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(SearchDocumentationArguments, arguments)
     if request.operations is None:
         search = _Search.run(context, request)
-        results = search.build_results(names_namespace=len(context.sources) > 1)
+        results = search.build_results(includes_namespace=len(context.sources) > 1)
         return Answer(fit_results(ResultList(results, search.build_answer), context.max_tokens))
     common = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
     items = [{**common, **item} for item in read_operations(request.operations)]
@@ -145,7 +145,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     if max_tokens < (least := len(items) * MIN_QUESTION_TOKENS):
         raise InvalidArguments(
             f"'{MAX_TOKENS}' must be at least {least:,} for {len(items)} questions",
-            fix=f"Give {least:,}, or ask {max(max_tokens // MIN_QUESTION_TOKENS, 1)} at most.",
+            fix=f"Give {least:,}, or send at most {max(max_tokens // MIN_QUESTION_TOKENS, 1)} questions.",
             field=MAX_TOKENS,
         )
     if arguments.get(MAX_TOKENS) is None:
@@ -157,7 +157,7 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
     """Return the answers to several questions, which share a number of tokens.
 
     An error of one question does not affect the others. The commits are in the answer once. An entry has no
-    cursor: its question can be asked alone.
+    cursor: its question can be sent alone.
     """
     defaults: dict[str, object] = {"max_results": DEFAULT_BATCH_RESULTS}
     result_lists: dict[int, ResultList] = {}
@@ -176,7 +176,7 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
             }
             continue
         # A question about one source names its namespace.
-        results = search.build_results(names_namespace=request.namespace == ALL_NAMESPACES)
+        results = search.build_results(includes_namespace=request.namespace == ALL_NAMESPACES)
         if "include_content" not in item:  # the first result answers most questions
             results = [*results[:1], *(result.reduce_to_address() for result in results[1:])]
         result_lists[number] = ResultList(results, search.build_entry, Detail.SHORT)
@@ -223,10 +223,10 @@ class _Search:
             check_cursor_commits(commits_digest, page.commits)
         return cls(context, request, page, digest, offset)
 
-    def build_results(self, *, names_namespace: bool) -> list[Result]:
+    def build_results(self, *, includes_namespace: bool) -> list[Result]:
         """Return the results, with their contents if the request includes contents."""
         results = build_results(
-            self.page, includes_content=self.request.include_content, names_namespace=names_namespace
+            self.page, includes_content=self.request.include_content, includes_namespace=includes_namespace
         )
         related_steps = find_related_steps(self.context, self.request.handle)
         if related_steps is not None:
@@ -246,7 +246,9 @@ class _Search:
         if (self.page.has_more or len(results) < len(self.page.hits)) and end < MAX_OFFSET:
             data["next_cursor"] = write_sources_cursor(self.digest, self.page.commits, end)
         next_step = (
-            suggest_rest(results, detail) if results else suggest_search(self.page, self.request.namespace)
+            suggest_continuation(results, detail)
+            if results
+            else suggest_search(self.page, self.request.namespace)
         )
         if next_step is not None:
             data["next_step"] = next_step

@@ -17,7 +17,7 @@ import pytest
 
 from index.building import build as building
 from index.building.build import build_in_processes
-from index.building.builder import Builder, BuiltSegments, build_segments
+from index.building.builder import BuiltSegments, SegmentBuilder, build_segments
 from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
@@ -52,7 +52,7 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     folder.mkdir()
-    builder = Builder(folder, max_postings=1)
+    builder = SegmentBuilder(folder, max_postings=1)
     long_word = "word" * 300_000
     for number in range(3):
         builder.add(make_document(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))

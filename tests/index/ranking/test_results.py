@@ -67,7 +67,7 @@ def find_page(
         query,
         offset=offset,
         limit=limit,
-        required=[term for phrase in query.phrases for term in find_required_terms(phrase)],
+        required_terms=[term for phrase in query.phrases for term in find_required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         scored_phrases=[
             ScoredPhrase(find_required_terms(words), make_phrase_weigher(words, read))
@@ -86,7 +86,7 @@ def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Score segments in full, in one or more groups; or prune each segment, or the joined large ones."""
     max_full_scoring, max_small_sections = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
-        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", max_full_scoring)
+        monkeypatch.setattr(f"{module}.MAX_FULLY_SCORED_SECTIONS", max_full_scoring)
     monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", max_small_sections)
 
 
@@ -126,7 +126,7 @@ def test_results_after_edits_and_merges_equal_reference_engine(seed: int) -> Non
 def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
+    monkeypatch.setattr("index.ranking.results.MAX_VERIFIED_SECTIONS", 6)
     monkeypatch.setattr("tests.index.reference.MAX_READ_SECTIONS", 6)
     rng = Random(5)
     index = GrowingIndex()

@@ -186,15 +186,15 @@ def test_reader_survives_concurrent_deletion_of_old_files(
     """Delete the files of a manifest after a reader has read it and before the reader opens the files."""
     store = Store(folder)
     first_snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
-    check = Manifest.check
+    verify_file = Manifest.verify_file
     commits = [lambda: commit_segments(store, first_snapshot, [make_segment_reader("b.md")], "two")]
 
-    def commit_before_check(manifest: Manifest, *arguments: Any) -> FileStamp:
+    def commit_before_verification(manifest: Manifest, *arguments: Any) -> FileStamp:
         while commits:
             commits.pop()()
-        return check(manifest, *arguments)
+        return verify_file(manifest, *arguments)
 
-    monkeypatch.setattr(Manifest, "check", commit_before_check)
+    monkeypatch.setattr(Manifest, "verify_file", commit_before_verification)
     assert list_paths(Store(folder).read()) == ["b.md"]
 
 

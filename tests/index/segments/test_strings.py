@@ -56,7 +56,7 @@ def test_find_among_returns_the_first_equal_string(
 @given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
 def test_strings_with_a_prefix_are_listed(strings: set[bytes], prefix: bytes) -> None:
     ascending = sorted(strings)
-    assert make_pool(ascending).find_prefix(prefix) == [
+    assert make_pool(ascending).find_strings_with_prefix(prefix) == [
         string for string in ascending if string.startswith(prefix)
     ]
 

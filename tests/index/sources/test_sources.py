@@ -18,8 +18,8 @@ from index.sources.sources import (
     NamespaceRequired,
     NoNamespacesConfigured,
     Sources,
-    SourcesPlan,
-    plan_sources,
+    SourcesDifference,
+    diff_sources_files,
     search_sources,
 )
 from tests.documentation_sources import (
@@ -270,8 +270,8 @@ def test_plan_and_replacement_of_the_file(tmp_path: Path, sources: Sources) -> N
     [tutorials] = sources.select("tutorials")
     text = TWO_SOURCES.replace('folder = "docs"', 'folder = "internal"') + '[sources.new]\nrepo = "guides"\n'
     content = read_sources_file(write_sources_file(tmp_path, text))
-    plan = plan_sources(sources.file, content)
-    assert plan == SourcesPlan(("new",), ("api-reference",), (), ("tutorials",))
+    plan = diff_sources_files(sources.file, content)
+    assert plan == SourcesDifference(("new",), ("api-reference",), (), ("tutorials",))
     assert sources.replace(content) == plan
     assert sources.select("tutorials") == (tutorials,)
     assert list_addresses(sources, "secret") == ["api-reference:internal/notes.md#_preamble"]

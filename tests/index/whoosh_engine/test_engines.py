@@ -11,7 +11,7 @@ import pytest
 from index.documents import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse_query
-from index.ranking.results import MAX_VERIFIED
+from index.ranking.results import MAX_VERIFIED_SECTIONS
 from tests.index.documents import PATHS, make_document, make_random_document, make_random_query
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.reference import make_entries
@@ -181,7 +181,7 @@ def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
 
 
 def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
-    many_sections = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
+    many_sections = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED_SECTIONS))
     history.commit(
         make_document("a.md", many_sections), make_document("b.md", "alpha beta, " + "more words " * 20)
     )

@@ -83,7 +83,7 @@ def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Score segments in full, in one or more groups; or prune each segment, or the joined large ones."""
     max_full_scoring, max_small_sections = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
-        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", max_full_scoring)
+        monkeypatch.setattr(f"{module}.MAX_FULLY_SCORED_SECTIONS", max_full_scoring)
     monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", max_small_sections)
 
 

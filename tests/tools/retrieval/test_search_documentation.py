@@ -302,15 +302,15 @@ def test_tools_appear_and_disappear_with_sources_and_features(
     walkthrough_tools = {"list_walkthroughs", "start_walkthrough", "get_next_step"}
     sources = build_sources("")
     dispatcher = SourcesDispatcher(sources)
-    assert dispatcher.names() == walkthrough_tools
+    assert dispatcher.tool_names() == walkthrough_tools
     assert dispatcher.call("list_walkthroughs", {}, client="test").data == {"walkthroughs": []}
     plain_names = walkthrough_tools | {"search_documentation", "list_documentation_sources", "get_doc"}
     sources.replace(build_sources(TWO_SOURCES).file)
-    assert dispatcher.names() == plain_names
+    assert dispatcher.tool_names() == plain_names
     features = "[features]\ncontextual_search = true\ntool_prefix = 'docs_'\n"
     sources.replace(build_sources(TWO_SOURCES + features).file)
     contextual_names = plain_names | {"search_documentation_contextual"}
-    assert dispatcher.names() == {f"docs_{name}" for name in contextual_names}
+    assert dispatcher.tool_names() == {f"docs_{name}" for name in contextual_names}
     answer = dispatcher.call(
         "docs_search_documentation", {"query": "zzz", "namespace": "tutorials"}, client=""
     )
