@@ -15,7 +15,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
-    from index.artifacts.frozen import ArtifactSearchIndex
+    from index.artifacts.search_index import ArtifactSearchIndex
     from index.service import SearchIndex
     from index.storage.metadata import Problem
     from tools.dispatcher import Dispatcher

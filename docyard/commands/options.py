@@ -108,7 +108,7 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
     from index.artifacts.artifact import open_artifact
-    from index.artifacts.frozen import ArtifactSearchIndex
+    from index.artifacts.search_index import ArtifactSearchIndex
     from index.storage.keys import read_key
 
     loaded_artifact = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)

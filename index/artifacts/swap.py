@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from index.artifacts.artifact import make_swap_timeout_error, open_artifact
-from index.artifacts.frozen import ArtifactSearchIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.port import Progress
 from index.storage.metadata import Problem
 from workspace.errors import WorkspaceError

@@ -12,7 +12,7 @@ import pytest
 
 from index import overlays, source
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import ArtifactSearchIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage

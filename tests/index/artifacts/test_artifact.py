@@ -12,8 +12,8 @@ import pytest
 
 from index.artifacts import manifest as manifests
 from index.artifacts.artifact import find_artifact_problems, open_artifact
-from index.artifacts.frozen import ArtifactSearchIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.service import SearchIndex
 from index.storage.keys import KEY_BYTES
 from index.storage.location import METADATA_FILE
@@ -43,12 +43,12 @@ def test_sealed_artifact_returns_the_results_of_its_repository(
 ) -> None:
     commit = commit_and_build()
     artifact = open_artifact(artifact_folder, key)
-    frozen_index = ArtifactSearchIndex(artifact)
+    artifact_index = ArtifactSearchIndex(artifact)
     assert artifact.is_trusted
-    assert search_all_queries(frozen_index) == search_all_queries(index)
-    assert frozen_index.search("retries").commit == commit
-    assert frozen_index.workspace.snapshot().commit == commit
-    assert frozen_index.metadata().corpus_description == "Guides"
+    assert search_all_queries(artifact_index) == search_all_queries(index)
+    assert artifact_index.search("retries").commit == commit
+    assert artifact_index.workspace.snapshot().commit == commit
+    assert artifact_index.metadata().corpus_description == "Guides"
 
 
 def test_old_address_resolves_in_artifact(
@@ -70,7 +70,7 @@ def test_artifact_without_valid_seal_is_indexed_from_documents(
     def fail_on_call(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact without a valid seal was opened")
 
-    monkeypatch.setattr("index.artifacts.frozen.map_segments", fail_on_call)
+    monkeypatch.setattr("index.artifacts.search_index.map_segments", fail_on_call)
     opened_artifact = open_artifact(artifact, reader_key)
     assert not opened_artifact.is_trusted
     assert search_all_queries(ArtifactSearchIndex(opened_artifact)) == search_all_queries(index)

@@ -27,9 +27,9 @@ from index.artifacts.contents import (
     read_commit_contents,
     read_folder_contents,
 )
-from index.artifacts.frozen import ArtifactSearchIndex
 from index.artifacts.manifest import read_manifest, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
 from tests.index.conftest import GUIDES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import ArtifactSearchIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.artifacts.swap import Artifacts
 from index.service import SearchIndex
 from tests.index.artifacts.test_artifact import list_files, search_all_queries

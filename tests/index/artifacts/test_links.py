@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import ArtifactSearchIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from tests.repositories import Repo
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import ArtifactSearchIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.artifacts.swap import Artifacts
 from index.cursors import StaleCursor
 from index.storage.location import METADATA_FILE
