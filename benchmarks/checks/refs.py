@@ -169,10 +169,10 @@ def _compare_with_new_indexes(
 
 def _print_times(timed_commits: Sequence[TimedCommit], build_times: Sequence[float]) -> None:
     for timed_commit in timed_commits:
-        first, *later_ms = (1e3 * value for value in timed_commit.seconds)
+        first_query_ms, *later_ms = (1e3 * value for value in timed_commit.seconds)
         print(
             f"{timed_commit.commit[:10]} differs from the tip in {timed_commit.changed_share:6.2%} of paths: "
-            f"first query {first:6.1f} ms, later queries: "
+            f"first query {first_query_ms:6.1f} ms, later queries: "
             f"median {compute_percentile(later_ms, 0.5):5.1f} ms, maximum {max(later_ms):5.1f} ms"
         )
     first_ms = [1e3 * timed_commit.seconds[0] for timed_commit in timed_commits]

@@ -54,11 +54,11 @@ def make_size_ratio_reader(subject: str) -> ValueReader:
 
 
 def _make_percent_not_first_reader(kind: str) -> ValueReader:
-    count, first = (
+    read_count, read_first_count = (
         make_value_reader("known_items", kind, "query_count"),
         make_value_reader("known_items", kind, "first"),
     )
-    return lambda results: 100 * (count(results) - first(results)) / count(results)
+    return lambda results: 100 * (read_count(results) - read_first_count(results)) / read_count(results)
 
 
 def _make_first_query_rows(

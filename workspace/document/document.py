@@ -255,8 +255,8 @@ class Document:
 
     def tasks(self, section: Section) -> tuple[Task, ...]:
         """Return the tasks in a section's own text; each task comes before its sub-tasks."""
-        first, last = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
-        return self.all_tasks[first:last]
+        start, end = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
+        return self.all_tasks[start:end]
 
     @cached_property
     def _task_starts(self) -> list[int]:

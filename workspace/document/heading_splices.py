@@ -137,18 +137,18 @@ def _rewrite_untitled_heading(
     return [Splice(start, end, text.encode())]
 
 
-def _rename_anchors(document: Document, section: Section, names: Mapping[str, str]) -> list[Splice]:
+def _rename_anchors(document: Document, section: Section, renamed_anchors: Mapping[str, str]) -> list[Splice]:
     """Return the splices that rename anchors in a heading and on the lines next to it."""
     heading = section.heading
-    if heading is None or not names:
+    if heading is None or not renamed_anchors:
         return []
     splices: list[Splice] = []
     text = document.data[section.start : section.body_start]
     for start, end in _find_name_spans(document, heading):
-        new_name = names.get(document.text(start, end))
+        new_name = renamed_anchors.get(document.text(start, end))
         if new_name is not None:
             splices.append(Splice(start, end, new_name.encode()))
-    for name, new_name in names.items():
+    for name, new_name in renamed_anchors.items():
         pattern = re.escape(name.encode())
         tags = re.finditer(rb"""<a[ \t][^<>]*=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
         spans = (item.span("name") for item in tags)
@@ -162,15 +162,15 @@ def _find_name_spans(document: Document, heading: AnchoredHeading) -> Iterator[t
     """Yield the bytes [start, end) of each id in the attribute lists in a heading and below it."""
     _, end = find_inline_span(document.lines, heading.block)
     source = heading.block.source
-    for first, last in anchors.find_name_spans(source):
-        yield end - len(source[first:].encode()), end - len(source[last:].encode())
+    for name_start, name_end in anchors.find_name_spans(source):
+        yield end - len(source[name_start:].encode()), end - len(source[name_end:].encode())
     position = heading.below_start
     for line in document.data[position : heading.body_start].splitlines(keepends=True):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         attributes = read_attribute_line(text)
         for name in attributes.names if attributes else ():
-            first = position + len(text[: name.start].encode())
-            yield first, first + len(name.name.encode())
+            name_offset = position + len(text[: name.start].encode())
+            yield name_offset, name_offset + len(name.name.encode())
         position += len(line)
 
 

@@ -153,9 +153,9 @@ def find_anchors_above(lines: Lines, heading_line: int, floor: int) -> tuple[int
 
 def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
     """Return the bytes [start, end) of a heading's inline Markdown, without #s and underline."""
-    start, last = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
+    start, last_line = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
     if heading.is_setext:
-        text = lines.data[start : lines.offset(last)] + lines.line_bytes(last)
+        text = lines.data[start : lines.offset(last_line)] + lines.line_bytes(last_line)
         return start + len(text) - len(text.lstrip(b" \t")), start + len(text.rstrip(b" \t"))
     text = lines.line_bytes(heading.line)
     mark = _ATX_MARK.match(text)
@@ -177,10 +177,9 @@ def plan_inline_replacement(lines: Lines, heading: Heading, inline: str) -> tupl
     start, end = find_inline_span(lines, heading)
     if start < end and (not heading.is_setext or _can_be_setext(inline)):
         return start, end, inline.encode()
-    first = lines.offset(heading.line)
-    last = heading.end - 1
-    end = lines.offset(last) + len(lines.line_bytes(last))
-    return first, end, f"{'#' * heading.level} {inline}".encode()
+    heading_start, last_line = lines.offset(heading.line), heading.end - 1
+    heading_end = lines.offset(last_line) + len(lines.line_bytes(last_line))
+    return heading_start, heading_end, f"{'#' * heading.level} {inline}".encode()
 
 
 def _can_be_setext(inline: str) -> bool:

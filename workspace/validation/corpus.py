@@ -93,16 +93,16 @@ class Corpus:
         )
         for name in names[:MAX_TYPES]:
             paths = {
-                part: path
-                for part in TYPE_FILES
-                if (path := f"{TYPES_FOLDER}/{name}/{part}") in self._files.paths
+                file_name: path
+                for file_name in TYPE_FILES
+                if (path := f"{TYPES_FOLDER}/{name}/{file_name}") in self._files.paths
             }
-            sizes = {part: self._files.reader.get_size(path) for part, path in paths.items()}
-            types[name] = read_type(name, sizes, partial(self._read_part, name))
+            sizes = {file_name: self._files.reader.get_size(path) for file_name, path in paths.items()}
+            types[name] = read_type(name, sizes, partial(self._read_type_file, name))
         return types
 
-    def _read_part(self, name: str, part: str) -> bytes:
-        return self._files.reader.read(f"{TYPES_FOLDER}/{name}/{part}")
+    def _read_type_file(self, type_name: str, file_name: str) -> bytes:
+        return self._files.reader.read(f"{TYPES_FOLDER}/{type_name}/{file_name}")
 
     @cached_property
     def _document_paths(self) -> frozenset[str]:

@@ -294,29 +294,31 @@ _NUMBER = re.compile(r"\d+")
 
 
 def map_earlier_paths(
-    current: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
+    current_files: FileSet, earlier_files: FileSet, earlier_blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
     """Return the earlier path of each document, by its current path; new documents are omitted.
 
-    `blobs` are the blob ids of the earlier files by path.
+    `earlier_blobs` are the blob ids of the earlier files by path.
 
     A moved document is identified by its bytes, or else by its file name if one document of this name was
     removed and one was added.
     """
-    earlier_documents = set(before.documents)
-    removed_paths = earlier_documents - set(current.documents)
+    earlier_documents = set(earlier_files.documents)
+    removed_paths = earlier_documents - set(current_files.documents)
     paths_by_blob: dict[str, list[str]] = {}
     paths_by_name: dict[str, list[str]] = {}
     for path in sorted(removed_paths):
-        paths_by_blob.setdefault(blobs[path], []).append(path)
+        paths_by_blob.setdefault(earlier_blobs[path], []).append(path)
         paths_by_name.setdefault(_get_file_name(path), []).append(path)
-    added_names = Counter(_get_file_name(path) for path in current.documents if path not in earlier_documents)
+    added_names = Counter(
+        _get_file_name(path) for path in current_files.documents if path not in earlier_documents
+    )
     earlier_paths: dict[str, str] = {}
     for path in paths:
-        if path in before.paths:
+        if path in earlier_files.paths:
             earlier_paths[path] = path
-        elif removed_paths and path in current.paths:
-            equal_paths = paths_by_blob.get(hash_blob(current.reader.read(path)), [])
+        elif removed_paths and path in current_files.paths:
+            equal_paths = paths_by_blob.get(hash_blob(current_files.reader.read(path)), [])
             same_name_paths = (
                 paths_by_name.get(_get_file_name(path), []) if added_names[_get_file_name(path)] == 1 else []
             )
