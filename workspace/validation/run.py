@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from workspace.errors import LimitExceeded
 from workspace.git.objects import hash_blob
 from workspace.snapshot.snapshot import NotADocument
-from workspace.validation.corpus import Corpus
+from workspace.validation.file_tree import FileSetTree
 from workspace.validation.rule import Finding, RuleContext, Severity
 from workspace.validation.rules import (
     RULES,
@@ -200,9 +200,9 @@ class Validator:
     selection: RuleSelection
 
     @cached_property
-    def corpus(self) -> Corpus:
-        """The corpus of the files."""
-        return Corpus(self.files)
+    def file_tree(self) -> FileSetTree:
+        """The files as a tree, in which links are resolved."""
+        return FileSetTree(self.files)
 
     def __reduce__(self) -> tuple[type[Validator], tuple[object, ...]]:
         """Return the arguments for another process, without the cached documents."""
@@ -270,9 +270,9 @@ class Validator:
     def _check_document(self, path: str, *, makes_suggestions: bool = False) -> list[Finding]:
         severities = self.selection.get_severities(path)
         try:
-            document = self.corpus.read_document(path)
+            document = self.file_tree.read_document(path)
             context = RuleContext(
-                document, self.files.config, self.corpus.types, self.corpus, makes_suggestions
+                document, self.files.config, self.file_tree.types, self.file_tree, makes_suggestions
             )
             if makes_suggestions:
                 return check_document(context, _LINK_RULES, severities, MAX_SUGGESTIONS)

@@ -22,7 +22,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.outline import may_have_nested_headings
 from workspace.markdown.slugs import UniqueNames
 from workspace.snapshot.snapshot import NotADocument
-from workspace.validation.corpus import Corpus
+from workspace.validation.file_tree import FileSetTree
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes import missing_anchor
 from workspace.validation.fixes.broken_link import HistoryNeeded, MoveLookup, PathVariants, find_link_fixes
@@ -172,14 +172,14 @@ class FixFinder:
     moves: MoveLookup
 
     @cached_property
-    def corpus(self) -> Corpus:
-        """The corpus of the files."""
-        return Corpus(self.files)
+    def file_tree(self) -> FileSetTree:
+        """The files as a tree, in which links are resolved."""
+        return FileSetTree(self.files)
 
     @cached_property
     def variants(self) -> PathVariants:
-        """The paths of the corpus, by their case-folded form."""
-        return PathVariants(self.corpus)
+        """The lookup of paths that differ only in case or Unicode form."""
+        return PathVariants(self.file_tree)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the arguments for another process, without the cached documents."""
@@ -196,7 +196,7 @@ class FixFinder:
         rules = [rule for rule in RULES if rule.name in enabled_rules]
         if not rules:
             return
-        context = RuleContext(document, self.files.config, self.corpus.types, self.corpus)
+        context = RuleContext(document, self.files.config, self.file_tree.types, self.file_tree)
         findings = check_document(context, rules, severities)
         for finding in findings:
             yield from (Fix(finding.rule, finding.line, splice) for splice in finding.fix_splices)
@@ -334,7 +334,7 @@ def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
 def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     config = finder.files.config
     try:
-        fixed_document = fix_document(finder.corpus.read_document(path), finder)
+        fixed_document = fix_document(finder.file_tree.read_document(path), finder)
     except NotADocument:
         return None
     except HistoryNeeded:

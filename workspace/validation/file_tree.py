@@ -1,4 +1,4 @@
-"""The files to validate, as a file tree for links, and their document types."""
+"""The files to validate, as a file tree in which links are resolved, and their document types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CACHE_BYTES = 32_000_000
 _ENTRY_BYTES = 1_000  # the estimated overhead of a cached document
 
 
-class Corpus:
+class FileSetTree:
     """The files to validate, in which links are resolved (`workspace.links.resolver.FileTree`).
 
     An opaque path counts as a folder that contains every path below it.
