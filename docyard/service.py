@@ -137,11 +137,11 @@ def build_artifact_service(
 ) -> Service:
     """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
-    from index.storage.keys import read_key
+    from index.storage.keys import read_key_file
     from tools.dispatcher import ToolDispatcher
 
     artifacts = Artifacts(
-        folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
+        folder, read_key_file(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
     )
     dispatcher = ToolDispatcher.for_changing_index(
         artifacts.get_open_index, artifacts.get_index, toolsets, max_text_tokens

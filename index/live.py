@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from index.segments.generation import IndexSnapshot
     from index.snippets import SectionTexts
     from index.source import GitSource
-    from index.status import Status
+    from index.status import IndexStatus
     from index.storage.metadata import Metadata
     from index.whoosh_engine.engine import WhooshEngine
     from workspace.snapshot.snapshot import Snapshot
@@ -146,7 +146,7 @@ class LiveIndex:
         keys = self._workspace.snapshot(state.commit).config.taxonomy_keys
         return {key: self.engine.values(key) for key in keys}
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """Return the status of the index, without building, repairing or updating the index."""
         return self.engine.status(self._workspace.tip())
 

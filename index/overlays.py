@@ -26,7 +26,7 @@ from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.merge import merge
+from index.segments.merge import merge_segments
 from index.segments.store import Store
 from index.source import diff_snapshots, read_documents
 from index.whoosh_engine.engine import Searcher
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from workspace.workspace import Workspace
 
-MAX_SMALL_SECTIONS = 5_000
+MAX_SMALL_OVERLAY_SECTIONS = 5_000
 """The largest number of sections of a small segment; small segments are merged into one."""
 
 _MAX_SECTIONS_PER_REUSED = 8
@@ -94,7 +94,8 @@ def reuse_documents(
         }
         section_count = sum(len(segment.sections_of(document)) for document in reused_documents.values())
         if reused_documents and (
-            segment.size <= MAX_SMALL_SECTIONS or _MAX_SECTIONS_PER_REUSED * section_count >= segment.size
+            segment.size <= MAX_SMALL_OVERLAY_SECTIONS
+            or _MAX_SECTIONS_PER_REUSED * section_count >= segment.size
         ):
             unused_documents = set(range(segment.document_count)) - set(reused_documents.values())
             readers.append(SegmentReader.of(segment, unused_documents))
@@ -116,11 +117,11 @@ def index_documents(
 
 def _merge_small_segments(readers: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
     """Merge the small segments into one without dead documents."""
-    small_readers = [reader for reader in readers if reader.segment.size <= MAX_SMALL_SECTIONS]
+    small_readers = [reader for reader in readers if reader.segment.size <= MAX_SMALL_OVERLAY_SECTIONS]
     if len(small_readers) < 2 and not any(reader.dead_documents for reader in small_readers):
         return tuple(readers)
-    large_readers = [reader for reader in readers if reader.segment.size > MAX_SMALL_SECTIONS]
-    return (*large_readers, SegmentReader.of(merge(small_readers)))
+    large_readers = [reader for reader in readers if reader.segment.size > MAX_SMALL_OVERLAY_SECTIONS]
+    return (*large_readers, SegmentReader.of(merge_segments(small_readers)))
 
 
 def _join_readers_of_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from index.overlays import Overlays
     from index.passages import Passage
     from index.port import Progress, ScoredSection, SectionSelection
-    from index.status import Status
+    from index.status import IndexStatus
     from index.storage.metadata import Metadata
     from workspace.diff.changed_sections import KeysByPath
     from workspace.lru_cache import LRUCache
@@ -266,7 +266,7 @@ class SearchIndex:
         """Remove the files of dead writers; return the number of removed entries. Raises IndexBusy."""
         return self._live.sweep()
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """Return the status of the index, without changing it."""
         return self._live.status()
 

@@ -73,8 +73,8 @@ def compute_edit_distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
             )
             np.minimum(cell, row[position] + 1, out=cell)
             if number and position:
-                swapped = (letters[position - 1] == code) & (letters[position] == codes[number - 1])
-                cell = np.where(swapped, np.minimum(cell, row_before_previous[position - 1] + 1), cell)
+                is_swapped = (letters[position - 1] == code) & (letters[position] == codes[number - 1])
+                cell = np.where(is_swapped, np.minimum(cell, row_before_previous[position - 1] + 1), cell)
             row.append(cell)
     return np.array(row)[sizes, np.arange(count)]
 

@@ -12,7 +12,7 @@ from index.storage.manifest import IndexDamaged, read_manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class IndexStatus:
     """The status of an index: its folder (None for one in memory), number of segments, and size in bytes.
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
@@ -35,13 +35,15 @@ class Status:
         return self.state is not None and self.state.commit == self.tip
 
 
-def read_status(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
+def read_status(
+    location: Location | None, tip: str | None, state: State | None, segments: int
+) -> IndexStatus:
     """Return the status of the index in a location. `state` is None if it is missing or damaged."""
     if location is None:
-        return Status(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
+        return IndexStatus(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
     folder = location.current()
     is_busy = is_locked(location.lock)
-    return Status(
+    return IndexStatus(
         folder=location.folder,
         schema=SCHEMA_VERSION,
         tip=tip,

@@ -130,9 +130,9 @@ class ToolDispatcher:
         toolsets: Iterable[str] | None,
         text_tokens: int | None = None,
     ) -> ToolDispatcher:
-        """Return a dispatcher of reading tools for a replaced index; each call uses one index to its end.
+        """Return a dispatcher of reading tools for an index that is replaced; each call uses only one index.
 
-        `get_latest` returns the index that a list of tools describes; it is not read.
+        `get_latest` returns the index that a list of tools describes; only its metadata is read.
         """
         index = get_latest()
         dispatcher = cls(index.workspace, index, toolsets, True, text_tokens)

@@ -27,12 +27,12 @@ def measure(artifact_folder: str, key_file: str, queries: list[str]) -> dict[str
     import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.artifacts.artifact import open_artifact
     from index.artifacts.search_index import ArtifactSearchIndex
-    from index.storage.keys import read_key
+    from index.storage.keys import read_key_file
 
     indexes: list[ArtifactSearchIndex] = []
 
     def open_index() -> None:
-        index = ArtifactSearchIndex(open_artifact(Path(artifact_folder), read_key(Path(key_file))))
+        index = ArtifactSearchIndex(open_artifact(Path(artifact_folder), read_key_file(Path(key_file))))
         index.update_to_tip()
         indexes.append(index)
 

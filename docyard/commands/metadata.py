@@ -115,10 +115,10 @@ def _check_content(content: bytes) -> _MetadataCheck:
 
 def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
     from index.artifacts.artifact import find_artifact_problems
-    from index.storage.keys import read_key
+    from index.storage.keys import read_key_file
     from index.storage.metadata import Problem
 
-    key = read_key(find_folder(key_file)) if key_file else None
+    key = read_key_file(find_folder(key_file)) if key_file else None
     check = _check_content(_read_file(folder / _METADATA_FILE))
     if check.problems:
         return check

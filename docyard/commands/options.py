@@ -109,9 +109,9 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
     from index.artifacts.artifact import open_artifact
     from index.artifacts.search_index import ArtifactSearchIndex
-    from index.storage.keys import read_key
+    from index.storage.keys import read_key_file
 
-    loaded_artifact = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
+    loaded_artifact = open_artifact(find_folder(artifact), read_key_file(find_folder(key)) if key else None)
     problem = loaded_artifact.problem
     if problem is not None:
         click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)

@@ -82,17 +82,17 @@ def normalize(text: str) -> str:
     """Return text in NFKC, without invisible characters; runs of more than 30 marks are cut."""
     if text.isascii():
         return text
-    visible = _INVISIBLE.sub("", text).replace(_ZERO_WIDTH_SPACE, " ")
-    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", visible))
+    visible_text = _INVISIBLE.sub("", text).replace(_ZERO_WIDTH_SPACE, " ")
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", visible_text))
 
 
 def fold(word: str) -> str:
     """Return a word in lower case without marks on its letters, so that "cafe" finds "Café"."""
-    casefolded = word.casefold()
-    if casefolded.isascii():
-        return casefolded
-    unmarked = MARKS.sub("", unicodedata.normalize("NFD", casefolded.replace("\u2019", "'")))
-    return unicodedata.normalize("NFC", unmarked)
+    casefolded_word = word.casefold()
+    if casefolded_word.isascii():
+        return casefolded_word
+    word_without_marks = MARKS.sub("", unicodedata.normalize("NFD", casefolded_word.replace("\u2019", "'")))
+    return unicodedata.normalize("NFC", word_without_marks)
 
 
 BREAK = b"\0"

@@ -66,7 +66,7 @@ def build_in_processes(
         work.report()
         results = [build_blocks(blocks)]
         for child in children:
-            results.append(child.result(work.report) or build_blocks(child.sent_blocks))
+            results.append(child.wait_for_result(work.report) or build_blocks(child.sent_blocks))
     segments = tuple(segment for result in results for segment in result.segments)
     return BuiltSegments(
         segments, {path: blob for result in results for path, blob in result.unreadable.items()}

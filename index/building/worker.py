@@ -78,7 +78,7 @@ class BuildProcess:
         while self._pending and self._pending[0].done():
             self._receive()
 
-    def result(self, report: Callable[[], None]) -> BuiltSegments | None:
+    def wait_for_result(self, report: Callable[[], None]) -> BuiltSegments | None:
         """Wait for the result, and call `report` after each block; return None if the process failed."""
         while self._pending:
             self._receive()

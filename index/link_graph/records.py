@@ -95,13 +95,13 @@ def _extract_last_part(destination: str) -> tuple[str, bool]:
 def _normalize_path(path: str) -> str:
     """Return a path without extensions, and without a file name that means its folder, such as README."""
     while True:
-        shorter = _remove_endings(path)
-        folder, _, name = shorter.rpartition("/")
+        shorter_path = _remove_endings(path)
+        folder, _, name = shorter_path.rpartition("/")
         if name.lower() in INDEX_STEMS:
-            shorter = folder
-        if shorter == path:
+            shorter_path = folder
+        if shorter_path == path:
             return path
-        path = shorter
+        path = shorter_path
 
 
 def _remove_endings(path: str) -> str:
@@ -223,7 +223,7 @@ def _select_repository_references(
     references: Iterable[Reference], source: str, rules: LinkRules
 ) -> tuple[Reference, ...]:
     in_repository_by_target: dict[tuple[LinkKind, str], bool] = {}
-    selected: list[Reference] = []
+    selected_references: list[Reference] = []
     for item in references:
         target = (item.kind, item.destination)
         if target not in in_repository_by_target:
@@ -231,8 +231,8 @@ def _select_repository_references(
                 True for _ in make_link_keys(item.kind, item.destination, source, rules)
             )
         if in_repository_by_target[target]:
-            selected.append(item)
-    return tuple(selected)
+            selected_references.append(item)
+    return tuple(selected_references)
 
 
 MIN_LONG_RECORD_REFERENCES = 200

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 MAX_GROUP_SECTIONS = 1 << 20
 """The largest number of sections of a group of large segments."""
 
-MAX_SMALL_SECTIONS = 1 << 12
+MAX_SMALL_SEGMENT_SECTIONS = 1 << 12
 """The largest number of sections of a small segment. Most commits do not replace a large segment."""
 
 
@@ -218,7 +218,9 @@ def group_segments(section_reader: SectionReader, cache: ArrayCache) -> tuple[Se
     if sum(reader.segment.size for reader in sorted_readers) <= MAX_FULLY_SCORED_SECTIONS:
         groups = [sorted_readers] if sorted_readers else []
     else:
-        large_readers = [reader for reader in sorted_readers if reader.segment.size > MAX_SMALL_SECTIONS]
+        large_readers = [
+            reader for reader in sorted_readers if reader.segment.size > MAX_SMALL_SEGMENT_SECTIONS
+        ]
         small_readers = sorted_readers[len(large_readers) :]
         groups = [
             *_gather_segments(large_readers, MAX_GROUP_SECTIONS),

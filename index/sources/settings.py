@@ -175,10 +175,10 @@ class SourceSettings(_Settings):
 
     @model_validator(mode="after")
     def _check_combination(self) -> SourceSettings:
-        given = [name for name in _LOCATION_NAMES if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = f"has {' and '.join(given)}" if given else "has none of them"
-            raise ValueError(f"must have exactly one of repo, artifact and url ({found})")
+        given_names = [name for name in _LOCATION_NAMES if getattr(self, name) is not None]
+        if len(given_names) != 1:
+            problem = f"has {' and '.join(given_names)}" if given_names else "has none of them"
+            raise ValueError(f"must have exactly one of repo, artifact and url ({problem})")
         if self.artifact is not None and (self.ref or self.folder):
             raise ValueError(
                 "must not have ref or folder with artifact: an artifact is one version of its documents"

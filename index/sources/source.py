@@ -242,9 +242,9 @@ class Source:
         settings = self.settings
         if settings.artifact is not None:
             from index.artifacts.swap import Artifacts
-            from index.storage.keys import read_key
+            from index.storage.keys import read_key_file
 
-            key = read_key(self._resolve(settings.key)) if settings.key is not None else None
+            key = read_key_file(self._resolve(settings.key)) if settings.key is not None else None
             self._artifacts = Artifacts(self._resolve(settings.artifact), key)
             return
         if self._clone is not None and not self._clone.exists:

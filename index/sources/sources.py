@@ -64,12 +64,12 @@ class SourcesDifference(NamedTuple):
 
 def diff_sources_files(old: SourcesFile, new: SourcesFile) -> SourcesDifference:
     """Return the difference between two files of sources."""
-    common = [name for name in new.sources if name in old.sources]
+    common_names = [name for name in new.sources if name in old.sources]
     return SourcesDifference(
         added=tuple(name for name in new.sources if name not in old.sources),
-        changed=tuple(name for name in common if old.sources[name] != new.sources[name]),
+        changed=tuple(name for name in common_names if old.sources[name] != new.sources[name]),
         removed=tuple(name for name in old.sources if name not in new.sources),
-        unchanged=tuple(name for name in common if old.sources[name] == new.sources[name]),
+        unchanged=tuple(name for name in common_names if old.sources[name] == new.sources[name]),
     )
 
 
@@ -165,8 +165,8 @@ class Sources:
 
 
 def _list_names(names: Collection[str]) -> str:
-    listed, omitted_count = ", ".join(list(names)[:_MAX_LISTED_NAMES]), len(names) - _MAX_LISTED_NAMES
-    return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
+    listed_names, omitted_count = ", ".join(list(names)[:_MAX_LISTED_NAMES]), len(names) - _MAX_LISTED_NAMES
+    return f"{listed_names} and {omitted_count} more" if omitted_count > 0 else listed_names
 
 
 class SourceHit(NamedTuple):
@@ -242,13 +242,13 @@ def fuse_by_rank(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
     cannot be compared: a word that is rare in one may be frequent in another. The weight of a source is
     therefore the share of the question's terms that its best sections contain, plus that in their headings.
     """
-    fused: defaultdict[float, list[SourceHit]] = defaultdict(list)
+    hits_by_score: defaultdict[float, list[SourceHit]] = defaultdict(list)
     for source, page in pages.items():
         weight = measure_coverage(page)
         for rank, hit in enumerate(page.hits, 1):
             score = round(weight / (_FUSION_CONSTANT + rank), 6)
-            fused[score].append(SourceHit(source, hit, score))
-    return [hit for score in sorted(fused, reverse=True) for hit in fused[score]]
+            hits_by_score[score].append(SourceHit(source, hit, score))
+    return [hit for score in sorted(hits_by_score, reverse=True) for hit in hits_by_score[score]]
 
 
 def measure_coverage(page: SearchPage) -> float:

@@ -192,9 +192,11 @@ def _compute_seal(folder: Path) -> str:
 
 def _make_safe_name(name: str) -> str:
     """Return a folder name. Unsafe names get a digest, so that `A/b`, `a/b` and `a-b` differ."""
-    safe = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
+    safe_name = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
     return (
-        safe if safe == name else f"{safe}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+        safe_name
+        if safe_name == name
+        else f"{safe_name}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
     )
 
 

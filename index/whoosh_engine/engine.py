@@ -33,7 +33,7 @@ from index.ranking.segment_groups import Statistics
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import DATE
 from index.segments.store import Store
-from index.status import Status, find_leftovers, read_status
+from index.status import IndexStatus, find_leftovers, read_status
 from index.storage.files import remove_entries
 from index.storage.location import SCHEMA_VERSION, IndexLocation, Location
 from index.storage.manifest import IndexDamaged
@@ -289,7 +289,7 @@ class WhooshEngine:
             lambda location: remove_entries(find_leftovers(location)) if location else 0
         )
 
-    def status(self, tip: str | None) -> Status:
+    def status(self, tip: str | None) -> IndexStatus:
         """Return the status of the index, without building, repairing or updating the index."""
         location = self._index_location.peek()
         folder = location.current() if location else None

@@ -12,7 +12,7 @@ from index.documents import IndexedDocument
 from index.phrases import can_be_scored
 from index.port import Query, State
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.merge import merge
+from index.segments.merge import merge_segments
 from index.segments.segment import Segment, TableBuilder
 from index.whoosh_engine.flat_index import CodecReader, FlatIndex
 from workspace.config.taxonomy import BUILT_IN_KEYS, Taxonomy
@@ -90,7 +90,7 @@ class GrowingIndex:
         """Merge adjacent segments."""
         segment_readers = list(self.segment_readers)
         if segment_readers[selection]:
-            segment_readers[selection] = [SegmentReader.of(merge(segment_readers[selection]))]
+            segment_readers[selection] = [SegmentReader.of(merge_segments(segment_readers[selection]))]
         self.segment_readers = tuple(segment_readers)
 
 

@@ -203,7 +203,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
     max_overlays: int,
 ) -> None:
     """Run with few and many segments, few and many cached overlays, and full and incremental indexing."""
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", max_small_sections)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", max_small_sections)
     monkeypatch.setattr(source, "_MAX_INCREMENTAL_DOCUMENTS", max_incremental)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", max_overlays)
     compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=1)
@@ -214,7 +214,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
 def test_search_at_every_commit_equals_a_fresh_index(
     repo: Repo, search_new_index: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", 20)
     compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=30)
 
 
@@ -222,7 +222,7 @@ def test_segment_with_two_readers_has_the_sections_of_both(
     repo: Repo, search_new_index: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Search commits for which the index and an earlier overlay share a segment, with other documents."""
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", 20)
     compare_with_new_index(repo, search_new_index, seed=5, commit_count=10, refs_per_round=30)
 
 

@@ -73,15 +73,15 @@ def resolve_near_names(
     if arguments.keys() <= fields and OPERATIONS not in arguments:
         return ResolvedArguments(arguments, ())
     hints: dict[str, None] = {}
-    resolved = _resolve(tool, fields, arguments, list_keys, hints)
-    operations = resolved.get(OPERATIONS)
+    resolved_arguments = _resolve(tool, fields, arguments, list_keys, hints)
+    operations = resolved_arguments.get(OPERATIONS)
     if OPERATIONS in fields and isinstance(operations, list):
         items = [
             _resolve(tool, fields - {OPERATIONS}, item, list_keys, hints) if isinstance(item, dict) else item
             for item in operations
         ]
-        resolved = {**resolved, OPERATIONS: items}
-    return ResolvedArguments(resolved, tuple(hints)) if hints else ResolvedArguments(arguments, ())
+        resolved_arguments = {**resolved_arguments, OPERATIONS: items}
+    return ResolvedArguments(resolved_arguments, tuple(hints)) if hints else ResolvedArguments(arguments, ())
 
 
 def _list_fields(tool: Tool) -> frozenset[str]:

@@ -125,8 +125,8 @@ class _Report(NamedTuple):
     def title(self) -> str:
         """The title of the proposal."""
         address = self.address
-        shown = address if len(address) <= _MAX_TITLE_ADDRESS else f"{address[:_MAX_TITLE_ADDRESS]}…"
-        return f"Problem in {shown}"
+        shown_address = address if len(address) <= _MAX_TITLE_ADDRESS else f"{address[:_MAX_TITLE_ADDRESS]}…"
+        return f"Problem in {shown_address}"
 
 
 def _propose(report: _Report, suggestion: str) -> Answer:

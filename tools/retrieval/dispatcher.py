@@ -141,10 +141,12 @@ class SourcesDispatcher:
                 )
             if tool.name not in self._reading_tools:
                 fields, hints = resolve_near_names(tool, fields)
-            if (requested := fields.get(MAX_TOKENS)) is not None:
-                if (narrowed := parse_max_tokens(requested, limit)) == limit and str(requested) != str(limit):
+            if (requested_limit := fields.get(MAX_TOKENS)) is not None:
+                if (narrowed_limit := parse_max_tokens(requested_limit, limit)) == limit and str(
+                    requested_limit
+                ) != str(limit):
                     hints = (*hints, f"max_tokens is {limit:,}: the server allows no more in one answer")
-                limit = narrowed
+                limit = narrowed_limit
             if tool.name in self._reading_tools:
                 return self._call_reading_tool(tool, fields, client, progress, max_tokens)
             context = self._build_context(client, limit, progress)

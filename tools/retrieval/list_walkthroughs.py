@@ -37,10 +37,10 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(ListWalkthroughsArguments, arguments)
     sources = context.sources
-    selected = sources.select(request.namespace or ALL_NAMESPACES) if len(sources) else ()
+    selected_sources = sources.select(request.namespace or ALL_NAMESPACES) if len(sources) else ()
     entries: list[tuple[str, Data]] = []
     unavailable: dict[str, str] = {}
-    for source in selected:
+    for source in selected_sources:
         try:
             for walkthrough in iterate_walkthroughs(source):
                 id = format_walkthrough_id(sources, source, walkthrough)

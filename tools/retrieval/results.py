@@ -147,15 +147,17 @@ class ResultList(NamedTuple):
 
     def build(self, count: int, limit: int, detail: Detail) -> Data:
         """Return the answer with the first `count` results, each with at most `limit` characters."""
-        shown = [_cut_content(_reduce_to_detail(result, detail), limit) for result in self.results[:count]]
-        return self.build_answer(shown, detail)
+        shown_results = [
+            _cut_content(_reduce_to_detail(result, detail), limit) for result in self.results[:count]
+        ]
+        return self.build_answer(shown_results, detail)
 
     def select_form(self, max_tokens: int) -> tuple[int, Detail]:
         """Return how many results fit a number of tokens with short contents, and their detail."""
-        least = min(self.longest_content, _MIN_CONTENT_CHARACTERS)
+        min_length = min(self.longest_content, _MIN_CONTENT_CHARACTERS)
 
         def fits(count: int, detail: Detail) -> bool:
-            return not exceeds(self.build(count, least, detail), max_tokens)
+            return not exceeds(self.build(count, min_length, detail), max_tokens)
 
         count = len(self.results)
         details = [detail for detail in reversed(Detail) if detail <= self.max_detail]
@@ -187,12 +189,12 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
             for result_list, (count, detail) in zip(result_lists, forms, strict=True)
         ]
 
-    longest = max((result_list.longest_content for result_list in result_lists), default=0)
+    max_length = max((result_list.longest_content for result_list in result_lists), default=0)
     content_count = sum(result.content is not None for item in result_lists for result in item.results)
     # The other fields have about half of the tokens.
     first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(2 * content_count, 1)
     limit = find_largest_fitting_size(
-        longest, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
+        max_length, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
     )
     return build(limit)
 
@@ -205,10 +207,10 @@ def _reduce_to_detail(result: Result, detail: Detail) -> Result:
     if detail is Detail.SHORT:
         # A resource URI repeats the namespace and the address.
         has_web_page = not fields.get("url", "doc:").startswith("doc:")
-        omitted = _FIELDS_OMITTED_IF_SHORT - {"url"} if has_web_page else _FIELDS_OMITTED_IF_SHORT
+        omitted_fields = _FIELDS_OMITTED_IF_SHORT - {"url"} if has_web_page else _FIELDS_OMITTED_IF_SHORT
         if result.content is not None:  # the shown part of the content has the words of the question
-            omitted |= {"summary"}
-        return result._replace(fields={name: fields[name] for name in fields if name not in omitted})
+            omitted_fields |= {"summary"}
+        return result._replace(fields={name: fields[name] for name in fields if name not in omitted_fields})
     minimal_fields = {name: fields[name] for name in fields if name not in _FIELDS_OMITTED_IF_MINIMAL}
     if "title" in minimal_fields:
         minimal_fields["title"] = _shorten(minimal_fields["title"], _SHORT_TITLE_CHARACTERS)
@@ -255,8 +257,8 @@ def find_best_start(content: str, matches: Sequence[tuple[int, frozenset[str]]],
 
     def measure(start: int) -> float:
         first = bisect_left(matches, start, key=itemgetter(0))
-        in_window = takewhile(lambda match: match[0] < start + sure_size, matches[first:])
-        return sum(1 / counts[term] for term in set().union(*(terms for _, terms in in_window)))
+        matches_in_part = takewhile(lambda match: match[0] < start + sure_size, matches[first:])
+        return sum(1 / counts[term] for term in set().union(*(terms for _, terms in matches_in_part)))
 
     starts = [max(content.rfind("\n", 0, offset) + 1, offset - sure_size // 2) for offset, _ in matches]
     best_start = max((0, *dict.fromkeys(starts)), key=measure)
@@ -279,13 +281,15 @@ def _insert_content(fields: Data, content: str) -> Data:
 
 def suggest_continuation(sources: Sequence[Data], detail: Detail = Detail.FULL) -> NextStep | None:
     """Return the next step that reads the rest of the first truncated content."""
-    cut = next((source for source in sources if source.get("truncated")), None)
-    if cut is None:
+    cut_source = next((source for source in sources if source.get("truncated")), None)
+    if cut_source is None:
         return None
     if detail is Detail.MINIMAL:
         return NextStep("Read the rest with get_doc: address as chunk_id, offset")
-    namespace = {"namespace": cut["namespace"]} if "namespace" in cut else {}
+    namespace = {"namespace": cut_source["namespace"]} if "namespace" in cut_source else {}
     # A content that has a start is read from its beginning.
-    offset = {"offset": cut["offset"]} if cut.get("offset") and "start" not in cut else {}
-    rest_call = call("get_doc", chunk_id=cut["address"], **offset, **namespace)
+    offset = (
+        {"offset": cut_source["offset"]} if cut_source.get("offset") and "start" not in cut_source else {}
+    )
+    rest_call = call("get_doc", chunk_id=cut_source["address"], **offset, **namespace)
     return NextStep("Read the rest of a truncated content with ", rest_call)

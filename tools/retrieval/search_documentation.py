@@ -131,8 +131,8 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         search = _Search.run(context, request)
         results = search.build_results(includes_namespace=len(context.sources) > 1)
         return Answer(fit_results(ResultList(results, search.build_answer), context.max_tokens))
-    common = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
-    items = [{**common, **item} for item in read_operations(request.operations)]
+    common_fields = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
+    items = [{**common_fields, **item} for item in read_operations(request.operations)]
     if request.query.strip():
         items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
     if len(items) > MAX_QUESTIONS:
@@ -142,10 +142,10 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             field=OPERATIONS,
         )
     max_tokens = context.max_tokens
-    if max_tokens < (least := len(items) * MIN_QUESTION_TOKENS):
+    if max_tokens < (min_tokens := len(items) * MIN_QUESTION_TOKENS):
         raise InvalidArguments(
-            f"'{MAX_TOKENS}' must be at least {least:,} for {len(items)} questions",
-            fix=f"Give {least:,}, or send at most {max(max_tokens // MIN_QUESTION_TOKENS, 1)} questions.",
+            f"'{MAX_TOKENS}' must be at least {min_tokens:,} for {len(items)} questions",
+            fix=f"Give {min_tokens:,}, or at most {max(max_tokens // MIN_QUESTION_TOKENS, 1)} questions.",
             field=MAX_TOKENS,
         )
     if arguments.get(MAX_TOKENS) is None:
@@ -182,8 +182,8 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
         result_lists[number] = ResultList(results, search.build_entry, Detail.SHORT)
         for source_hit in search.page.hits:
             commits[source_hit.source.name] = search.page.commits[source_hit.source.name]
-    fitted = fit_result_lists(list(result_lists.values()), max_tokens)
-    entries = failures | dict(zip(result_lists, fitted, strict=True))
+    fitted_answers = fit_result_lists(list(result_lists.values()), max_tokens)
+    entries = failures | dict(zip(result_lists, fitted_answers, strict=True))
     batch_results = [entries[number] for number in range(len(items))]
     answer: Data = {"batch_results": batch_results, "search_type": USED_SEARCH_TYPE}
     if len(commits) <= _MAX_LISTED_SOURCES:
@@ -257,11 +257,11 @@ class _Search:
     def build_entry(self, results: list[Data], detail: Detail) -> Data:
         """Return the entry of a batch."""
         page_fields = describe_page(self.page, detail)
-        omitted = ("search_type", "commit", "commits")
+        omitted_fields = ("search_type", "commit", "commits")
         return {
             "success": True,
             "sources": results,
-            **{name: page_fields[name] for name in page_fields if name not in omitted},
+            **{name: page_fields[name] for name in page_fields if name not in omitted_fields},
         }
 
 

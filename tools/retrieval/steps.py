@@ -65,9 +65,9 @@ def describe_step(
             )
         return data
 
-    least, max_tokens = min(remaining_count, _MIN_CONTENT_CHARACTERS), context.max_tokens
+    min_size, max_tokens = min(remaining_count, _MIN_CONTENT_CHARACTERS), context.max_tokens
     detail = next(
-        (item for item in reversed(Detail) if not exceeds(build(least, item), max_tokens)), Detail.MINIMAL
+        (item for item in reversed(Detail) if not exceeds(build(min_size, item), max_tokens)), Detail.MINIMAL
     )
     size = find_largest_fitting_size(
         remaining_count,

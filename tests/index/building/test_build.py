@@ -20,7 +20,7 @@ from index.building.build import build_in_processes
 from index.building.builder import BuiltSegments, SegmentBuilder, build_segments
 from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
-from index.segments.merge import merge
+from index.segments.merge import merge_segments
 from tests.index.document_sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.index.documents import make_document, make_segment
 from tests.index.segments.test_merge import are_equal
@@ -38,7 +38,7 @@ def is_complete(built_segments: BuiltSegments) -> bool:
         document.path: document.blob for document in documents if isinstance(document, UnreadableDocument)
     }
     return built_segments.unreadable == unreadable and are_equal(
-        merge([SegmentReader.of(segment) for segment in built_segments.segments]), expected
+        merge_segments([SegmentReader.of(segment) for segment in built_segments.segments]), expected
     )
 
 

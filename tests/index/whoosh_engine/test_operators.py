@@ -84,7 +84,7 @@ def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     max_full_scoring, max_small_sections = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULLY_SCORED_SECTIONS", max_full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", max_small_sections)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SEGMENT_SECTIONS", max_small_sections)
 
 
 @pytest.mark.property
