@@ -32,7 +32,7 @@ _BLOCK_OR_TITLE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScenarioCall:
     """A call of a tool, and its expected response: data or a text, and whether it must be an error."""
 
     title: str
@@ -48,14 +48,14 @@ class Scenario:
     """The initial files, and the calls in order."""
 
     files: Mapping[str, str]
-    calls: tuple[Call, ...]
+    calls: tuple[ScenarioCall, ...]
 
 
 def read_scenario(name: str) -> Scenario:
     """Return the scenario of a file in `tests/cases`."""
     source = (CASES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     files: dict[str, str] = {}
-    calls: list[Call] = []
+    calls: list[ScenarioCall] = []
     title, number = "", 0
     for match in _BLOCK_OR_TITLE.finditer(source):
         if match["title"]:
@@ -67,7 +67,7 @@ def read_scenario(name: str) -> Scenario:
         elif role.startswith("call "):
             number += 1
             call_title = title if number == 1 else f"{title} ({number})"
-            calls.append(Call(call_title, role.removeprefix("call "), json.loads(text)))
+            calls.append(ScenarioCall(call_title, role.removeprefix("call "), json.loads(text)))
         elif match["language"] == "text":
             calls.append(
                 replace(calls.pop(), expected_text=text.removesuffix("\n"), must_fail=role == "error")

@@ -196,22 +196,22 @@ def test_undeclared_taxonomy_key_is_not_in_schema(server: Server, properties: di
 
 
 def test_omitted_filter_filters_nothing(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert len(files) == 6
-    assert "top.md" in files
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert len(metadata_by_file) == 6
+    assert "top.md" in metadata_by_file
     hits = search(server, "quagga", language="python").data["hits"]
     assert {hit["filepath"] for hit in hits} == {"guides/b.md"}
 
 
 def test_metadata_values_are_strings(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert files["guides/b.md"] == {
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert metadata_by_file["guides/b.md"] == {
         "language": "python",
         "scope": "global-guide",
         "type": "guide",
         "tags": "x, y",
     }
-    assert files["guides/a.md"]["language"] == "TypeScript, java"
+    assert metadata_by_file["guides/a.md"]["language"] == "TypeScript, java"
     for value in ("TypeScript", "java"):
         [hit] = search(server, "quagga", language=value).data["hits"]
         assert hit["filepath"] == "guides/a.md"
@@ -223,15 +223,15 @@ def test_front_matter_overrides_manifest(server: Server) -> None:
 
 
 def test_last_matching_override_overrides_defaults(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert files["guides/go/c.md"] == {"language": "go", "scope": "global-guide"}
-    assert files["guides/go/special.md"] == {"language": "Golang", "scope": "global-guide"}
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert metadata_by_file["guides/go/c.md"] == {"language": "go", "scope": "global-guide"}
+    assert metadata_by_file["guides/go/special.md"] == {"language": "Golang", "scope": "global-guide"}
 
 
 def test_only_nearest_manifest_applies(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert files["guides/inner/d.md"] == {"scope": "inner"}
-    assert files["top.md"] == {}
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert metadata_by_file["guides/inner/d.md"] == {"scope": "inner"}
+    assert metadata_by_file["top.md"] == {}
 
 
 def test_taxonomy_key_with_many_values_is_plain_string_in_schema(

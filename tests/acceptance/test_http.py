@@ -414,7 +414,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
 
 
 def _open_stream(server: HttpServer, target: str) -> socket.socket:
-    """Open a stream, and return its socket after the first bytes."""
+    """Request an event stream, and return its socket after the first bytes of the response."""
     connection = socket.create_connection((server.host, server.port), timeout=TIMEOUT_S)
     lines = (
         f"GET {target} HTTP/1.1",

@@ -77,7 +77,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("remove_document", {"file": "api.md", "slug": "endpoints"}),
     ("remove_document", {"path": "one.md"}),
 )
-OPTIONS: Mapping[str, tuple[str, ...]] = {
+SERVER_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "defaults": (),
     "read-only": ("--read-only",),
     **{toolset: ("--toolsets", toolset) for toolset in TOOLSETS},
@@ -86,14 +86,14 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "all": ("--toolsets", ",".join(TOOLSETS)),
 }
 QUICK_CASES = {("defaults", "auto"), ("tasks", "auto"), ("tasks", "legacy"), ("read-only", "legacy")}
-SERVERS = [
+SERVER_PARAMETERS = [
     pytest.param(
         options,
         protocol,
         id=f"{name} {protocol}",
         marks=() if (name, protocol) in QUICK_CASES else pytest.mark.slow,
     )
-    for name, options in OPTIONS.items()
+    for name, options in SERVER_OPTIONS.items()
     for protocol in ("auto", "legacy")
 ]
 
@@ -110,7 +110,7 @@ def collect_next_steps(server: Server) -> dict[str, str]:
     return next_steps
 
 
-@pytest.mark.parametrize(("options", "protocol"), SERVERS)
+@pytest.mark.parametrize(("options", "protocol"), SERVER_PARAMETERS)
 def test_next_steps_and_instructions_name_only_offered_tools(
     tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolMode
 ) -> None:

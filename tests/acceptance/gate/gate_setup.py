@@ -44,7 +44,7 @@ FILES: Mapping[str, str] = {
     "notes/run.md": "---\ntype: runbook\n---\n\n# Run\n\n## Calls\n\nCall.\n",
     "free.md": "# Free\n\n## Calls\n\nAnything: [run](notes/run.md).\n\n## Tasks\n\n- [ ] Rest\n",
 }
-PATHS = ("specs/api.md", "specs/old.md", "notes/steps.md", "notes/run.md", "free.md")
+INITIAL_PATHS = ("specs/api.md", "specs/old.md", "notes/steps.md", "notes/run.md", "free.md")
 PEOPLE = ("ada", "bea", "cyd")
 
 
@@ -119,5 +119,5 @@ class GateSetup:
     def choose_path(self) -> str:
         """Return the path of a file on main, or one of the initial paths, whose file may be removed."""
         return self.rng.choice(
-            [*PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
+            [*INITIAL_PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
         )

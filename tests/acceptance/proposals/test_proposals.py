@@ -34,8 +34,8 @@ None are retried.
 """
 
 
-class Person:
-    """A person who runs commands in a repository, after `use_token` with a token."""
+class CommandLineUser:
+    """A person who runs commands in a repository, with a token after a call of `use_token`."""
 
     def __init__(self, repo: Repo, home: Path) -> None:
         self._folder = repo.path
@@ -63,8 +63,8 @@ class Person:
         return json.loads(self.run(*arguments, "--json"))
 
 
-class ProposalSetup(NamedTuple):
-    """A repository, two agents with separate servers, and a person.
+class TwoAgentSetup(NamedTuple):
+    """A repository, two agents with separate servers, and a person at the command line.
 
     The second agent uses the protocol version with a handshake.
     """
@@ -72,12 +72,12 @@ class ProposalSetup(NamedTuple):
     repo: Repo
     first_agent: Server
     second_agent: Server
-    person: Person
+    person: CommandLineUser
     home: Path
 
 
 @pytest.fixture
-def setup(tmp_path: Path, home: Path) -> Iterator[ProposalSetup]:
+def setup(tmp_path: Path, home: Path) -> Iterator[TwoAgentSetup]:
     documents = {
         f"specs/service-{number}.md": DOCUMENT_TEMPLATE.format(number=number) for number in range(10)
     }
@@ -86,7 +86,7 @@ def setup(tmp_path: Path, home: Path) -> Iterator[ProposalSetup]:
         serve_repository(repo.path, home) as first_agent,
         serve_repository(repo.path, home, protocol="legacy") as second_agent,
     ):
-        yield ProposalSetup(repo, first_agent, second_agent, Person(repo, home), home)
+        yield TwoAgentSetup(repo, first_agent, second_agent, CommandLineUser(repo, home), home)
 
 
 def make_path(number: int) -> str:
@@ -121,7 +121,7 @@ def make_section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
     }
 
 
-def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_path: Path) -> None:
+def test_new_clone_contains_proposals_of_two_agents(setup: TwoAgentSetup, tmp_path: Path) -> None:
     first_agent, second_agent, person = setup.first_agent, setup.second_agent, setup.person
 
     # Two agents make five proposals, the last by a direct write to a protected path.
@@ -266,7 +266,7 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
 
     # A new clone contains each proposal with its discussion.
     setup.repo.git("clone", "-q", str(setup.repo.path), str(tmp_path / "clone"))
-    clone_person = Person(Repo(tmp_path / "clone"), setup.home)
+    clone_person = CommandLineUser(Repo(tmp_path / "clone"), setup.home)
     proposals = clone_person.run_json("proposals", "list", "--state", "all")["proposals"]
     assert {entry["proposal"]: entry["state"] for entry in proposals} == dict.fromkeys(expected_ids, "merged")
     output = clone_person.run("proposals", "show", raise_id)

@@ -1,4 +1,4 @@
-"""`docyard doctor` on full and read-only disks; each test mounts a small file system."""
+"""`docyard doctor` on full and read-only disks; most tests mount small file systems."""
 
 from __future__ import annotations
 

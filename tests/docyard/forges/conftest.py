@@ -23,9 +23,9 @@ GITHUB_AND_SLOW_KINDS = (
     pytest.param("gitlab", marks=pytest.mark.slow),
     pytest.param("gitea", marks=pytest.mark.slow),
 )
-"""Parameters for tests that depend little on the kind of forge; only slow runs include all kinds."""
+"""Parameters for tests that depend little on the kind of forge: other kinds than GitHub run only if slow."""
 
-# The long limits are sufficient on a busy machine.
+# On a busy machine, a request needs less time than these limits.
 LONG_LIMITS = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.5)
 SHORT_LIMITS = LONG_LIMITS._replace(connect_s=1, read_s=0.2, total_s=0.5)
 

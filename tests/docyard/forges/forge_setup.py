@@ -39,7 +39,7 @@ class ForgeSetup(ProposalSetup):
         self._page_numbers = count()
         self._forge: Forge | None = None
 
-    def access(self) -> ForgeAccess:
+    def get_access(self) -> ForgeAccess:
         """Return the URL and the token of the local forge."""
         return ForgeAccess(self.local_forge.url, FULL_TOKEN)
 
@@ -47,7 +47,7 @@ class ForgeSetup(ProposalSetup):
     def forge(self) -> Forge:
         """Return the client of the forge, which is created at the first use."""
         if self._forge is None:
-            self._forge = open_forge(self.workspace, self.access(), LONG_LIMITS)
+            self._forge = open_forge(self.workspace, self.get_access(), LONG_LIMITS)
         assert self._forge is not None
         return self._forge
 

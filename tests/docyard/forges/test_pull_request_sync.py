@@ -56,7 +56,7 @@ def setup(shared_setup: ForgeSetup) -> ForgeSetup:
 # The tests that check all proposals come first, because the shared setup has few proposals only then.
 @pytest.mark.process
 def test_server_imports_reviews_after_fetch_and_reports_failure(setup: ForgeSetup) -> None:
-    synchronizer = Synchronizer(setup.workspace, Access, ForgeChecker(setup.workspace, setup.access))
+    synchronizer = Synchronizer(setup.workspace, Access, ForgeChecker(setup.workspace, setup.get_access))
     proposal, number = setup.create_pull_request()
     setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     settings = RemoteSettings(every=3600)
@@ -469,8 +469,8 @@ def test_check_with_numbers_checks_only_their_proposals(setup: ForgeSetup) -> No
     assert setup.check_forge(numbers=[999_999]).pull_requests == ()
 
 
-class Exchange(NamedTuple):
-    """The fields of an exchange with the remote that `ForgeChecker` reads."""
+class StubExchange(NamedTuple):
+    """The fields of the result of an exchange with the remote that `ForgeChecker` reads."""
 
     remote: str = "origin"
     pushed_count: int = 0
@@ -522,13 +522,13 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
     setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock_time = [0.0]
-    forge_checker = ForgeChecker(setup.workspace, setup.access, clock=lambda: clock_time[0])
+    forge_checker = ForgeChecker(setup.workspace, setup.get_access, clock=lambda: clock_time[0])
 
     def check_branch(**options: object) -> object:
-        return forge_checker.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
+        return forge_checker.import_changes(StubExchange(), branches=["none"], **options)  # type: ignore[arg-type]
 
     setup.local_forge.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
-    first_result = forge_checker.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
+    first_result = forge_checker.import_changes(StubExchange(), numbers=[1])  # type: ignore[arg-type]
     assert first_result is not None
     assert isinstance(first_result.error, ForgeLimited)
     setup.local_forge.requests.clear()
@@ -544,4 +544,4 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
 def test_check_without_forge_settings_returns_none(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "docs")
     forge_checker = ForgeChecker(setup.workspace, ForgeAccess)
-    assert forge_checker.import_changes(Exchange()) is None  # type: ignore[arg-type]
+    assert forge_checker.import_changes(StubExchange()) is None  # type: ignore[arg-type]

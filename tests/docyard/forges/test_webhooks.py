@@ -91,7 +91,7 @@ def build_standard_webhook_headers(body: bytes, key: bytes, time: float = NOW, i
     }
 
 
-def build_payload(kind: str, branch: str | None = None, number: int = 1, **more: Any) -> bytes:
+def build_payload(kind: str, branch: str | None = None, number: int = 1, **extra_fields: Any) -> bytes:
     """Return the body of a push event, or of a pull request event for a branch."""
     if kind == "gitlab":
         data: dict[str, Any] = {"project": {"path_with_namespace": REPOSITORIES[kind]}}
@@ -101,10 +101,11 @@ def build_payload(kind: str, branch: str | None = None, number: int = 1, **more:
         data = {"repository": {"full_name": REPOSITORIES[kind]}}
         if branch is not None:
             data["pull_request"] = {"number": number, "head": {"ref": branch}}
-    return json.dumps(data | more).encode()
+    return json.dumps(data | extra_fields).encode()
 
 
 def get_event_name(kind: str, name: str) -> str:
+    """Return the name of an event in the webhooks of a kind of forge."""
     gitlab = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
     return gitlab.get(name, name) if kind == "gitlab" else name
 
@@ -156,7 +157,7 @@ class WebhookClient:
 
     def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = setup.local_forge.kind
-        self.target = BranchWebhooks(setup.workspace, exchanges, setup.access, timeout_s=TIMEOUT_S)
+        self.target = BranchWebhooks(setup.workspace, exchanges, setup.get_access, timeout_s=TIMEOUT_S)
         receiver = WebhookReceiver(self.target, secret, clock=lambda: NOW)
         self.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
 
@@ -352,7 +353,7 @@ def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_queue: Stu
 def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
-    forge_checker = ForgeChecker(setup.workspace, setup.access)
+    forge_checker = ForgeChecker(setup.workspace, setup.get_access)
     writes: list[bool] = []
     exchanges = ExchangeQueue(setup.workspace, Access, forge_checker, lambda: writes.append(True))
     with (webhook_client := WebhookClient(setup, exchanges)).client:

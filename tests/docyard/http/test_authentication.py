@@ -18,14 +18,14 @@ JSON_HEADERS = {"Accept": "application/json"}
 
 @pytest.fixture(scope="module")
 def ana_token(repository: object, token_app: RunningApp) -> str:
-    return token_app.people.add("ana", "Ana Li", "ana@example.org")
+    return token_app.person_tokens.add("ana", "Ana Li", "ana@example.org")
 
 
 @pytest.fixture
 def ben_token(token_app: RunningApp) -> Iterator[str]:
-    yield token_app.people.add("ben", "Ben Ode", "ben@example.org")
-    if token_app.people.find_owner("ben"):
-        token_app.people.revoke("ben")
+    yield token_app.person_tokens.add("ben", "Ben Ode", "ben@example.org")
+    if token_app.person_tokens.find_owner("ben"):
+        token_app.person_tokens.revoke("ben")
 
 
 def find_csrf_token(page: str) -> str:
@@ -225,14 +225,14 @@ def test_revoked_token_ends_its_sessions(token_app: RunningApp, ben_token: str, 
     assert ben_browser.get("/", headers={"Authorization": f"Bearer {ben_token}"}).status_code == 401
     assert ana_browser.get("/").status_code == 200
     # A new token of the same name does not renew the session.
-    token_app.people.add("ben", "Ben Ode", "ben@example.org")
+    token_app.person_tokens.add("ben", "Ben Ode", "ben@example.org")
     assert ben_browser.get("/").status_code == 401
 
 
 def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben_token: str) -> None:
     browser = token_app.sign_in(ben_token)
-    token_app.people.revoke("ben")
-    token_app.people.add("ben", "Ben Ode", "ben@example.org")
+    token_app.person_tokens.revoke("ben")
+    token_app.person_tokens.add("ben", "Ben Ode", "ben@example.org")
     assert browser.get("/").status_code == 401
 
 

@@ -1,4 +1,4 @@
-"""Terminal output with control characters, which are escaped."""
+"""Control characters in terminal output, which are escaped, and unusable paths, which are refused."""
 
 from __future__ import annotations
 

@@ -96,10 +96,10 @@ class LocalForge:
             fault = next((item for item in self.faults if item.matches(request)), None)
             if fault is not None:
                 fault.times -= 1
-            early_fault = fault if fault is not None and fault.kind != "after_request" else None
-            if early_fault is not None:
+            replacing_fault = fault if fault is not None and fault.kind != "after_request" else None
+            if replacing_fault is not None:
                 self._record(request, body, 0, None)
-                await (await early_fault.create_response(Request(scope, receive)))(scope, receive, send)
+                await (await replacing_fault.create_response(Request(scope, receive)))(scope, receive, send)
                 return
             refusal = self._check_token(request, api.read_token(request))
             if refusal is not None:
