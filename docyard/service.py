@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
     from index.artifacts.search_index import ArtifactSearchIndex
     from index.service import SearchIndex
-    from index.storage.metadata import Problem
+    from index.storage.metadata import MetadataProblem
     from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
     from workspace.workspace import Workspace
@@ -205,7 +205,7 @@ def _build_log_progress() -> Progress:
     return report
 
 
-def _log_problem(problem: Problem) -> None:
+def _log_problem(problem: MetadataProblem) -> None:
     log.warning(
         "metadata.json is invalid at %s, and this field is ignored: %s", problem.field, problem.reason
     )

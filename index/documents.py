@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class IndexedDocument:
     """A document at one commit: its bytes, and its sections in order, as offsets in the bytes.
 
-    `facets` has the values by which the sections can be filtered, for each taxonomy key of the document, and
-    `dates` the dates of the front matter, `YYYY-MM-DD`, by key.
+    `facets` has the values by which the sections can be filtered, for each taxonomy key of the document.
+    `dates` has the dates of the front matter, `YYYY-MM-DD`, by key.
     """
 
     path: str

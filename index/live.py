@@ -59,7 +59,7 @@ class LiveIndex:
         """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
         self._candidate_folders = lambda name: [folder] if folder else self._list_folders(name)
-        self._index_location = self.new_location()
+        self._index_location = self.create_location()
         self._engine: WhooshEngine | None = None
         self._engine_lock = threading.Lock()
         self._publisher = MetadataPublisher(
@@ -150,7 +150,7 @@ class LiveIndex:
         """Return the status of the index, without building, repairing or updating the index."""
         return self.engine.status(self._workspace.tip())
 
-    def new_location(self) -> IndexLocation:
+    def create_location(self) -> IndexLocation:
         """Return a new IndexLocation for the same folders, for data stored next to the index."""
         return IndexLocation(self._index_name, self._candidate_folders)
 

@@ -38,7 +38,7 @@ from index.conditions import (
     Negation,
     WordField,
 )
-from index.phrases import split_words
+from index.phrases import split_phrase_words
 from index.port import MAX_PATH_LENGTH, QueryTooBroad
 
 WORD_FIELDS: tuple[WordField, ...] = ("title", "heading")
@@ -82,7 +82,7 @@ class Operators:
 
     `text` has no operators and is parsed as words. If `is_boolean` is True, the words, phrases and exclusions
     are also in the condition. `can_select` is True if the condition can select sections without words,
-    because a part of it is positive; the words of `ranking_text` then rank the sections. `expansions` are
+    because a part of it is positive. The words of `ranking_text` then rank the sections. `expansions` are
     prefixes and similar words, which also rank sections. `notes` report invalid operators.
     """
 
@@ -443,7 +443,7 @@ def _make_words(match: re.Match[str], text: str, *, is_negative: bool = False) -
 
 
 def _make_phrase(match: re.Match[str], text: str) -> _Part:
-    words = split_words(text)
+    words = split_phrase_words(text)
     return _make_words_or_phrase(
         match, HasPhrase(words) if words else None, text, is_negative=bool(match["dash"])
     )
@@ -502,9 +502,9 @@ _SENTENCE_WORDS = frozenset(
 def _resolve_operators(parts: list[_Part]) -> list[_Part]:
     """Return the parts; AND, OR and NOT become words if their capitals are emphasis, SQL or a heading.
 
-    They are operators only if the query has a letter that is not a capital, and no further stop word in
-    capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a name
-    before a status ("NOT FOUND"). After the end of a sentence, AND and OR begin the next sentence.
+    They are operators only if the query has a letter that is not a capital. It must not have a further stop
+    word in capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a
+    name before a status ("NOT FOUND"). After the end of a sentence, AND and OR begin the next sentence.
     """
     other_texts = [part.query_text for part in parts if part.kind not in _OPERATORS]
     if len(other_texts) == len(parts):

@@ -22,7 +22,7 @@ from index.analysis.terms import extract_name_parts, extract_token_terms, weigh_
 from index.analysis.words import STOP_WORDS, TOKEN, get_script_runs_pattern, get_spaceless_pattern, normalize
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Operators, QueryFields, parse_operators
-from index.phrases import can_be_scored, split_words
+from index.phrases import can_be_scored, split_phrase_words
 from index.port import MAX_PATH_LENGTH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
 
@@ -79,8 +79,8 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
     """Return the words of a query that occur in no section of the index, in the order of the text.
 
     `absent_terms` are the terms of the query that no section contains. A word occurs if its stem does. A name
-    such as `RateLimitError` occurs if it or each of its parts does, and a run of a script without spaces if
-    two adjacent characters of it do. Excluded words and words of stop words, such as "how-to", are never
+    such as `RateLimitError` occurs if it or each of its parts does. A run of a script without spaces occurs
+    if two adjacent characters of it do. Excluded words and words of stop words, such as "how-to", are never
     missing.
     """
     if not absent_terms:
@@ -198,7 +198,7 @@ def _parse_marks(text: str) -> _ParsedText:
                 continue
             if term not in STOP_WORDS:
                 excluded[term] = None
-        elif words := split_words(phrase):
+        elif words := split_phrase_words(phrase):
             phrases[words] = None
             continue
         remaining_text.append(text[end : part.start()])

@@ -284,7 +284,7 @@ class SearchIndex:
         """The graph of the links between documents. It follows the branch independently of the index."""
         from index.link_graph.graph import LinkGraph
 
-        return LinkGraph(self._workspace, self._live.new_location())
+        return LinkGraph(self._workspace, self._live.create_location())
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that may link to some paths, as `InboundLinkFinder` requires."""

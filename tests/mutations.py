@@ -455,7 +455,7 @@ MUTATIONS = (
     Mutation(
         "an answer of a server of sources fits the budget of its call",
         "tools/retrieval/dispatcher.py",
-        "                limit = narrowed\n",
+        "                limit = narrowed_limit\n",
         "                limit = int(limit)\n",
         ("tests/tools/retrieval/test_search_documentation.py",),
     ),

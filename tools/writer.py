@@ -2,7 +2,7 @@
 
 The answer has a short diff, so that a client need not read the written text again. A dry run shows the diff,
 and whether the write would become a proposal. The index is updated to a new commit before the answer, so that
-a search finds the new text immediately; if the index cannot be updated, the answer has a hint.
+a search finds the new text immediately. If the index cannot be updated, the answer has a hint.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The index terms of a token.
 
-The term of a plain word is its stem. The terms of a name are the full name and each of its parts:
+The term of a plain word is its stem. The terms of a name are the full name and each of its parts.
 `RateLimitError` is found by "ratelimiterror" and by "rate limits", `/v1/search` by "v1/search" and by
 "search", `--labels` by "labels" too. A digit is not split from the letter before it, so `token4` is not found
 by "token".

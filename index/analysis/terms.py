@@ -67,7 +67,7 @@ def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
 
     A full name weighs more than the sum of its parts. Otherwise the section that explains `--api-group` would
     rank below sections about groups and APIs. A hyphenated word such as `two-dimensional` is not a
-    name: its full form and its parts weigh the same, because many texts write it with a space.
+    name. Its full form and its parts weigh the same, because many texts write it with a space.
     """
     weights: dict[str, int] = {}
     get = weights.get

@@ -24,12 +24,12 @@ from index.artifacts.manifest import (
     is_sealed,
     make_missing_metadata_error,
     read_all_manifests,
-    read_manifest,
+    read_artifact_manifest,
     read_metadata_bytes,
 )
 from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.manifest import FileStamp, IndexDamaged
-from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_served_metadata
+from index.storage.metadata import Metadata, MetadataProblem, Stats, parse_metadata, parse_served_metadata
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -46,8 +46,9 @@ class Artifact:
 
     `folder` has no symbolic links. `metadata_stamp` is the stamp of the requested `metadata.json`, and
     `stamps` has those of the other files. `is_trusted` is True if the artifact has the seal of the reader's
-    key and an index of our version, so that its segments can be used. `moves` has the new paths of documents
-    by their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
+    key and an index of our version. Only then its segments can be used. `moves` has the new paths of
+    documents by their old ones. `problem` is a violation of the contract that does not prevent serving the
+    artifact.
     """
 
     folder: Path
@@ -57,7 +58,7 @@ class Artifact:
     stamps: tuple[FileStamp, ...]
     is_trusted: bool
     moves: Mapping[str, str]
-    problem: Problem | None = None
+    problem: MetadataProblem | None = None
 
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified.
@@ -142,7 +143,7 @@ def find_artifact_problems(folder: Path, key: bytes | None = None) -> list[str]:
     """
     data = read_metadata_bytes(folder)
     try:
-        manifest = read_manifest(folder, data)
+        manifest = read_artifact_manifest(folder, data)
     except WorkspaceError as error:
         return [error.message]
     problems: list[str] = []
@@ -166,7 +167,9 @@ def _stamp_metadata(folder: Path) -> FileStamp:
 def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:
     metadata, problem = parse_served_metadata(data)
     manifest = (
-        read_manifest(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
+        read_artifact_manifest(folder, data)
+        if problem is None
+        else _find_manifest(folder, data, metadata.stats)
     )
     stamps = check_files(folder, manifest)
     is_trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
@@ -180,10 +183,10 @@ def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
 
     A person may have edited the file. The name of a manifest is the digest of its `metadata.json`. Without a
     manifest of this name, the manifest with the same figures is returned. Its checksum and those of its files
-    are verified, and the artifact is not trusted. Raises the errors of `read_manifest`.
+    are verified, and the artifact is not trusted. Raises the errors of `read_artifact_manifest`.
     """
     try:
-        return read_manifest(folder, data)
+        return read_artifact_manifest(folder, data)
     except NotAnArtifact:
         figures = (stats.indexed_at, stats.total_chunks)
         matches = [

@@ -354,7 +354,7 @@ def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
     """
     try:
         metadata = manifests.read_metadata_bytes(out)
-        manifest = manifests.read_manifest(out, metadata)
+        manifest = manifests.read_artifact_manifest(out, metadata)
         manifests.check_files(out, manifest)
     except UnsupportedArtifact:
         return None
@@ -402,7 +402,7 @@ def _publish_artifact(
 ) -> None:
     """Make the new files the artifact; remove files that neither the new nor the previous artifact has."""
     data = metadata.as_bytes()
-    name = manifests.write_manifest(out, data, manifest, key, durable=durable)
+    name = manifests.write_artifact_manifest(out, data, manifest, key, durable=durable)
     write_atomically(out / METADATA_FILE, data, durable)
     # Two builds within one second may have the same metadata.json, and so the same manifest name.
     previous_manifests = [(previous.name, previous.manifest)] if previous else []

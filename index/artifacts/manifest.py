@@ -116,7 +116,7 @@ def make_manifest_name(metadata: bytes) -> str:
     return f"{hashlib.sha256(metadata).hexdigest()[:16]}.manifest"
 
 
-def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
+def read_artifact_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
     """Return a `metadata.json`'s manifest. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
     name = make_manifest_name(metadata)
     try:
@@ -163,7 +163,7 @@ def _parse_manifest(name: str, data: bytes, metadata_digest: str | None) -> Arti
         raise ArtifactDamaged.in_file(name, "its content is malformed") from error
 
 
-def write_manifest(
+def write_artifact_manifest(
     folder: Path,
     metadata: bytes,
     manifest: ArtifactManifest,
@@ -175,7 +175,7 @@ def write_manifest(
 
     With a key the manifest is sealed. Raises OSError.
     """
-    values = _to_values(metadata, manifest)
+    values = _build_values(metadata, manifest)
     sealed_values = {
         **values,
         "check": hashlib.sha256(_encode_canonical(values)).hexdigest(),
@@ -258,7 +258,7 @@ def _open_nonblocking(file: str, flags: int) -> int:
     return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _to_values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
+def _build_values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
     return {
         "format": FORMAT_VERSION,
         "metadata": hashlib.sha256(metadata).hexdigest(),
@@ -290,7 +290,7 @@ def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
 
 def _compute_seal(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> str:
     return hmac.digest(
-        key, b"docyard artifact\0" + _encode_canonical(_to_values(metadata, manifest)), "sha256"
+        key, b"docyard artifact\0" + _encode_canonical(_build_values(metadata, manifest)), "sha256"
     ).hex()
 
 

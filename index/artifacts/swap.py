@@ -14,7 +14,7 @@ from pathlib import Path
 from index.artifacts.artifact import make_swap_timeout_error, open_artifact
 from index.artifacts.search_index import ArtifactSearchIndex
 from index.port import Progress
-from index.storage.metadata import Problem
+from index.storage.metadata import MetadataProblem
 from workspace.errors import WorkspaceError
 
 _SWAP_TIMEOUT_S = 1.0  # seconds that the first call after a replacement waits for the new artifact
@@ -36,7 +36,7 @@ class Artifacts:
         key: bytes | None = None,
         on_refused: Callable[[WorkspaceError], object] = lambda error: None,
         on_progress: Progress | None = None,
-        on_problem: Callable[[Problem], object] = lambda problem: None,
+        on_problem: Callable[[MetadataProblem], object] = lambda problem: None,
     ) -> None:
         self._folder = folder
         self._key = key

@@ -30,7 +30,7 @@ _RESULT_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BuildTask:
     """The source of the documents, the folder of the segments, and the options of `build_segments`."""
 
     source: DocumentSource
@@ -53,7 +53,7 @@ class BuildProcess:
     documents.
     """
 
-    def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
+    def __init__(self, task: BuildTask, blocks: Iterator[Block]) -> None:
         self.sent_blocks: list[Block] = []
         self.finished_count = 0
         self._task = task
@@ -115,7 +115,7 @@ class BuildProcess:
 
 
 class _ChildState(NamedTuple):
-    task: Task
+    task: BuildTask
     builder: SegmentBuilder
     unreadable: dict[str, str]
 
@@ -124,7 +124,7 @@ _child_states: list[_ChildState] = []
 """The state of a child process; empty in the parent."""
 
 
-def _start_child(task: Task) -> None:
+def _start_child(task: BuildTask) -> None:
     gc.disable()  # the growing structures have no reference cycles, and scanning them takes long
     _child_states.append(_ChildState(task, SegmentBuilder(task.folder, task.durable, task.max_postings), {}))
 

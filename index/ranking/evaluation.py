@@ -117,7 +117,7 @@ def evaluate(
     """Return the k best of `size` sections, as `top_k` defines.
 
     `mask` has a flag for each section: True if it may be a result. Sections with a score below `min_score`,
-    which is at least 1, may be left out, so that the results of one group speed up the next group.
+    which is at least 1, may be left out. The results of one group thus speed up the next group.
     """
     threshold = max([min_score, *(_compute_single_term_threshold(term, k, mask) for term in terms)])
     if sum(term.max_gain for term in terms) < threshold:

@@ -1,8 +1,8 @@
 """The merge of segments: dead sections are dropped, and the others are renumbered in address order.
 
-Small segments are collected for a merge, the smallest first, while too many would remain or the next one is
-at most twice as large as those collected. Few segments remain, and a section is copied at most a logarithmic
-number of times.
+Small segments are collected for a merge, the smallest first. Collection continues while too many would remain
+or the next one is at most twice as large as those collected. Few segments remain, and a section is copied at
+most a logarithmic number of times.
 """
 
 from __future__ import annotations

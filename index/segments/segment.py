@@ -177,7 +177,7 @@ class Segment:
     `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths` and
     `document_of` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
     `weights` have the posting lists of all terms. `checksum` is the checksum of the file, and `stamp` the
-    stamp of the file when it was verified; both are None in memory, `checksum` also in an artifact. Raises
+    stamp of the file when it was verified. Both are None in memory, `checksum` also in an artifact. Raises
     IndexDamaged if the sizes of the arrays do not match.
     """
 
@@ -407,9 +407,9 @@ def _decode_facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
 class PostingLists:
     """The posting lists of several terms.
 
-    `terms` are keys in ascending order; the list of term i is [starts[i], starts[i + 1]) of `ids`, which are
-    the numbers of sections in ascending order, and of `weights`. `lengths` has the sum of the weights of each
-    section's words, without facets.
+    `terms` are keys in ascending order. The list of term i is [starts[i], starts[i + 1]) of `ids` and of
+    `weights`. `ids` are the numbers of sections, ascending within a list. `lengths` has the sum of the
+    weights of each section's words, without facets.
     """
 
     terms: list[bytes]

@@ -23,10 +23,10 @@ from index.storage.files import translate_write_errors
 from index.storage.manifest import (
     FileChecksum,
     IndexDamaged,
-    Manifest,
+    IndexManifest,
     find_newest_manifest_number,
-    read_manifest,
-    write_manifest,
+    read_index_manifest,
+    write_index_manifest,
 )
 
 
@@ -51,12 +51,12 @@ class Store:
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
         while True:
-            manifest = read_manifest(self.folder)
+            manifest = read_index_manifest(self.folder)
             try:
                 return self._read(self.folder, manifest, previous)
             except IndexDamaged:
                 # A writer may have removed files that this manifest names.
-                if read_manifest(self.folder).generation == manifest.generation:
+                if read_index_manifest(self.folder).generation == manifest.generation:
                     raise
 
     def commit(
@@ -80,13 +80,13 @@ class Store:
             if segment.checksum is not None:
                 files[make_file_name(segment.id)] = segment.checksum
         dead_documents = [(reader.segment.id, encode_numbers(reader.dead_documents)) for reader in readers]
-        manifest = Manifest(number, files, asdict(state), dead_documents)
+        manifest = IndexManifest(number, files, asdict(state), dead_documents)
         with translate_write_errors():
-            write_manifest(self.folder, manifest, self._durable)
+            write_index_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
         return IndexSnapshot(number, state, readers)
 
-    def _read(self, folder: Path, manifest: Manifest, previous: IndexSnapshot | None) -> IndexSnapshot:
+    def _read(self, folder: Path, manifest: IndexManifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
         previous_readers = (
             {reader.segment.id: reader for reader in previous.segment_readers} if previous else {}

@@ -263,7 +263,7 @@ def _describe_mistakes(error: ValidationError, text: str) -> Iterator[Mistake]:
         # An error of a key has its name before this mark.
         location = tuple(str(part) for part in details["loc"] if part != "[key]")
         setting = ".".join(location)
-        line = find_line(text, location)
+        line = find_setting_line(text, location)
         if details["type"] == "extra_forbidden":
             names = _list_setting_names(location[:-1])
             nearest = find_nearest(location[-1], names)
@@ -288,11 +288,11 @@ def _list_setting_names(location: Sequence[str]) -> list[str]:
     return list((models[location[0]] if location else SourcesFile).model_fields)
 
 
-def find_line(text: str, location: Sequence[str]) -> int | None:
+def find_setting_line(text: str, location: Sequence[str]) -> int | None:
     """Return the line of a setting, counted from 1; that of its table if the setting is not in a line.
 
     The standard library's parser reports no positions. A line is a candidate if it names the last part of the
-    location, and it is right if the text up to it contains the setting for the first time.
+    location. It is right if the text up to it contains the setting for the first time.
     """
     if not location:
         return None
@@ -303,7 +303,7 @@ def find_line(text: str, location: Sequence[str]) -> int | None:
             continue
         if _contains(lines[: index + 1], location) and not _contains(lines[:index], location):
             return index + 1
-    return find_line(text, location[:-1])
+    return find_setting_line(text, location[:-1])
 
 
 def _contains(lines: Sequence[str], location: Sequence[str]) -> bool:

@@ -244,14 +244,14 @@ def fuse_by_rank(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
     """
     hits_by_score: defaultdict[float, list[SourceHit]] = defaultdict(list)
     for source, page in pages.items():
-        weight = measure_coverage(page)
+        weight = measure_term_coverage(page)
         for rank, hit in enumerate(page.hits, 1):
             score = round(weight / (_FUSION_CONSTANT + rank), 6)
             hits_by_score[score].append(SourceHit(source, hit, score))
     return [hit for score in sorted(hits_by_score, reverse=True) for hit in hits_by_score[score]]
 
 
-def measure_coverage(page: SearchPage) -> float:
+def measure_term_coverage(page: SearchPage) -> float:
     """Return the share of a question's terms in the best of the first sections, plus that in its headings.
 
     The result is between 0 and 2; it is 1 for a question without terms, such as one of filters alone.

@@ -76,7 +76,7 @@ class FileStamp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class IndexManifest:
     """The files of one generation of an index, by name, and its state, as a JSON value.
 
     `parts` has the ids of the segments in order, each with the encoded numbers of its dead documents
@@ -118,7 +118,7 @@ def find_newest_manifest_number(folder: Path) -> int:
     return max((int(name.removesuffix(_MANIFEST_SUFFIX)) for name in names), default=-1)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_index_manifest(folder: Path) -> IndexManifest:
     """Return the current manifest of a folder. Raises IndexDamaged if it is missing or invalid."""
     try:
         number, data = _read_newest_manifest(folder)
@@ -131,7 +131,7 @@ def read_manifest(folder: Path) -> Manifest:
         files = {
             str(name): FileChecksum(int(size), int(crc)) for name, (size, crc) in values["files"].items()
         }
-        return Manifest(
+        return IndexManifest(
             number,
             files,
             dict(values["state"]),
@@ -141,7 +141,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
-def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> None:
+def write_index_manifest(folder: Path, manifest: IndexManifest, durable: bool = False) -> None:
     """Make the files of a manifest the current index in one step. The files must already be written.
 
     The manifest gets a new name, because replacing a file waits for the disk on some systems.

@@ -33,9 +33,9 @@ from index.ranking.segment_groups import Statistics
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import DATE
 from index.segments.store import Store
-from index.status import IndexStatus, find_leftovers, read_status
+from index.status import IndexStatus, find_index_leftovers, read_status
 from index.storage.files import remove_entries
-from index.storage.location import SCHEMA_VERSION, IndexLocation, Location
+from index.storage.location import SCHEMA_VERSION, IndexFolder, IndexLocation
 from index.storage.manifest import IndexDamaged
 from index.storage.write_lock import IndexWriteLock
 from index.whoosh_engine.collector import SectionCollector
@@ -206,7 +206,7 @@ class WhooshEngine:
     ) -> State:
         """Apply a change, as `index.port.Engine` defines. The documents are read under the write lock."""
 
-        def apply_under_lock(location: Location | None) -> State:
+        def apply_under_lock(location: IndexFolder | None) -> State:
             searcher = self._read_searcher(location)
             _remove_leftovers(location, searcher.folder if searcher else None)
             state = searcher.state if searcher else None
@@ -242,7 +242,7 @@ class WhooshEngine:
 
             return build_index(source, folder, self._processes, progress, durable=self._durable)
 
-        def rebuild_unless_current(location: Location | None) -> State:
+        def rebuild_unless_current(location: IndexFolder | None) -> State:
             _remove_leftovers(location, location.current() if location else None)
             if unless is not None:
                 with suppress(IndexDamaged):
@@ -286,7 +286,7 @@ class WhooshEngine:
     def sweep(self) -> int:
         """Remove the files of crashed writers; return the number of files and folders. Raises IndexBusy."""
         return self._write_lock.run(
-            lambda location: remove_entries(find_leftovers(location)) if location else 0
+            lambda location: remove_entries(find_index_leftovers(location)) if location else 0
         )
 
     def status(self, tip: str | None) -> IndexStatus:
@@ -312,7 +312,7 @@ class WhooshEngine:
         """Return the searcher of the open index, else of the committed index; None if there is none."""
         return self._searcher or self._read_searcher(self._index_location.resolve())
 
-    def _read_searcher(self, location: Location | None) -> Searcher | None:
+    def _read_searcher(self, location: IndexFolder | None) -> Searcher | None:
         """Read the index in a location or in memory, and make it the open one. Raises IndexDamaged.
 
         If another thread has opened another generation meanwhile, the index is read again. A caller therefore
@@ -326,7 +326,7 @@ class WhooshEngine:
                     self._searcher = searcher
                     return searcher
 
-    def _open_current(self, location: Location | None, searcher: Searcher | None) -> Searcher | None:
+    def _open_current(self, location: IndexFolder | None, searcher: Searcher | None) -> Searcher | None:
         """Read the index in a location or in memory, and reuse `searcher` if it is still current."""
         folder = location.current() if location else None
         if searcher is not None and searcher.store.folder != folder:
@@ -340,7 +340,7 @@ class WhooshEngine:
         return searcher
 
     def _build_new(
-        self, location: Location | None, build_segments: Callable[[Path | None], SegmentsAndState]
+        self, location: IndexFolder | None, build_segments: Callable[[Path | None], SegmentsAndState]
     ) -> State:
         """Build an index next to the current one, and make it the current one."""
         folder = location.prepare() if location else None
@@ -356,7 +356,7 @@ class WhooshEngine:
         store: Store,
         previous: IndexSnapshot | None,
         change: SegmentsAndState,
-        location: Location | None = None,
+        location: IndexFolder | None = None,
     ) -> State:
         """Commit a change; with a location, make the store's folder the current index there."""
         segment_readers, state = change
@@ -368,7 +368,7 @@ class WhooshEngine:
         return state
 
 
-def _remove_leftovers(location: Location | None, keep: Path | None) -> None:
+def _remove_leftovers(location: IndexFolder | None, keep: Path | None) -> None:
     """Remove the files of earlier writers except the current index; only the writer may call this."""
     if location is not None:
         with suppress(OSError):

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from index.phrases import Phrases, split_words
+from index.phrases import Phrases, split_phrase_words
 from index.port import QueryTooBroad
 from index.query import MAX_CHARACTERS, EmptyQuery, parse_query
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
@@ -67,7 +67,7 @@ def test_query_over_the_limit_is_refused_without_parsing(make_query: Callable[[i
 @pytest.mark.growth
 @loop_over_queries
 def test_phrase_search_in_adversarial_text_takes_linear_time(make_query: Callable[[int], str]) -> None:
-    phrase = Phrases.of([split_words("a b"), split_words("word other word")])
+    phrase = Phrases.of([split_phrase_words("a b"), split_phrase_words("word other word")])
 
     def search(size: int) -> Callable[[], object]:
         text = make_query(size).encode("utf-8", "replace")

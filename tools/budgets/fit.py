@@ -2,7 +2,8 @@
 
 A tool fills its main text or list up to `Context.text_tokens`, and returns the call or the cursor that
 continues it. If the complete answer is over the budget, its other fields are shortened to a part of the
-budget, and the tool runs again with a lower limit. So nothing of the main text or list is lost.
+budget. If it is still too long, the tool runs again with a lower limit. So nothing of the main text or list
+is lost.
 """
 
 from __future__ import annotations

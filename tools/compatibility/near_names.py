@@ -1,8 +1,8 @@
 """Near names of arguments: a name that a model guesses is read as the only field that it can mean.
 
-A near name counts only if the tool has no field and no taxonomy key of this name, has exactly one of the
-fields that the name may mean, and the call does not have this field. Else the name is an error, whose fix
-names similar fields.
+A near name counts only if the tool has no field and no taxonomy key of this name. The tool must have exactly
+one of the fields that the name may mean, and the call must not have this field. Else the name is an error,
+whose fix names similar fields.
 """
 
 from __future__ import annotations

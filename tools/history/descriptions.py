@@ -68,7 +68,7 @@ def describe_change(change: CommitChange, budget: DiffBudget | None) -> Data:
     return data if budget is None else data | _describe_diff_within_budget(budget, change)
 
 
-def describe_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
+def describe_change_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
     """Return the `diff` of a change, or a `hint` if it is too large to compare."""
     from workspace.diff.unified import format_unified_diff
 
@@ -85,7 +85,7 @@ def _describe_diff_within_budget(budget: DiffBudget, change: CommitChange) -> di
     """Return the `diff` of a change if the budget permits it, else a `hint`."""
     if change.size <= _MAX_DIFFED_BYTES and (budget.characters <= 0 or budget.bytes < change.size):
         return {"hint": "this page is full: repeat the call with a smaller limit to see the diff"}
-    data = describe_diff(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
+    data = describe_change_diff(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
     if "diff" in data:
         budget.characters -= len(data["diff"])
         budget.bytes -= change.size

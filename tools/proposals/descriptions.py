@@ -88,11 +88,11 @@ def describe_comment(comment: Comment, proposal: str) -> Data:
         "comment": comment.id,
         "author": describe_author(comment.author),
         "time": format_time(comment.time),
-        **shorten_text(comment.text, proposal, comment.id),
+        **shorten_comment_text(comment.text, proposal, comment.id),
     }
 
 
-def shorten_text(text: str, proposal: str, id: str) -> Data:
+def shorten_comment_text(text: str, proposal: str, id: str) -> Data:
     """Return the beginning of a text as `text`; if it is cut, `rest` is the call for the rest."""
     beginning, next_offset = cut_text(escape_invisible(text), 0, MAX_TEXT_CHARACTERS)
     if next_offset is None:

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.matches import Matcher, SearchableText
-from index.sources.permalinks import SectionPosition, format_permalink
+from index.sources.permalinks import CitedSection, format_permalink
 from index.sources.source import SourceUnavailable
 from tools.pages import CHARACTERS_PER_TOKEN, cut_text, exceeds, measure_tokens
 from tools.retrieval.budgets import find_largest_fitting_size
@@ -94,7 +94,7 @@ def _build_result(
     key = hit.address.removeprefix(f"{hit.filepath}#")
     commit = page.commits[source.name]
     settings = source.settings
-    position = SectionPosition(
+    position = CitedSection(
         source.name, settings.folder, hit.filepath, key, commit, hit.start_line, hit.end_line
     )
     fields: Data = {

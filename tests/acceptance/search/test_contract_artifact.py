@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from index.artifacts.manifest import read_manifest, write_manifest
+from index.artifacts.manifest import read_artifact_manifest, write_artifact_manifest
 from index.storage.metadata import parse_metadata
 from tests import fork_server
 from tests.acceptance.server import Server, build_user_environment, serve_artifact
@@ -78,7 +78,7 @@ def server(artifact: Path, home: Path, tmp_path_factory: pytest.TempPathFactory)
 def test_artifact_contains_index_sources_metadata_and_checksums(artifact: Path) -> None:
     metadata = parse_metadata((artifact / "metadata.json").read_bytes())
     assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
-    manifest = read_manifest(artifact, (artifact / "metadata.json").read_bytes())
+    manifest = read_artifact_manifest(artifact, (artifact / "metadata.json").read_bytes())
     assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
     for name, file_sum in manifest.files.items():
         data = (artifact / name).read_bytes()
@@ -141,7 +141,7 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
     metadata = build_artifact(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
     assert metadata["stats"]["source_commit"] == first_commit
     artifact = tmp_path / "out"
-    tree = read_manifest(artifact, (artifact / "metadata.json").read_bytes()).tree
+    tree = read_artifact_manifest(artifact, (artifact / "metadata.json").read_bytes()).tree
     assert list(Archive(artifact, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
 
 
@@ -150,7 +150,7 @@ def rewrite_metadata(artifact: Path, copy: Path, **fields: Any) -> Path:
     shutil.copytree(artifact, copy)
     old_data = (copy / "metadata.json").read_bytes()
     new_data = json.dumps({**json.loads(old_data), **fields}).encode()
-    write_manifest(copy, new_data, read_manifest(copy, old_data), None)
+    write_artifact_manifest(copy, new_data, read_artifact_manifest(copy, old_data), None)
     (copy / "metadata.json").write_bytes(new_data)
     return copy
 

@@ -240,8 +240,8 @@ def test_unsupported_embedding_is_reported(artifact: Path, key_file: Path, run_s
     old_bytes = (artifact / "metadata.json").read_bytes()
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     new_bytes = json.dumps(json.loads(old_bytes) | {"embedding": embedding}).encode()
-    manifests.write_manifest(
-        artifact, new_bytes, manifests.read_manifest(artifact, old_bytes), key_file.read_bytes()
+    manifests.write_artifact_manifest(
+        artifact, new_bytes, manifests.read_artifact_manifest(artifact, old_bytes), key_file.read_bytes()
     )
     (artifact / "metadata.json").write_bytes(new_bytes)
     code, output = run_server("--index", str(artifact), "--read-only", "--key", str(key_file))

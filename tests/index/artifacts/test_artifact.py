@@ -187,8 +187,8 @@ def test_unsafe_metadata_values_are_not_listed_in_taxonomy(
         "scope": {"values": ["anything"]},
     }
     data = json.dumps(metadata).encode()
-    manifests.write_manifest(
-        artifact_folder, data, manifests.read_manifest(artifact_folder, file.read_bytes())
+    manifests.write_artifact_manifest(
+        artifact_folder, data, manifests.read_artifact_manifest(artifact_folder, file.read_bytes())
     )
     manifest.unlink()
     file.write_bytes(data)

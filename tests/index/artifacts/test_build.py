@@ -27,7 +27,7 @@ from index.artifacts.contents import (
     read_commit_contents,
     read_folder_contents,
 )
-from index.artifacts.manifest import read_manifest, read_metadata_bytes
+from index.artifacts.manifest import read_artifact_manifest, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
 from index.artifacts.search_index import ArtifactSearchIndex
 from index.service import SearchIndex
@@ -216,11 +216,11 @@ def test_damaged_artifact_is_rebuilt(repo: Repo, artifact_folder: Path) -> None:
 def test_files_of_previous_artifact_remain_for_one_build(repo: Repo, artifact_folder: Path) -> None:
     build_from_commit(repo, artifact_folder)
     metadata = read_metadata_bytes(artifact_folder)
-    first_files = set(read_manifest(artifact_folder, metadata).files)
+    first_files = set(read_artifact_manifest(artifact_folder, metadata).files)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n", **MANY_DOCUMENTS})
     build_from_commit(repo, artifact_folder)
     assert first_files <= list_files(artifact_folder)
-    assert set(read_manifest(artifact_folder, metadata).files) == first_files
+    assert set(read_artifact_manifest(artifact_folder, metadata).files) == first_files
     repo.commit({"guides/limits.md": "# Limits\n\nA quagga.\n"})
     build_from_commit(repo, artifact_folder)
     assert len(list(artifact_folder.glob("*.manifest"))) == 2

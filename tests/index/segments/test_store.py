@@ -13,7 +13,13 @@ from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
-from index.storage.manifest import FileStamp, IndexDamaged, Manifest, read_manifest, write_manifest
+from index.storage.manifest import (
+    FileStamp,
+    IndexDamaged,
+    IndexManifest,
+    read_index_manifest,
+    write_index_manifest,
+)
 from tests.index.documents import make_document, make_segment
 
 
@@ -186,25 +192,25 @@ def test_reader_survives_concurrent_deletion_of_old_files(
     """Delete the files of a manifest after a reader has read it and before the reader opens the files."""
     store = Store(folder)
     first_snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
-    verify_file = Manifest.verify_file
+    verify_file = IndexManifest.verify_file
     commits = [lambda: commit_segments(store, first_snapshot, [make_segment_reader("b.md")], "two")]
 
-    def commit_before_verification(manifest: Manifest, *arguments: Any) -> FileStamp:
+    def commit_before_verification(manifest: IndexManifest, *arguments: Any) -> FileStamp:
         while commits:
             commits.pop()()
         return verify_file(manifest, *arguments)
 
-    monkeypatch.setattr(Manifest, "verify_file", commit_before_verification)
+    monkeypatch.setattr(IndexManifest, "verify_file", commit_before_verification)
     assert list_paths(Store(folder).read()) == ["b.md"]
 
 
 @pytest.mark.parametrize("change", [{"chunks": 3}, {"commit": "none", "surplus": 1}])
 def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, object]) -> None:
     snapshot = commit_segments(Store(folder), None, [make_segment_reader("a.md")])
-    manifest = read_manifest(folder)
-    write_manifest(
+    manifest = read_index_manifest(folder)
+    write_index_manifest(
         folder,
-        Manifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts),
+        IndexManifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts),
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()

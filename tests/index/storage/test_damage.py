@@ -15,7 +15,7 @@ import pytest
 
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.location import Location, make_private_folder
+from index.storage.location import IndexFolder, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
 from tests.index.index_checks import find_index_folder, find_location_folder, is_correct, list_orphans
@@ -159,7 +159,7 @@ def test_metadata_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo)
 def test_pointer_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) -> None:
     open_index().update_to_tip()
     pointer = find_location_folder(repo) / "current"
-    file_data, location = pointer.read_bytes(), Location(find_location_folder(repo))
+    file_data, location = pointer.read_bytes(), IndexFolder(find_location_folder(repo))
     assert location.current() == find_index_folder(repo)
     for size in range(len(file_data)):
         pointer.write_bytes(file_data[:size])
