@@ -95,7 +95,7 @@ _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 class TargetHeading(NamedTuple):
     """A heading at any depth: the byte offset of its line, and its inline Markdown.
 
-    `title_source` is the Markdown without attribute lists and an anchor in angle brackets. It includes
+    `title_source` is the Markdown without attribute lists or an anchor in angle brackets. It includes
     HTML, because no renderer displays HTML as text. `text` is the rendered text of `title_source`, with the
     spaces next to tags and images, or None if only a parser can find this text.
     """

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 _SUFFIX = re.compile(f"(?:{'|'.join(map(re.escape, DESTINATION_SUFFIXES))})\\Z", re.IGNORECASE)
 _LETTER_RUN = re.compile(r"[a-z0-9]+")
-_PERCENT_ENCODED_LETTER = re.compile(
-    rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])"
-)  # an ASCII letter or digit
+
+# A percent-encoded ASCII letter or digit.
+_PERCENT_ENCODED_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")
 
 # The URL standard removes tabs and line breaks anywhere.
 _BREAK_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")

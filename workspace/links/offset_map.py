@@ -1,4 +1,4 @@
-"""BytePosition maps: the bytes that an operation preserved, and their new positions.
+"""Offset maps: the bytes that an operation preserved, and their new positions.
 
 A link refers to a document or to an offset in a document, such as the line of a heading. An operation that
 moves bytes returns an offset map, so that the target of a link is found after a move or a rename.
