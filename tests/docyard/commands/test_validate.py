@@ -55,7 +55,7 @@ def test_findings_are_grouped_by_file_and_exit_with_1(repo: Path, capsys: Captur
         "  3:1  warning: an h3 follows the title, so h2 is skipped  [skipped-level]\n"
         "      Write ## here, or a heading between the two.\n"
         "  3:6  warning: white space ends the heading's line  [trailing-space]\n"
-        "      Remove it.\n"
+        "      Remove the white space.\n"
         "\n"
         "1 error, 2 warnings in 2 files. Checked 3 documents of the work tree.\n"
         "Some findings can be fixed: `docyard fix --check` shows the fixes.\n"

@@ -22,7 +22,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
                 section.heading_start,
                 section.body_start,
                 f"an h1 in addition to the title, which is on line {title_line}",
-                "Write it as ## and the headings below it one level deeper, or move it to a new document.",
+                "Write the heading as ## and those below it one level deeper, or move it to a new document.",
             )
         else:
             title_line = section.line

@@ -46,11 +46,11 @@ def _describe_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
             yield (
                 f"a value of '{key}' has {len(text)} characters ('{shown_text}…'); "
                 f"up to {_MAX_VALUE_CHARACTERS} are listed",
-                "Shorten it.",
+                "Shorten the value.",
             )
         data = text.encode()
         if any(not is_character_needed(data, *occurrence) for occurrence in find_invisible_characters(data)):
-            yield f"a value of '{key}' contains invisible characters", "Remove them."
+            yield f"a value of '{key}' contains invisible characters", "Remove these characters."
 
 
 RULE = Rule(
