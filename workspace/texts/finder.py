@@ -237,7 +237,7 @@ def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQ
     if nearest:
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses == [PREAMBLE]:
-        fix = f"The text has no sections: read all of it, or '{PREAMBLE}'."
+        fix = f"The text has no sections: read the full text, or '{PREAMBLE}'."
     else:
         fix = "Name a section of the text."
         suggestion_source = SuggestionSource(HintKind.SECTIONS, text.path)
