@@ -116,7 +116,7 @@ class _Style(NamedTuple):
 def format_destination(
     link: Link, source_path: str, target: Target, tree: FileTree, old_bytes: bytes | None = None
 ) -> bytes:
-    """Return the bytes of a destination by which `link`, in the document `source_path`, leads to `target`.
+    """Return the bytes of a destination for `target`, in the style of `link` in the document `source_path`.
 
     `target.path` is the file or folder itself, and `target.fragment` is decoded. `old_bytes` are the bytes of
     the old destination; they are returned unchanged if they already lead to the target.
