@@ -344,11 +344,11 @@ def test_writing_tools_read_no_index_metadata() -> None:
     for folder in ("workspace", "templates", "tools/documents", "tools/tasks"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                names = (
+                module_names = (
                     [node.module or ""]
                     if isinstance(node, ast.ImportFrom)
                     else [alias.name for alias in node.names]
                     if isinstance(node, ast.Import)
                     else []
                 )
-                assert not any(name.startswith("index.storage.metadata") for name in names), path
+                assert not any(name.startswith("index.storage.metadata") for name in module_names), path

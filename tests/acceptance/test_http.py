@@ -221,8 +221,8 @@ async def test_tools_resources_and_prompts_work_over_http(
 ) -> None:
     async with connect_over_http(server, protocol) as client:
         assert client.protocol_version == ("2025-11-25" if protocol == "legacy" else "2026-07-28")
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        assert {"create_document", "search_docs", "update_proposal"} <= set(names)
+        tool_names = [tool.name for tool in (await client.list_tools()).tools]
+        assert {"create_document", "search_docs", "update_proposal"} <= set(tool_names)
         search = await client.call_tool("search_docs", {"query": "herons"})
         assert isinstance(search.structured_content, dict)
         assert search.structured_content["hits"]
@@ -472,8 +472,8 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
         )
         assert edit_response.status_code == 403
         tools = post(http_server, {**PING, "method": "tools/list"}, **headers)[1]["result"]["tools"]
-        names = {tool["name"] for tool in tools}
-        assert not {"edit_document", "create_document", "create_proposal"} & names
+        tool_names = {tool["name"] for tool in tools}
+        assert not {"edit_document", "create_document", "create_proposal"} & tool_names
         wrong_token = {"Authorization": "Bearer x"}
         assert httpx2.get(http_server.base_url, headers=wrong_token, timeout=TIMEOUT_S).status_code == 401
         assert "t" * 40 not in http_server.read_log()

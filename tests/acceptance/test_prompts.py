@@ -56,8 +56,8 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: P
 
 async def test_read_only_server_lists_reading_prompts(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--read-only"]) as client:
-        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
-        assert names == ["review_document", "answer_from_docs"]
+        prompt_names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert prompt_names == ["review_document", "answer_from_docs"]
         with pytest.raises(MCPError, match="unknown prompt 'write_spec'"):
             await client.get_prompt("write_spec", {"topic": "Ranking"})
 
@@ -98,7 +98,7 @@ async def test_server_of_sources_completes_questions(
     create_source_repositories(tmp_path)
     async with connect_to_server(home, protocol, ["--sources", write_sources_file(tmp_path)]) as client:
         [prompt] = (await client.list_prompts()).prompts
-        assert [(item.name, item.required) for item in prompt.arguments or []] == [
+        assert [(argument.name, argument.required) for argument in prompt.arguments or []] == [
             ("namespace", False),
             ("query", True),
         ]

@@ -1,4 +1,4 @@
-"""`docyard sync` as a process, its effects and its output; and servers with and without synchronisation."""
+"""`docyard sync` as a process: its effects and its output; and servers that synchronise with a remote."""
 
 from __future__ import annotations
 

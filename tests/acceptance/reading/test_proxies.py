@@ -100,8 +100,8 @@ def run_proxy(proxy: str, server: HttpServer, folder: Path) -> Iterator[str]:
 @pytest.fixture
 def server(tmp_path: Path, home: Path) -> Iterator[HttpServer]:
     create_source_repositories(tmp_path)
-    file = write_sources_file(tmp_path)
-    with serve_over_http(home, "--sources", file, "--allow-host", PUBLIC_HOST) as http_server:
+    sources_file = write_sources_file(tmp_path)
+    with serve_over_http(home, "--sources", sources_file, "--allow-host", PUBLIC_HOST) as http_server:
         yield http_server
 
 

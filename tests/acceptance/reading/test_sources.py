@@ -232,7 +232,7 @@ def test_readiness_names_each_source(tmp_path: Path, home: Path, repositories: t
         response = server.send_raw_request("GET /readyz HTTP/1.1", f"Host: {server.host}:{server.port}")
         assert response.startswith("HTTP/1.1 200")
         body = json.loads(response.partition("\r\n\r\n")[2])
-        assert [(item["name"], item["available"]) for item in body["sources"]] == [
+        assert [(source["name"], source["available"]) for source in body["sources"]] == [
             ("api-reference", True),
             ("tutorials", True),
         ]

@@ -177,16 +177,18 @@ def test_cursor_of_repository_is_refused_by_artifact(servers: tuple[Server, Serv
 
 
 def test_truncated_artifact_file_is_named_in_error(artifact: Path, key_file: Path, tmp_path: Path) -> None:
-    names = sorted(path.relative_to(artifact).as_posix() for path in artifact.rglob("*") if path.is_file())
-    assert len(names) == 5
-    for number, name in enumerate(names):
+    file_names = sorted(
+        path.relative_to(artifact).as_posix() for path in artifact.rglob("*") if path.is_file()
+    )
+    assert len(file_names) == 5
+    for number, file_name in enumerate(file_names):
         copy = tmp_path / str(number)
         shutil.copytree(artifact, copy)
-        with (copy / name).open("r+b") as file:
-            file.truncate(file.seek(0, 2) // 2)
+        with (copy / file_name).open("r+b") as stream:
+            stream.truncate(stream.seek(0, 2) // 2)
         process = run_docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key_file)
         assert (process.returncode, process.stdout) == (3, "")
-        assert name in process.stderr or name.endswith(".manifest")
+        assert file_name in process.stderr or file_name.endswith(".manifest")
         assert "fix:" in process.stderr
         assert str(tmp_path) not in process.stderr
 

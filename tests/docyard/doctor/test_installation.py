@@ -1,4 +1,4 @@
-"""Commands that add a package to an installation; they depend on the files that its installer created."""
+"""Commands that add or repair a package; they depend on the files that the installer of docyard created."""
 
 from __future__ import annotations
 

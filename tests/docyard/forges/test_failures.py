@@ -82,7 +82,7 @@ def test_failed_post_is_not_retried(forge_setup: ForgeClientSetup, status: int) 
     forge_setup.local_forge.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
         forge_setup.forge.open(NEW_PULL_REQUEST)
-    assert sum(item.method == "POST" for item in forge_setup.local_forge.requests) == 1
+    assert sum(request.method == "POST" for request in forge_setup.local_forge.requests) == 1
 
 
 @pytest.mark.parametrize(

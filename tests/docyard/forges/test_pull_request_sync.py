@@ -1,4 +1,4 @@
-"""Import of a pull request's reviews, comments and state into its proposal."""
+"""Synchronisation of a pull request and its proposal: imported reviews and comments, and equal states."""
 
 from __future__ import annotations
 
@@ -192,9 +192,9 @@ def test_reviews_and_comments_are_imported_once(setup: ForgeSetup) -> None:
         outcomes = importer.import_changes(
             setup.forge, "origin", branches=[proposal.content.branch]
         ).pull_requests
-        assert [(item.review_count, item.comment_count, item.wrote_events) for item in outcomes] == [
-            (0, 0, False)
-        ]
+        assert [
+            (outcome.review_count, outcome.comment_count, outcome.wrote_events) for outcome in outcomes
+        ] == [(0, 0, False)]
     (thread,) = setup.reload(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
     assert thread.comment.author.name == "ben"

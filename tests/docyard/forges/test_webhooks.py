@@ -258,8 +258,11 @@ def test_invalid_body_is_refused(
 def test_webhook_of_another_repository_is_refused(
     webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
-    other = {"repository": {"full_name": "mallory/docs"}, "project": {"path_with_namespace": "mallory/docs"}}
-    for body in (json.dumps(other).encode(), b"{}", b'{"repository": 7, "project": 7}'):
+    other_repository = {
+        "repository": {"full_name": "mallory/docs"},
+        "project": {"path_with_namespace": "mallory/docs"},
+    }
+    for body in (json.dumps(other_repository).encode(), b"{}", b'{"repository": 7, "project": 7}'):
         response = webhook_client.send_event("push", body)
         assert response.status_code == 422
         assert REPOSITORIES[webhook_client.kind] in response.json()["message"]
@@ -311,9 +314,9 @@ def test_concurrent_webhooks_share_two_exchanges(
         _wait_until(lambda: stub_queue.scopes)  # so that the others arrive during an exchange
         futures += [_send_in_pool(pool, webhook_client, number) for number in range(1, 8)]
         _wait_until(lambda: stub_queue.request_count == 8)
-        assert not any(item.done() for item in futures)
+        assert not any(future.done() for future in futures)
         stub_queue.release_event.set()
-        assert {item.result().status_code for item in futures} == {200}
+        assert {future.result().status_code for future in futures} == {200}
     assert len(stub_queue.scopes) == 2
     assert sorted(branch for scope in stub_queue.scopes for branch in scope.branches) == [
         f"b{n}" for n in range(8)

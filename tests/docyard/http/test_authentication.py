@@ -240,15 +240,15 @@ def test_people_are_refused_if_tokens_file_is_readable_by_others(
     token_app: RunningApp, ana_token: str
 ) -> None:
     ana_browser, server_browser = token_app.sign_in(ana_token), token_app.sign_in()
-    file = token_app.repo.path / ".git/docyard/tokens.json"
-    file.chmod(0o644)
+    tokens_file = token_app.repo.path / ".git/docyard/tokens.json"
+    tokens_file.chmod(0o644)
     try:
         assert ana_browser.get("/").status_code == 401
         headers = {"Authorization": f"Bearer {ana_token}"}
         assert token_app.new_client().get("/", headers=headers).status_code == 401
         assert server_browser.get("/").status_code == 200
     finally:
-        file.chmod(0o600)
+        tokens_file.chmod(0o600)
     assert token_app.sign_in(ana_token).get("/").status_code == 200
 
 
@@ -273,7 +273,9 @@ def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_a
         assert "Secure" not in cookie
 
 
-def test_server_without_token_accepts_all_requests(app_without_tokens: RunningApp, ana_token: str) -> None:
+def test_server_without_token_accepts_requests_without_token(
+    app_without_tokens: RunningApp, ana_token: str
+) -> None:
     browser = app_without_tokens.new_client()
     page = browser.get("/", headers=HTML_HEADERS)
     assert page.status_code == 200

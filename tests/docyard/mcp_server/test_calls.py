@@ -69,8 +69,8 @@ class WaitingDispatcher:
         self.arrival_semaphore = arrival_semaphore
 
     def call(self, name: str, arguments: object, *, progress: Callable[..., None], **options: Any) -> Answer:
-        for item in (1, 2):
-            progress(item, item, "Waiting")
+        for step in (1, 2):
+            progress(step, step, "Waiting")
             assert self.arrival_semaphore.acquire(timeout=60)
         return Answer({})
 

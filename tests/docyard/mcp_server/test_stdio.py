@@ -206,7 +206,7 @@ def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     assert server.process.returncode == 0
 
 
-def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
+def test_deeply_nested_array_of_arguments_returns_a_response(repo: Path) -> None:
     """Check that an array of each depth has a response: a result up to 198 levels, and then an error."""
     server = RawClient(build_serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):

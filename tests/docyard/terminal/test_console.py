@@ -42,9 +42,9 @@ def run_in_terminal(*command: str) -> str:
 
 @pytest.mark.process
 def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
-    file = tmp_path / "metadata.json"
+    metadata_file = tmp_path / "metadata.json"
     stats = {"total_chunks": 1, "total_files": 1, "indexed_at": "2026-02-21T14:32:00Z"}
-    file.write_text(
+    metadata_file.write_text(
         json.dumps(
             {
                 "metadata_version": "1.1.0",
@@ -54,7 +54,7 @@ def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
             }
         )
     )
-    output = run_in_terminal("metadata", str(file))
+    output = run_in_terminal("metadata", str(metadata_file))
     assert "\x1b[31mred" not in output
     assert "\u202e" not in output
     assert output.count(r"\u001b[31mred\u202e\u0007") == 2

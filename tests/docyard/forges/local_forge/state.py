@@ -123,8 +123,9 @@ class ForgeState:
             if tip is None or self.find_tip(target) is None:
                 raise RequestRefused("invalid", "head is invalid")
             if any(
-                (item.head, item.target) == (head, target) and self.refresh(item).state == "open"
-                for item in self.pull_requests
+                (other_request.head, other_request.target) == (head, target)
+                and self.refresh(other_request).state == "open"
+                for other_request in self.pull_requests
             ):
                 raise RequestRefused("exists", f"A pull request already exists for {head}.")
             if self._contains(self.find_tip(target) or "", tip):
