@@ -63,7 +63,7 @@ class LiveIndex:
         self._engine: WhooshEngine | None = None
         self._engine_lock = threading.Lock()
         self._publisher = MetadataPublisher(
-            workspace, self._index_location, lambda: self.engine.peek_state(), self.values
+            workspace, self._index_location, lambda: self.engine.peek_state(), self.count_values
         )
 
     @cached_property
@@ -141,10 +141,10 @@ class LiveIndex:
         """
         return self._publisher.last_metadata()
 
-    def values(self, state: State) -> dict[str, Mapping[str, int]]:
+    def count_values(self, state: State) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of a state's commit."""
         keys = self._workspace.snapshot(state.commit).config.taxonomy_keys
-        return {key: self.engine.values(key) for key in keys}
+        return {key: self.engine.count_values(key) for key in keys}
 
     def status(self) -> IndexStatus:
         """Return the status of the index, without building, repairing or updating the index."""

@@ -196,9 +196,9 @@ class Overlay:
         read = self.live.texts.read
         return self.searcher.search(query, read, offset=offset, limit=limit, generation=generation)
 
-    def values(self) -> dict[str, Mapping[str, int]]:
+    def count_values(self) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of the commit."""
-        return {key: self.searcher.values(key) for key in self.keys}
+        return {key: self.searcher.count_values(key) for key in self.keys}
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a folded word may mean."""

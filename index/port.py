@@ -8,7 +8,7 @@ branch; the engine itself never reads Git. A change that it has confirmed is not
     apply               index the changes from one commit to the next, in one step, if the base is unchanged
     rebuild             index a full commit next to the current index, and swap the two
     search              return the best sections for a query, in a fixed order
-    values              count the sections that have each value of a taxonomy key
+    count_values        count the sections that have each value of a taxonomy key
     find_similar_terms  return terms that a misspelt word may mean
     close               close open files; the next call opens them again
 """
@@ -204,7 +204,7 @@ class Engine(Protocol):
         `generation` is the generation of the earlier pages of the same results.
         """
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         """Count the sections that have each value of a taxonomy key."""
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def search_commit(
                 return response._replace(is_stale=False)
     overlay = overlays.get_or_create(snapshot, progress)
     try:
-        _check_filter_values(request.query, overlay.values)
+        _check_filter_values(request.query, overlay.count_values)
         results = overlay.search(request.query, request.offset, request.limit, request.generation)
     except GenerationGone as error:
         raise make_stale_cursor_error(request.generation, error, is_other_ref=True) from error
@@ -118,7 +118,7 @@ def _search_live(
     query, _, offset, limit, generation = request[1:]
     try:
         try:
-            _check_filter_values(query, lambda: live.values(update_result.state))
+            _check_filter_values(query, lambda: live.count_values(update_result.state))
             return live.search(query, offset, limit, generation)
         except IndexDamaged:
             live.replace_damaged(update_result.state, progress)

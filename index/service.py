@@ -260,7 +260,7 @@ class SearchIndex:
     def count_taxonomy_values(self) -> Mapping[str, Mapping[str, int]]:
         """Return the number of sections for each value of each key; no values without an index."""
         state = self._live.engine.serving_state()
-        return self._live.values(state) if state is not None else {}
+        return self._live.count_values(state) if state is not None else {}
 
     def sweep(self) -> int:
         """Remove the files of dead writers; return the number of removed entries. Raises IndexBusy."""

@@ -151,12 +151,12 @@ class ToolDispatcher:
         definitions = [
             {
                 "name": tool.name,
-                **tool.title_field(),
+                **tool.build_title_field(),
                 "description": tool.describe(context) if tool.describe else tool.description,
                 "inputSchema": tool.schema(context, self._get_schema(tool))
                 if tool.schema
                 else self._get_schema(tool),
-                "annotations": tool.annotations(),
+                "annotations": tool.build_annotations(),
             }
             for tool in self._tools.values()
         ]

@@ -62,13 +62,13 @@ class Tool:
     build_error_fields: Callable[[CallArguments], Mapping[str, object]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
 
-    def title_field(self) -> dict[str, str]:
+    def build_title_field(self) -> dict[str, str]:
         """Return the title of the definition; empty if the title only repeats the name, as hosts show it."""
         title_words = [word.rstrip("s") for word in self.title.lower().split() if word not in ("a", "the")]
         name_words = [word.rstrip("s") for word in self.name.split("_")]
         return {} if self.name in _TOOLS_WITHOUT_TITLE or title_words == name_words else {"title": self.title}
 
-    def annotations(self) -> dict[str, bool]:
+    def build_annotations(self) -> dict[str, bool]:
         """Return the hints of the protocol.
 
         `idempotentHint` is left out if it is false, its default, or without meaning (MCP 2025-11-25, "Tool

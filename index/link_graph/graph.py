@@ -87,7 +87,7 @@ class LinkGraph:
             graph_state, target_state = graph.store.read_state(), GraphState.of(snapshot)
             if target_state.is_same(graph_state) or self._advance(graph.store, graph_state, snapshot):
                 return
-            with graph.exclusive(progress):
+            with graph.lock_full_reads(progress):
                 if graph.store.read_state() != graph_state:
                     raise BaseMoved(
                         "another process has changed the link graph", fix="Read its state again.", commit=None

@@ -66,7 +66,7 @@ class OpenGraph(NamedTuple):
             return False
 
     @contextmanager
-    def exclusive(self, progress: Progress | None) -> Iterator[None]:
+    def lock_full_reads(self, progress: Progress | None) -> Iterator[None]:
         """Prevent other processes from reading all documents. Raises IndexBusy, IndexUnwritable."""
         if self.location is None:
             yield

@@ -258,7 +258,7 @@ class Segment:
         """Yield each term of a field in order, with the range of its list in `ids` and `weights`."""
         prefix = make_term_key(field, "")
         for number in range(self._terms.count_before(prefix), len(self._terms)):
-            key = self._terms.raw(number)
+            key = self._terms.get_bytes(number)
             if not key.startswith(prefix):
                 return
             yield decode(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
@@ -283,38 +283,38 @@ class Segment:
         """Yield the fields that have terms, in the order of their keys."""
         number = 0
         while number < len(self._terms):
-            field, _ = split_term_key(self._terms.raw(number))
+            field, _ = split_term_key(self._terms.get_bytes(number))
             yield field
             # The first key of another field follows every key with the prefix `field`, NUL.
             number = self._terms.count_before(encode(field) + b"\x01")
 
     def term_keys_from(self, key: bytes) -> Iterator[bytes]:
         """Yield the keys of terms from `key` on, in order."""
-        return map(self._terms.raw, range(self._terms.count_before(key), len(self._terms)))
+        return map(self._terms.get_bytes, range(self._terms.count_before(key), len(self._terms)))
 
     def term_keys(self) -> list[bytes]:
         """Return the keys of all terms, ascending."""
-        return self._terms.all()
+        return self._terms.get_all_bytes()
 
     def address(self, section: int) -> tuple[str, str]:
         """Return the path and the key of a section."""
         document = self._document_of[section]
-        return self._paths.text(document), self._read_key(section, self._firsts[document])
+        return self._paths.get_text(document), self._read_key(section, self._firsts[document])
 
     def record(self, section: int) -> SectionRecord:
         """Return the record of a section."""
         document = self._document_of[section]
         first = self._firsts[document]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
-        heading = self._titles.text(section)
+        heading = self._titles.get_text(section)
         key = self._read_key(section, first)
         breadcrumb = [heading] if key != PREAMBLE else []
         while parent >= 0:
-            breadcrumb.append(self._titles.text(first + parent))
+            breadcrumb.append(self._titles.get_text(first + parent))
             parent = self._read_parent(first + parent)
         breadcrumb.append(self._read_title(document))
         return SectionRecord(
-            self._paths.text(document),
+            self._paths.get_text(document),
             key,
             self._blobs[document].tobytes().hex(),
             start,
@@ -325,17 +325,17 @@ class Segment:
             end_line,
             heading,
             tuple(breadcrumb[::-1]),
-            _decode_facets(self._facets.raw(document)),
+            _decode_facets(self._facets.get_bytes(document)),
             position + 1,
             self._firsts[document + 1] - first,
         )
 
     def paths(self) -> list[bytes]:
         """Return the stored paths of all documents, ascending."""
-        return self._paths.all()
+        return self._paths.get_all_bytes()
 
     def path(self, document: int) -> str:
-        return self._paths.text(document)
+        return self._paths.get_text(document)
 
     def blob(self, document: int) -> str:
         return str(self._blobs[document].tobytes().hex())
@@ -351,7 +351,7 @@ class Segment:
     def _read_key(self, section: int, first: int) -> str:
         """Return the full key of a section, with the keys of the sections above it."""
         tail = b""
-        while (key := self._keys.raw(section)).startswith(SHORTENED_KEY_MARK):
+        while (key := self._keys.get_bytes(section)).startswith(SHORTENED_KEY_MARK):
             tail = b"/" + key[1:] + tail
             section = first + self._read_parent(section)
         return decode(key + tail)
@@ -364,9 +364,11 @@ class Segment:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
         if (title := self._document_titles.get(document)) is None:
             title = (
-                self._titles.text(preamble) if (preamble := self._find_preamble(document)) is not None else ""
+                self._titles.get_text(preamble)
+                if (preamble := self._find_preamble(document)) is not None
+                else ""
             )
-            title = self._document_titles[document] = title or derive_title(self._paths.text(document))
+            title = self._document_titles[document] = title or derive_title(self._paths.get_text(document))
         return title
 
     def _find_preamble(self, document: int) -> int | None:

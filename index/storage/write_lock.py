@@ -62,7 +62,7 @@ class IndexWriteLock:
                         ) from error
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def block_writes(self) -> Iterator[None]:
         """Prevent writes by other threads of this process during the block."""
         with self._lock:
             yield

@@ -172,7 +172,7 @@ class ConditionTranslator:
         values = {
             value
             for segment_reader in self._statistics.segment_readers
-            for value in segment_reader.values(condition.key)
+            for value in segment_reader.get_value_counts(condition.key)
             if (
                 value.casefold().startswith(folded_value)
                 if condition.is_prefix

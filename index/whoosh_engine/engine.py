@@ -119,7 +119,7 @@ class Searcher:
             frozenset(term for term in query.terms if not self.statistics.get_term_statistics(term).df),
         )
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
             self._values[key] = count_values(self.generation.segment_readers, key)
@@ -271,9 +271,9 @@ class WhooshEngine:
             raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.")
         return searcher.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         """Count the values of a key, as `index.port.Engine` defines."""
-        return searcher.values(key) if (searcher := self._get_searcher()) else {}
+        return searcher.count_values(key) if (searcher := self._get_searcher()) else {}
 
     def has_dates(self, key: str) -> bool:
         """Return True if the front matter of a document has a date for a key."""
@@ -304,7 +304,7 @@ class WhooshEngine:
 
     def close(self) -> None:
         """Close the open index. An index in memory is lost."""
-        with self._write_lock.exclusive():
+        with self._write_lock.block_writes():
             self._searcher = None
             self._index_location.reset()
 

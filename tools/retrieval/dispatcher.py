@@ -79,10 +79,10 @@ class SourcesDispatcher:
         definitions = [
             {
                 "name": self._prefix + tool.name,
-                **tool.title_field(),
+                **tool.build_title_field(),
                 "description": tool.description,
                 "inputSchema": self._build_schema(tool, context),
-                "annotations": tool.annotations(),
+                "annotations": tool.build_annotations(),
             }
             for tool in self._select_tools().values()
         ]

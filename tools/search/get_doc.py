@@ -165,7 +165,7 @@ def _describe_chunk(chunk: PassageChunk) -> Data:
 
 
 def _estimate_overhead(chunk: PassageChunk, tokens: int) -> int:
-    """Return an estimate of the characters that tell how to read the rest of a chunk."""
+    """Return an estimate of the characters of the call that reads the rest of a chunk."""
     return (
         _OFFSET_NOTE_CHARACTERS
         if tokens < _MIN_TOKENS_FOR_CALLS

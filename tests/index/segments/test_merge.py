@@ -59,7 +59,7 @@ def test_values_count_only_live_documents(seed: int) -> None:
         for key in ("type", "tags", "none"):
             value_counts: Counter[str] = Counter()
             for segment_reader in index.segment_readers:
-                value_counts.update(segment_reader.values(key))
+                value_counts.update(segment_reader.get_value_counts(key))
             documents = index.documents.values()
             assert value_counts == Counter(
                 value

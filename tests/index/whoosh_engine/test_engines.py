@@ -29,7 +29,7 @@ def test_search_before_first_commit_raises_not_indexed(history: History) -> None
     assert history.state() is None
     with pytest.raises(NotIndexed):
         history.search("retry")
-    assert history.engine.values("type") == {}
+    assert history.engine.count_values("type") == {}
 
 
 def test_commit_without_documents_gives_an_empty_index(history: History) -> None:
@@ -272,12 +272,12 @@ def test_values_count_only_live_sections(history: History) -> None:
         make_document("a.md", "# A\n\n## B\n", type="guide", tags=["sdk", "net"]),
         make_document("b.md", "text", type="note", tags=["net"]),
     )
-    assert history.engine.values("type") == {"guide": 2, "note": 1}
-    assert history.engine.values("tags") == {"sdk": 2, "net": 3}
+    assert history.engine.count_values("type") == {"guide": 2, "note": 1}
+    assert history.engine.count_values("tags") == {"sdk": 2, "net": 3}
     history.commit(make_document("a.md", "# A\n", type="note"))
-    assert history.engine.values("type") == {"note": 2}
-    assert history.engine.values("tags") == {"net": 1}
-    assert history.engine.values("other") == {}
+    assert history.engine.count_values("type") == {"note": 2}
+    assert history.engine.count_values("tags") == {"net": 1}
+    assert history.engine.count_values("other") == {}
 
 
 def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) -> None:
